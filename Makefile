@@ -1,0 +1,50 @@
+# Everything a newcomer needs: `make run` and `make test`. `make help` lists the rest.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint bench lock wheel clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+# Installed with hashes, byte-compiled once: without that, every start pays for compiling its imports.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > $(VENV)/uv.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes --requirement constraints.txt
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q pipeline
+	touch $@
+
+setup: $(READY)  ## create the environment in .venv
+
+run: $(READY)  ## simulate the default study (stopped once and resumed, to show that it can be), check it, report
+	$(BIN)/python -m pipeline suite=demo stop_after=15 $(ARGS) || test $$? -eq 75
+	$(BIN)/python -m pipeline suite=demo $(ARGS)
+	$(BIN)/python -m pipeline suite=demo task=verify $(ARGS)
+
+test: $(READY)  ## run the tests
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(READY)  ## check style
+	$(BIN)/ruff check pipeline tests benchmarks
+
+bench: $(READY)  ## print the benchmarks, as ratios against the strongest alternatives
+	$(BIN)/python -m benchmarks $(ARGS)
+
+lock:  ## pin the dependencies again (needs uv)
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --fork-strategy fewest \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
+	    --upgrade --output-file constraints.txt
+
+wheel: $(READY)  ## build the wheel into dist/
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv build --quiet --wheel --no-build-isolation
+
+clean:  ## remove the environment and everything built; never outputs/
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
