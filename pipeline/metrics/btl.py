@@ -1,0 +1,134 @@
+"""Yardsticks and moments of the private Bradley–Terry–Luce model, one value per replication.
+
+Yardsticks depend on θ*, which may be redrawn, so they are computed beside the error they are held against:
+measured and predicted risk are then paired.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.estimators.btl import PreferenceEstimate
+from pipeline.models.btl import Preferences, ReleasedWins
+from pipeline.theory import btl as theory
+
+
+class _Yardstick:
+    units: ClassVar[str] = "logits²"
+    least: ClassVar[float] = 0.0
+
+
+@dataclass(frozen=True)
+class SandwichRisk(_Yardstick):
+    """First-order prediction of ‖θ̂ − θ*‖₂²/m of the debiased estimator, ridge bias included."""
+
+    long_name: ClassVar[str] = "predicted squared error, sandwich"
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,); O(reps · m³)"""
+        return theory.sandwich_risk(truth.theta, release.epsilon, release.users, estimate.ridge)
+
+
+@dataclass(frozen=True)
+class CramerRaoRisk(_Yardstick):
+    """Cramér–Rao bound on ‖θ̂ − θ*‖₂²/m of unbiased estimators from the released comparisons."""
+
+    long_name: ClassVar[str] = "Cramér–Rao bound on the squared error"
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,); O(reps · m³)"""
+        return theory.cramer_rao_risk(truth.theta, release.epsilon, release.users)
+
+
+@dataclass(frozen=True)
+class MinimaxBound:
+    """Theorem 3's lower bound on ‖θ̂ − θ*‖₂/√m with constant 1: 1/√(κ m Σ_l t(ε_l)²)."""
+
+    long_name: ClassVar[str] = "minimax lower bound, constant 1"
+    units: ClassVar[str] = "logits"
+    least: ClassVar[float] = 0.0
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,)"""
+        information = theory.information(release.epsilon, release.users)
+        return theory.minimax_lower_bound(theory.condition_number(truth.theta), release.items, information)
+
+
+class _Moment:
+    units: ClassVar[str] = "probability"
+
+
+@dataclass(frozen=True)
+class LeanTrue(_Moment):
+    """Mean over pairs of |σ(θ_i − θ_j) − ½|: how far raw comparisons lean from a coin flip."""
+
+    long_name: ClassVar[str] = "mean lean of raw comparisons"
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,)"""
+        return np.abs(theory.win_probability(truth.theta) - 0.5).mean(axis=1)
+
+
+@dataclass(frozen=True)
+class LeanTrueSquared(_Moment):
+    """Mean over pairs of (σ(θ_i − θ_j) − ½)², which Lemma 2's variance depends on."""
+
+    long_name: ClassVar[str] = "mean squared lean of raw comparisons"
+    units: ClassVar[str] = "probability²"
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,)"""
+        return np.square(theory.win_probability(truth.theta) - 0.5).mean(axis=1)
+
+
+@dataclass(frozen=True)
+class LeanReleased(_Moment):
+    """Mean over pairs of the released comparisons' lean towards the truly better item (Lemma 1)."""
+
+    long_name: ClassVar[str] = "mean lean of released comparisons"
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,)"""
+        return _lean(truth, release.raw_mean())
+
+
+@dataclass(frozen=True)
+class LeanDebiased(_Moment):
+    """Mean over pairs of the debiased comparisons' lean towards the truly better item (Lemma 2, mean)."""
+
+    long_name: ClassVar[str] = "mean lean of debiased comparisons"
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,)"""
+        return _lean(truth, release.debiased_mean())
+
+
+@dataclass(frozen=True)
+class ErrorDebiasedSquared(_Moment):
+    """L times the mean over pairs of (z̄ − σ)²: the variance of one debiased comparison (Lemma 2)."""
+
+    long_name: ClassVar[str] = "variance of one debiased comparison"
+    units: ClassVar[str] = "probability²"
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,)"""
+        error = release.debiased_mean() - theory.win_probability(truth.theta)
+        return release.users.sum() * np.square(error).mean(axis=1)
+
+
+@dataclass(frozen=True)
+class EstimateSum:
+    """|Σ_i θ̂_i|, zero by Lemma 3."""
+
+    long_name: ClassVar[str] = "|sum of the estimated preferences|"
+    units: ClassVar[str] = "logits"
+    least: ClassVar[float] = 0.0
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,)"""
+        return np.abs(estimate.theta.sum(axis=1))
+
+
+def _lean(truth: Preferences, mean: np.ndarray) -> np.ndarray:
+    return (np.sign(theory.win_probability(truth.theta) - 0.5) * (mean - 0.5)).mean(axis=1)

@@ -1,0 +1,116 @@
+"""Parameters of components: declared once, checked everywhere.
+
+Models, mechanisms, estimators and metrics are frozen dataclasses. Each field is made by `parameter`,
+which carries its meaning, unit and range; the command's help, the checks of a config and the labels of
+a dataset are all read from there.
+"""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+
+class InvalidInput(ValueError):
+    """Bad input from a person: one line that says where, what, and what is allowed."""
+
+    def __init__(self, key: str, value: Any, allowed: str):
+        self.key, self.value, self.allowed = key, value, allowed
+        super().__init__(f"{key}={shorten(value)}: {allowed}")
+
+
+def shorten(value: Any, width: int = 60) -> str:
+    """Text of a value, cut so that a message stays on one line."""
+    text = "null" if value is None else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def nearest(name: Any, valid: Iterable[str]) -> str:
+    """Advice on an unknown name: the nearest valid one, then all of them."""
+    valid = sorted(valid)
+    close = difflib.get_close_matches(str(name), valid, 1, 0.5)
+    listed = ", ".join(valid[:12]) + (", …" if len(valid) > 12 else "")
+    return (f"did you mean {close[0]!r}? " if close else "") + f"allowed: {listed or 'nothing'}"
+
+
+def parameter(
+    meaning: str,
+    *,
+    unit: str = "1",
+    default: Any = dataclasses.MISSING,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+    below: float | None = None,
+    choices: tuple[str, ...] | None = None,
+    infinite: bool = False,
+) -> Any:
+    """Field of a component: meaning, unit and allowed range (`low`/`high` inclusive, `above`/`below` not).
+
+    `infinite` allows +inf (an infinite budget is no privacy). Numbers are checked against the annotation,
+    one of int, float, str, bool, optionally `| None`.
+    """
+    metadata = dict(
+        meaning=meaning, unit=unit, low=low, above=above, high=high, below=below, choices=choices,
+        infinite=infinite,
+    )
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def fields(component: type) -> dict[str, dataclasses.Field]:
+    """Parameters of a component class, by name."""
+    return {f.name: f for f in dataclasses.fields(component)}
+
+
+def describe(field: dataclasses.Field) -> str:
+    """What values a parameter may take, in words."""
+    meta, kinds = field.metadata, _kinds(field)
+    if meta["choices"]:
+        return "one of " + ", ".join(meta["choices"])
+    kind = next(k for k in kinds if k != "None")
+    words = {"int": "a whole number", "float": "a number", "str": "a name", "bool": "true or false"}[kind]
+    bounds = [f"{sign} {meta[name]:g}" for name, sign in
+              (("low", "≥"), ("above", ">"), ("high", "≤"), ("below", "<")) if meta[name] is not None]
+    return words + (" " + " and ".join(bounds) if bounds else "") + (" or null" if "None" in kinds else "")
+
+
+def check(field: dataclasses.Field, value: Any, key: str) -> Any:
+    """The value, in the declared type, or `InvalidInput` naming `key`.
+
+    A whole float such as 1e3 is a valid int; nothing else is converted across types.
+    """
+    meta, kinds = field.metadata, _kinds(field)
+    allowed = f"must be {describe(field)} ({meta['meaning']})"
+    if value is None:
+        if "None" in kinds:
+            return None
+        raise InvalidInput(key, value, allowed)
+    if "bool" in kinds or "str" in kinds:
+        wanted = bool if "bool" in kinds else str
+        if not isinstance(value, wanted):
+            raise InvalidInput(key, value, allowed)
+        if meta["choices"] and value not in meta["choices"]:
+            raise InvalidInput(key, value, nearest(value, meta["choices"]))
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+        raise InvalidInput(key, value, allowed)
+    if math.isinf(value) and not (meta["infinite"] and value > 0):
+        raise InvalidInput(key, value, allowed + "; finite")
+    if "int" in kinds and value != int(value):
+        raise InvalidInput(key, value, allowed)
+    out_of_range = (
+        (meta["low"] is not None and value < meta["low"])
+        or (meta["above"] is not None and value <= meta["above"])
+        or (meta["high"] is not None and value > meta["high"])
+        or (meta["below"] is not None and value >= meta["below"])
+    )
+    if out_of_range:
+        raise InvalidInput(key, value, allowed)
+    return int(value) if "int" in kinds else float(value)
+
+
+def _kinds(field: dataclasses.Field) -> tuple[str, ...]:
+    name = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
+    return tuple(part.strip() for part in name.split("|"))

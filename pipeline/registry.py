@@ -1,0 +1,59 @@
+"""Names that a config may use, and the code behind them. A config can name nothing else.
+
+Targets are texts "module:attribute", imported on first use: a command that simulates nothing starts
+without SciPy. `register` adds a name from outside, for a paper that lives in another package.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from pipeline.parameters import InvalidInput, nearest
+
+NAMES: dict[str, dict[str, str]] = {
+    "model": {
+        "btl": "pipeline.models.btl:BTL",
+    },
+    "mechanism": {
+        "none": "pipeline.mechanisms.none:NoPrivacy",
+        "randomized_response": "pipeline.mechanisms.randomized_response:RandomizedResponse",
+    },
+    "estimator": {
+        "debiased": "pipeline.estimators.btl:Debiased",
+        "plug_in": "pipeline.estimators.btl:PlugIn",
+    },
+    "metric": {
+        "error_inf": "pipeline.metrics.ranking:ErrorInf",
+        "error_l2": "pipeline.metrics.ranking:ErrorL2",
+        "hamming_top_k": "pipeline.metrics.ranking:HammingTopK",
+        "kendall": "pipeline.metrics.ranking:Kendall",
+        "sandwich_risk": "pipeline.metrics.btl:SandwichRisk",
+        "cramer_rao_risk": "pipeline.metrics.btl:CramerRaoRisk",
+        "minimax_bound": "pipeline.metrics.btl:MinimaxBound",
+        "lean_true": "pipeline.metrics.btl:LeanTrue",
+        "lean_true_squared": "pipeline.metrics.btl:LeanTrueSquared",
+        "lean_released": "pipeline.metrics.btl:LeanReleased",
+        "lean_debiased": "pipeline.metrics.btl:LeanDebiased",
+        "error_debiased_squared": "pipeline.metrics.btl:ErrorDebiasedSquared",
+        "estimate_sum": "pipeline.metrics.btl:EstimateSum",
+    },
+    "derivation": {
+        "budget_from_x": "pipeline.theory.btl:budget_from_x",
+        "scheme_budget": "pipeline.theory.btl:scheme_budget",
+    },
+    "claims": {
+        "xu": "pipeline.claims.xu:CLAIMS",
+    },
+}
+
+
+def register(kind: str, name: str, target: str) -> None:
+    """Add a name: target is "module:attribute", importable wherever the study runs."""
+    NAMES[kind][name] = target
+
+
+def lookup(kind: str, name: Any, key: str | None = None) -> Any:
+    """The class, function or table behind a name; InvalidInput (with the nearest name) if there is none."""
+    if not isinstance(name, str) or name not in NAMES[kind]:
+        raise InvalidInput(key or kind, name, f"no such {kind}; {nearest(name, NAMES[kind])}")
+    module, attribute = NAMES[kind][name].split(":")
+    return getattr(import_module(module), attribute)

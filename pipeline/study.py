@@ -1,0 +1,180 @@
+"""A study: what to simulate, and the simulation of one unit. Pure: no Dask, no Zarr, no files.
+
+One unit is (cell, block of replications). Its numbers pass through four steps, a whole block at once:
+
+    truth   = model.truth(rng, reps, population)     what is to be learned
+    data    = model.simulate(truth, rng)             what people answered; may be lazy, may stream
+    release = mechanism.release(data, rng)           what leaves their hands
+    fit     = estimator.fit(release, rng)            has `converged`, (reps,)
+    values  = metric(truth, release, fit)            (reps,)
+
+Only neighbours in this chain know each other's types: a mechanism `accepts` what the model `produces`, an
+estimator `accepts` what the mechanism `releases`. Lazy data must answer the same question with the same
+numbers, so that mechanisms and estimators can share them.
+
+Every component is a frozen dataclass whose fields are parameters of the study, matched by name. Parameters
+come from three places: constants, the labels of the cell, and derivations (functions of other parameters).
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.grid import Grid
+from pipeline.parameters import InvalidInput, check, fields, shorten
+from pipeline.registry import lookup
+from pipeline.streams import Stream, canonical, digest
+
+NOT_RUN, OK, NOT_CONVERGED, FAILED = 0, 1, 2, 3
+ROLES = ("model", "mechanism", "estimator")
+
+
+class Components(NamedTuple):
+    """The parts that simulate one cell."""
+
+    model: Any
+    mechanism: Any
+    estimator: Any
+    metrics: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Study:
+    """Statistics of a study and nothing else: no cluster, no folder.
+
+    replications: per cell, a multiple of block. parameters: constants, among them model, mechanism and
+    estimator unless these are axes of the grid. derive: parameter -> name of a derivation. paired: labels
+    across which cells share their data (and, but for the mechanism, their release), so that differences
+    between them are paired.
+    """
+
+    name: str
+    seed: int
+    replications: int
+    block: int
+    grid: Grid
+    parameters: Mapping[str, Any]
+    metrics: tuple[str, ...]
+    derive: Mapping[str, str] = field(default_factory=dict)
+    paired: tuple[str, ...] = ("estimator", "mechanism")
+
+    @property
+    def blocks(self) -> int:
+        """Units per cell."""
+        return self.replications // self.block
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What makes stored numbers comparable: all but the levels of the grid and the replications."""
+        return dict(
+            name=self.name, seed=self.seed, block=self.block, axes=list(self.grid.axes),
+            parameters=dict(self.parameters), derive=dict(self.derive), metrics=list(self.metrics),
+            paired=sorted(self.paired),
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """Eight hexadecimal digits that name the identity."""
+        return digest(canonical(self.identity), 4).hex()
+
+    @cached_property
+    def _derivations(self) -> list[tuple[str, Any, tuple[str, ...]]]:
+        found = []
+        for name, target in self.derive.items():
+            function = lookup("derivation", target, f"derive.{name}")
+            found.append((name, function, tuple(inspect.signature(function).parameters)))
+        return found
+
+    def values(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters of a cell: constants, labels, and what is derived from them."""
+        values = {**self.parameters, **labels}
+        for name, function, arguments in self._derivations:
+            values[name] = function(**{a: values[a] for a in arguments})
+        return values
+
+    def derived(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        """Derived parameters of a cell."""
+        values = self.values(labels)
+        return {name: values[name] for name in self.derive}
+
+    def components(self, labels: Mapping[str, Any]) -> Components:
+        """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""
+        values = self.values(labels)
+        model, mechanism, estimator = (build(lookup(r, values[r], r), values) for r in ROLES)
+        for role, part, accepts, given in (
+            ("mechanism", mechanism, mechanism.accepts, model.produces),
+            ("estimator", estimator, estimator.accepts, mechanism.releases),
+        ):
+            if not issubclass(given, accepts):
+                raise InvalidInput(role, values[role], f"needs {accepts.__name__}, but is given {given.__name__}")
+        return Components(
+            model, mechanism, estimator, tuple(build(lookup("metric", n, "metrics"), values) for n in self.metrics)
+        )
+
+    def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Any) -> Stream:
+        """Address of the stream of a role: which labels it depends on is decided here, and only here."""
+        if role == "population":
+            values = self.values(labels)
+            return Stream(self.seed, role, canonical({n: values[n] for n in model.population}), -1)
+        shared = {"truth": set(self.paired), "data": set(self.paired),
+                  "noise": set(self.paired) - {"mechanism"}, "estimator": set()}[role]
+        return Stream(self.seed, role, canonical({n: v for n, v in labels.items() if n not in shared}), block)
+
+    def simulate(self, labels: Mapping[str, Any], block: int, memo: dict | None = None) -> dict[str, np.ndarray]:
+        """Simulate one unit: (block,) float64 per metric, and `status`, (block,) int8.
+
+        memo holds the last data and release, so that cells which share them do not draw them again; the
+        numbers are the same without it.
+        """
+        memo = {} if memo is None else memo
+        parts = self.components(labels)
+        streams = {role: self.stream(role, labels, block, parts.model)
+                   for role in ("population", "truth", "data", "noise", "estimator")}
+
+        def remember(kind, key, make):
+            if kind not in memo or memo[kind][0] != key:
+                memo[kind] = (key, make())
+            return memo[kind][1]
+
+        def draw():
+            truth = parts.model.truth(
+                streams["truth"].generator(), self.block, streams["population"].generator()
+            )
+            return truth, parts.model.simulate(truth, streams["data"].generator())
+
+        data_key = (parts.model, streams["truth"], streams["data"], self.block)
+        truth, data = remember("data", data_key, draw)
+        release = remember(
+            "release", (data_key, parts.mechanism, streams["noise"]),
+            lambda: parts.mechanism.release(data, streams["noise"].generator()),
+        )
+        estimate = parts.estimator.fit(release, streams["estimator"].generator())
+        out = {name: np.asarray(metric(truth, release, estimate), float)
+               for name, metric in zip(self.metrics, parts.metrics, strict=True)}
+        out["status"] = np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)
+        return out
+
+    def work(self, labels: Mapping[str, Any]) -> float:
+        """Predicted relative cost of one unit of a cell, in steps of about a nanosecond."""
+        parts = self.components(labels)
+        return self.block * sum(part.work() for part in parts[:3]) + 1e5
+
+
+@lru_cache(maxsize=4096)
+def _build(component: type, values: tuple[tuple[str, Any], ...]) -> Any:
+    known = fields(component)
+    return component(**{name: check(known[name], value, name) for name, value in values})
+
+
+def build(component: type, values: Mapping[str, Any]) -> Any:
+    """A component from those values that are its parameters; InvalidInput when one is missing or bad."""
+    return _build(component, tuple((name, values[name]) for name in fields(component) if name in values))
+
+
+def reproduce(study: Study, labels: Mapping[str, Any], block: int) -> str:
+    """Text that names one unit for a person: its labels and block."""
+    return f"{shorten(canonical(labels), 200)} block {block}"
