@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-ROLES = ("population", "truth", "data", "noise", "estimator")
-
 
 def canonical(labels: Mapping[str, Any]) -> str:
     """Canonical text of labels: JSON with sorted names; equal labels give equal text."""
@@ -29,7 +27,7 @@ def digest(text: str, size: int = 16) -> bytes:
 class Stream:
     """Address of one random stream; equal addresses give equal numbers.
 
-    role: one of ROLES. labels: canonical text of the labels that the role depends on. block: number of the
+    role: what the numbers are for (population, truth, data, noise, estimator). labels: canonical text of the labels that the role depends on. block: number of the
     block of replications, or -1 where all blocks share the stream (a population fixed over replications).
     """
 

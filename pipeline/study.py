@@ -18,7 +18,7 @@ come from three places: constants, the labels of the cell, and derivations (func
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -118,8 +118,7 @@ class Study:
     def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Any) -> Stream:
         """Address of the stream of a role: which labels it depends on is decided here, and only here."""
         if role == "population":
-            values = self.values(labels)
-            return Stream(self.seed, role, canonical({n: values[n] for n in model.population}), -1)
+            return Stream(self.seed, role, canonical({n: getattr(model, n) for n in model.population}), -1)
         shared = {"truth": set(self.paired), "data": set(self.paired),
                   "noise": set(self.paired) - {"mechanism"}, "estimator": set()}[role]
         return Stream(self.seed, role, canonical({n: v for n, v in labels.items() if n not in shared}), block)
@@ -165,14 +164,20 @@ class Study:
 
 
 @lru_cache(maxsize=4096)
-def _build(component: type, values: tuple[tuple[str, Any], ...]) -> Any:
+def _build(component: type, values: tuple[tuple[str, Any, type], ...]) -> Any:
     known = fields(component)
-    return component(**{name: check(known[name], value, name) for name, value in values})
+    return component(**{name: check(known[name], value, name) for name, value, _ in values})
 
 
 def build(component: type, values: Mapping[str, Any]) -> Any:
     """A component from those values that are its parameters; InvalidInput when one is missing or bad."""
-    return _build(component, tuple((name, values[name]) for name in fields(component) if name in values))
+    given = []
+    for name, declared in fields(component).items():
+        if name in values:
+            given.append((name, values[name], type(values[name])))  # the type, for 1 == 1.0 == True
+        elif declared.default is MISSING:
+            raise InvalidInput(name, None, f"is needed by {component.__name__} ({declared.metadata['meaning']})")
+    return _build(component, tuple(given))
 
 
 def reproduce(study: Study, labels: Mapping[str, Any], block: int) -> str:

@@ -28,8 +28,8 @@ class Debiased:
     of the denominator as well, which is G(ε)/L.
     """
 
-    lambda_scale: float = parameter("c in λ = c·G(ε)/L", default=1.0, low=0)
     m: int = parameter("items", unit="items", low=2)
+    lambda_scale: float = parameter("c in λ = c·G(ε)/L", default=1.0, low=0)
 
     accepts: ClassVar[type] = ReleasedWins
 

@@ -1,0 +1,338 @@
+"""Run many units of work on a cluster: bounded, bundled, indifferent to lost workers; knows no statistics.
+
+Units must be deterministic and idempotent: whatever is lost is simply computed again.
+"""
+
+import asyncio
+import contextlib
+import functools
+import math
+import os
+import queue
+import signal
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.parameters import shorten
+
+MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
+LEAST_SECONDS = 0.05  # no bundle is planned shorter, so that scheduling stays a small share
+POLL = 0.2  # seconds between looks at signals and workers
+
+
+class SweepError(RuntimeError):
+    """The sweep cannot go on: one line that says what and where. Units finished before are kept."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a sweep did.
+
+    `seconds_work` is the time inside `work`, summed over workers; `workers` the most that were there at once
+    (threads count); `lost` the workers that vanished; `interrupted` that `stop` left units undone.
+    """
+
+    units_done: int
+    seconds_wall: float
+    seconds_work: float
+    workers: int
+    lost: int
+    interrupted: bool
+
+
+@dataclass
+class _Bundle:
+    units: list
+    cost: float
+    kills: int = 0
+    result: tuple = ()
+
+    def split(self) -> list["_Bundle"]:
+        """Ten parts, so that a unit that kills its worker is alone after a few deaths."""
+        if len(self.units) == 1:
+            return [_Bundle(self.units, self.cost, self.kills + 1)]
+        size = math.ceil(len(self.units) / 10)
+        parts = [self.units[i : i + size] for i in range(0, len(self.units), size)]
+        return [_Bundle(part, self.cost * len(part) / len(self.units), 1) for part in parts]
+
+
+def run(
+    executor,
+    work: Callable[[list], list],
+    units: Iterable[tuple[Any, float]],
+    *,
+    total_cost: float | None = None,
+    bundle_seconds: float = 1.0,
+    window: int = 2,
+    kills: int = 10,
+    worker_timeout: float = 60.0,
+    stop: threading.Event | None = None,
+    on_done: Callable[[list, float, int], None] | None = None,
+) -> Outcome:
+    """Compute all units; memory is flat in their number, and order does not matter to the result.
+
+    Args:
+        executor: from `open()` of a cluster.
+        work: picklable; `work(units)` computes and stores a list of units and returns something tiny for each.
+            Sent once to each worker. An exception from it means a fault of the environment and ends the sweep.
+        units: lazy pairs (unit, predicted cost in any unit), largest first. Never held as a whole.
+        total_cost: sum of the costs, if known: the last bundles then shrink so that workers end together.
+        bundle_seconds: work in one bundle; learned from finished ones, the first bundles hold one unit.
+        window: bundles handed out per worker thread, computing or waiting.
+        kills: how many workers a unit may kill before the sweep gives up on it.
+        worker_timeout: seconds without any worker after which the sweep gives up.
+        stop: once set, nothing more starts, and what runs is finished.
+        on_done: called in this thread after each bundle with (results, its cost, workers now).
+
+    Raises:
+        SweepError: `work` raised, a unit killed `kills` workers, or no worker for `worker_timeout` seconds.
+    """
+    stop = stop or threading.Event()
+    start = time.monotonic()
+    slots = executor.workers * executor.threads
+    bundler = _Bundler(units, total_cost, bundle_seconds, slots)
+    where = _Here(work) if executor.client is None else _Pool(executor, work, worker_timeout)
+    retry: deque[_Bundle] = deque()
+    running = suspects = units_done = dropped = 0
+    seconds_work, failure, halted = 0.0, None, False
+    try:
+        while True:
+            if failure or stop.is_set():
+                if not halted:
+                    where.halt()
+                halted = True
+            # All that waits on a dying worker is suspected with what ran there. Handing out no more than
+            # there are workers, until no suspect is left, makes the next death point at one bundle.
+            room = max(1, where.alive * executor.threads) if retry or suspects else where.window(window)
+            while not halted and running < room and (bundle := retry.popleft() if retry else bundler.next()):
+                where.submit(bundle)
+                running, suspects = running + 1, suspects + (bundle.kills > 0)
+            if not running:
+                break
+            for bundle in where.finished():
+                running, suspects = running - 1, suspects - (bundle.kills > 0)
+                state, value, seconds = bundle.result
+                if state == "done":
+                    units_done, seconds_work = units_done + len(bundle.units), seconds_work + seconds
+                    bundler.learn(bundle, seconds)
+                    if on_done:
+                        on_done(value, bundle.cost, where.alive * executor.threads)
+                elif state == "failed":
+                    failure = failure or value
+                elif state == "lost":
+                    retry.extend(bundle.split())
+                    if retry[-1].kills >= kills:
+                        failure = failure or (f"unit {shorten(bundle.units[0], 200)} ended its worker {kills} "
+                                              f"times ({value}); more memory for a worker may help")
+                else:
+                    dropped += len(bundle.units)
+            where.watch()
+    except KeyboardInterrupt:
+        if not stop.is_set():
+            raise
+        dropped += 1  # a second signal: leave at once, closing the cluster ends what runs
+    if failure:
+        raise SweepError(failure)
+    interrupted = bool(dropped or retry or (halted and bundler.next()))
+    wall = time.monotonic() - start
+    return Outcome(units_done, wall, seconds_work, where.most, where.lost, interrupted)
+
+
+@contextlib.contextmanager
+def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
+    """Event for `run(stop=…)`, set by SIGINT, SIGTERM or after `stop_after` seconds.
+
+    A second signal raises KeyboardInterrupt, which abandons work in flight at once. The previous handlers are
+    restored on leaving; outside the main thread signals are left alone.
+    """
+    stop = threading.Event()
+
+    def handle(number, _frame):
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        name = signal.Signals(number).name
+        os.write(2, f"\n{name}: finishing what is running, then stopping; once more to abandon it\n".encode())
+
+    previous = {}
+    if threading.current_thread() is threading.main_thread():
+        previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    timer = threading.Timer(stop_after, stop.set) if stop_after is not None else None
+    try:
+        if timer:
+            timer.daemon = True
+            timer.start()
+        yield stop
+    finally:
+        if timer:
+            timer.cancel()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+class _Bundler:
+    """Cut a lazy stream of units into bundles of about the wanted seconds, smaller towards the end."""
+
+    def __init__(self, units, total_cost, bundle_seconds, slots):
+        self.units, self.total, self.wanted, self.slots = iter(units), total_cost, bundle_seconds, slots
+        self.handed_out = 0.0
+        self.seconds = self.cost = 0.0  # of recent bundles: their ratio is the price of a unit of cost
+        self.most = 1
+
+    def next(self) -> _Bundle | None:
+        target = math.inf
+        if self.cost:
+            price = max(self.seconds / self.cost, 1e-12)
+            target = self.wanted / price
+            if self.total is not None:
+                share = (self.total - self.handed_out) / (2 * self.slots)
+                target = min(target, max(share, LEAST_SECONDS / price))
+        units, cost = [], 0.0
+        for unit, unit_cost in self.units:
+            units.append(unit)
+            cost += max(float(unit_cost), 1e-12)
+            if len(units) >= self.most or cost + unit_cost / 2 > target:
+                break
+        self.handed_out += cost
+        return _Bundle(units, cost) if units else None
+
+    def learn(self, bundle: _Bundle, seconds: float) -> None:
+        self.seconds = 0.8 * self.seconds + seconds
+        self.cost = 0.8 * self.cost + bundle.cost
+        # A wrong prediction of cost must not make one bundle run for hours: grow step by step.
+        self.most = min(MOST_UNITS, max(self.most, 4 * len(bundle.units)))
+
+
+# In a worker: the callables of the sweeps it takes part in, and the sweeps that start nothing more.
+_WORK: dict[str, Callable] = {}
+_HALTED: set[str] = set()
+
+
+def _install(name, work):
+    _WORK[name] = work
+
+
+def _halt(name):
+    _HALTED.add(name)
+
+
+def _compute(name, units):
+    if name in _HALTED:
+        return "halted", None, 0.0
+    if name not in _WORK:
+        return "lost", "a worker was not told its work", 0.0
+    start = time.perf_counter()
+    try:
+        return "done", _WORK[name](units), time.perf_counter() - start
+    except Exception as error:
+        # As text: the exception itself may not survive pickling.
+        return "failed", _one_line(error), 0.0
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {shorten(error, 300)}"
+
+
+@dataclass
+class _Here:
+    """Compute in this process."""
+
+    work: Callable
+    alive: int = 1
+    most: int = 1
+    lost: int = 0
+    waiting: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.name = uuid.uuid4().hex
+        _install(self.name, self.work)
+
+    def window(self, _):
+        return 1
+
+    def submit(self, bundle):
+        self.waiting.append(bundle)
+
+    def finished(self):
+        bundle = self.waiting.pop()
+        bundle.result = _compute(self.name, bundle.units)
+        return [bundle]
+
+    def halt(self):
+        pass
+
+    def watch(self):
+        pass
+
+
+class _Pool:
+    """Compute on the workers of a Dask client."""
+
+    def __init__(self, executor, work, worker_timeout):
+        self.executor, self.timeout, self.name = executor, worker_timeout, uuid.uuid4().hex
+        self.count = self.alive = self.most = self.lost = 0
+        self.futures: dict[int, tuple[Any, _Bundle]] = {}
+        self.ready: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.known: set[str] = set()
+        self.looked, self.last_alive = 0.0, time.monotonic()
+        setup = functools.partial(_install, self.name, work)
+        for attempt in (1, 2, 3):
+            try:  # reaches present workers now and later ones as they join
+                executor.client.register_worker_callbacks(setup)
+                break
+            except OSError:  # a worker died while being told
+                if attempt == 3:
+                    raise SweepError("workers die as soon as they are given work; look at their output") from None
+        self.watch()
+
+    def window(self, per_thread):
+        return per_thread * self.executor.workers * self.executor.threads
+
+    def submit(self, bundle):
+        self.count += 1
+        number = self.count
+        future = self.executor.client.submit(_compute, self.name, bundle.units, key=(f"units-{self.name}", number))
+        self.futures[number] = future, bundle
+        future.add_done_callback(lambda _: self.ready.put(number))
+
+    def finished(self):
+        with contextlib.suppress(queue.Empty):
+            number = self.ready.get(timeout=POLL)
+            future, bundle = self.futures.pop(number)
+            bundle.result = self._result(future)
+            return [bundle]
+        return []
+
+    def _result(self, future):
+        from distributed.scheduler import KilledWorker
+
+        try:
+            return future.result(timeout=10)
+        except (KilledWorker, OSError, asyncio.CancelledError) as error:  # OSError: connections, time-outs
+            return "lost", "its worker was killed" if isinstance(error, KilledWorker) else _one_line(error), 0.0
+        except Exception as error:
+            return "failed", _one_line(error), 0.0
+
+    def halt(self):
+        self.executor.client.run(_halt, self.name, wait=False)
+
+    def watch(self):
+        now = time.monotonic()
+        if now - self.looked < POLL:
+            return
+        self.looked, addresses = now, self.executor.alive()
+        self.lost, self.known = self.lost + len(self.known - addresses), addresses
+        self.alive = len(addresses)
+        self.most = max(self.most, self.alive * self.executor.threads)
+        if self.alive:
+            self.last_alive = now
+        elif now - self.last_alive > self.timeout:
+            raise SweepError(f"no worker for {self.timeout:g} s ({self.executor.description}): "
+                             "look at the workers' output, then start again, finished units are kept")
+        if self.alive < self.executor.workers:
+            self.executor.revive()

@@ -1,0 +1,172 @@
+"""Private Bradley–Terry–Luce model: closed forms, rates, thresholds and budgets of Xu, Sun and Cheng.
+
+m items, L users; every user compares every pair once, P(i beats j) = σ(θ_i − θ_j), Σθ = 0; each comparison
+is flipped with probability 1/(1 + e^ε). Two numbers rule what privacy costs: the amplification
+a(ε) = coth(ε/2) of a debiased comparison's spread and the attenuation t(ε) = tanh(ε/2) = 1/a(ε) of a
+released comparison's lean. Budgets ε are per comparison, in nats, > 0, and may be infinite (no privacy).
+Users who share a budget form a group: `epsilon` (group,) or scalar goes with counts `users` of that shape.
+The paper's constants are unspecified: rates here have constant 1 and are for slopes and orders only.
+"""
+
+import numpy as np
+from scipy.special import expit
+
+from pipeline.parameters import InvalidInput, nearest
+from pipeline.theory.btl_risk import cramer_rao_risk as cramer_rao_risk
+from pipeline.theory.btl_risk import debiased_variance as debiased_variance
+from pipeline.theory.btl_risk import risks as risks
+from pipeline.theory.btl_risk import sandwich_covariance as sandwich_covariance
+from pipeline.theory.btl_risk import sandwich_risk as sandwich_risk
+
+
+def flip_probability(epsilon):
+    """Probability 1/(1 + e^ε) that randomized response flips a comparison; shape of `epsilon`.
+
+    Source: Xu, Sun and Cheng, §3.1.
+    """
+    return expit(-np.asarray(epsilon, float))
+
+
+def attenuation(epsilon):
+    """t(ε) = tanh(ε/2) = 1 − 2/(1 + e^ε): share of a comparison's lean that survives; shape of `epsilon`.
+
+    Source: Xu, Sun and Cheng, Lemma 1.
+    """
+    return np.tanh(np.asarray(epsilon, float) / 2)
+
+
+def amplification(epsilon):
+    """a(ε) = (e^ε + 1)/(e^ε − 1) = coth(ε/2): growth of a debiased comparison's spread; shape of `epsilon`.
+
+    Source: Xu, Sun and Cheng, Lemma 2.
+    """
+    return 1 / attenuation(epsilon)
+
+
+def mean_squared_amplification(epsilon, users):
+    """G(ε) = L⁻¹ Σ_l a(ε_l)², the mean over users; scalar.
+
+    epsilon, users: (group,) or scalar. Source: Xu, Sun and Cheng, Theorem 1.
+    """
+    gain, users = np.broadcast_arrays(amplification(epsilon), np.asarray(users, float))
+    return np.sum(users * gain**2) / np.sum(users)
+
+
+def max_amplification(epsilon):
+    """H(ε) = max_l a(ε_l); scalar. epsilon: (group,) or scalar. Source: Xu, Sun and Cheng, Theorem 1."""
+    return amplification(np.min(epsilon))
+
+
+def information(epsilon, users):
+    """Σ_l t(ε_l)²: the released sample's size, counted in unperturbed users; scalar.
+
+    epsilon, users: (group,) or scalar. Source: Xu, Sun and Cheng, Theorem 3.
+    """
+    return np.sum(np.asarray(users, float) * attenuation(epsilon) ** 2)
+
+
+def released_probability(probability, epsilon):
+    """P(ỹ = 1) = ½ + (p − ½) t(ε) of a comparison released by randomized response; broadcasts, in [0, 1].
+
+    Source: Xu, Sun and Cheng, Lemma 1.
+    """
+    # The same as p̃ = f + p t with f the flip probability; written so, small p keep their digits at large ε.
+    return flip_probability(epsilon) + np.asarray(probability, float) * attenuation(epsilon)
+
+
+def win_probability(theta):
+    """σ(θ_i − θ_j) for i < j, in the order of `numpy.triu_indices(m, 1)`.
+
+    theta: (reps, m), logits -> (reps, pairs). O(reps · m²). Source: Xu, Sun and Cheng, §2.
+    """
+    theta = np.asarray(theta, float)
+    first, second = np.triu_indices(theta.shape[-1], 1)
+    return expit(theta[..., first] - theta[..., second])
+
+
+def condition_number(theta):
+    """κ = max_i e^{θ_i} / min_i e^{θ_i}; theta: (reps, m) -> (reps,). Source: Xu, Sun and Cheng, §4.1."""
+    return np.exp(np.ptp(np.asarray(theta, float), axis=-1))
+
+
+def excess_risk_rate(kappa, G, m, L):
+    """Upper rate κ G log(mL)/(mL) of the excess risk e_L(θ̂, θ*), constant 1; broadcasts.
+
+    kappa: condition number; G: mean squared amplification. Source: Xu, Sun and Cheng, Theorem 1 (the text
+    after it prints (1 + κ)² for κ; the proof uses κ).
+    """
+    return kappa * G * np.log(m * L) / (m * L)
+
+
+def l2_rate(kappa, G, m, L):
+    """Upper rate κ √(G log(mL)/(mL)) of ‖θ̂ − θ*‖₂/√m, constant 1, logits; broadcasts.
+
+    Source: Xu, Sun and Cheng, Theorem 2, eq. (6).
+    """
+    return kappa * np.sqrt(G * np.log(m * L) / (m * L))
+
+
+def linf_rate(kappa, G, m, L):
+    """Upper rate κ² √(G log(mL)/(mL)) of ‖θ̂ − θ*‖_∞, constant 1, logits; broadcasts.
+
+    Source: Xu, Sun and Cheng, Theorem 2, eq. (7).
+    """
+    return kappa * l2_rate(kappa, G, m, L)
+
+
+def theorem_1_conditions(theta, ridge, G, L, constant=1.0):
+    """Whether λ ≤ constant · m G log(mL)/(L ‖θ*‖²), which Theorems 1 and 2 ask of the ridge.
+
+    theta: (reps, m); ridge λ: scalar or (reps,) -> (reps,) bool. The paper leaves the constant open.
+    Source: Xu, Sun and Cheng, Theorem 1.
+    """
+    theta = np.asarray(theta, float)
+    m = theta.shape[-1]
+    return ridge * L * np.vecdot(theta, theta) <= constant * m * G * np.log(m * L)
+
+
+def minimax_lower_bound(kappa, m, information):
+    """Lower rate 1/√(κ m Σ_l t(ε_l)²) of the worst-case mean ‖θ̂ − θ*‖₂/√m, constant 1, logits; broadcasts.
+
+    The paper's constant is unspecified, and the bound only speaks while it is smaller than the diameter of
+    the parameter set (2 log κ or so): no error can exceed that. It falls with κ though the problem gets
+    harder, so at large κ it is loose. Source: Xu, Sun and Cheng, Theorem 3, eq. (8).
+    """
+    return 1 / np.sqrt(kappa * m * information)
+
+
+def critical_budget(m, L):
+    """Budget 1/√(mL) whose order divides consistency from its loss; broadcasts.
+
+    Source: Xu, Sun and Cheng, Corollaries 1 and 2, Table 1.
+    """
+    return budget_from_x(1.0, m, L)
+
+
+def budget_from_x(x, m, L):
+    """Budget ε = x/√(mL) at x times the critical one; broadcasts.
+
+    Errors at one x agree across m and L while ε is small. Source: Xu, Sun and Cheng, Table 1.
+    """
+    return x / np.sqrt(m * L)
+
+
+_SCHEMES = {"log": 1, "critical": 0, "inverse_log": -1}
+
+
+def scheme_budget(scheme, m, L, reference_L, reference_epsilon):
+    """Budget ε ∝ log(mL)^k/√(mL), with k = 1 (`log`), 0 (`critical`), −1 (`inverse_log`); scalar or (L,).
+
+    The constant makes ε = reference_epsilon at L = reference_L for the same m. mL ≥ 2. As L grows the
+    error falls, stays and grows. Raises `InvalidInput` for another scheme. Source: Xu, Sun and Cheng, §5.1,
+    Scenario II, schemes 1, 2, 3 as the formulas define them (the text on the figures swaps 1 and 3).
+    """
+    if scheme not in _SCHEMES:
+        raise InvalidInput("scheme", scheme, nearest(scheme, _SCHEMES))
+    logs = np.log(m * L) / np.log(m * reference_L)
+    return reference_epsilon * np.sqrt(reference_L / L) * logs ** _SCHEMES[scheme]
+
+
+def epsilon_user(epsilon, m):
+    """Budget ε m(m−1)/2 of all a user releases, by basic composition over the pairs; broadcasts."""
+    return epsilon * (m * (m - 1) / 2)
