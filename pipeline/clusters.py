@@ -37,6 +37,9 @@ DASK = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.diagnostics.nvml": False,
+    "distributed.admin.low-level-log-length": 20,
+    "distributed.admin.log-length": 20,
+    "distributed.diagnostics.computations.max-history": 2,
 }
 ONE_BLAS_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DRAIN_SIGNALS = {signal.SIGINT, signal.SIGTERM}

@@ -1,25 +1,33 @@
 """Regularised M-estimator of the Bradley–Terry–Luce model: batched Newton (safe-guarded, with status).
 
 Xu, Sun and Cheng, eq. (3): minimise Σ_{i<j} [z̄_ij(θ_j−θ_i) + log(1+e^{θ_i−θ_j})] + λ‖θ‖² over θ in R^m.
-The data enter only through the scores s_i = Σ_{j≠i} z̄_ij, so the gradient is
-Σ_{j≠i} σ(θ_i−θ_j) − s_i + 2λθ_i and the Hessian is the Laplacian of the complete graph with weights
-σ(θ_i−θ_j)σ(θ_j−θ_i), plus 2λI. Both leave the subspace Σθ = 0 invariant (Lemma 3); all work is done in it.
+The data enter only through the scores s_i = Σ_{j≠i} z̄_ij. The gradient is Σ_{j≠i} σ(θ_i−θ_j) − s_i + 2λθ_i
+and the Hessian (Lemma S5) is 2λI plus the Laplacian of the complete graph with edge weights
+σ(θ_i−θ_j)σ(θ_j−θ_i). The minimiser sums to 0 (Lemma 3), so all work is done in that subspace.
+
+Three things make it fast and safe:
+* with u = e^θ, σ(θ_i−θ_j) = u_i/(u_i+u_j): one division per pair gives gradient and Hessian, no m² exponentials;
+* that Laplacian is well conditioned after diagonal scaling, so two or three steps of conjugate gradients
+  replace a factorisation (truncated Newton; Dembo, Eisenstat and Steihaug 1982);
+* |ℓ'''| ≤ ℓ'' for the logistic loss (Bach 2010; Sun and Tran-Dinh 2019), so along a step p of range
+  r = max p − min p the objective decreases up to t = log(1+r)/r at least, and for r ≤ 1 up to t = 1.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-# Bytes of one slice's (reps, item, item) array: it is swept several times per step, from the L2 cache.
-SLICE_BYTES = 1 << 18
+SLICE_BYTES = 1 << 21  # of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls
+USABLE = 1e50  # scores and ridges (and 1/ridge) beyond this would overflow when squared
+FAR = 200.0  # score range / ridge from which minimisers may be far into the tails of σ (measured)
 
 
 class Minimum(NamedTuple):
-    """Minimisers and how they were reached, one entry per replication on the first axis.
+    """Minimisers and how they were reached; the first axis is the replication.
 
-    theta (reps, item), each row summing to 0; converged (reps,) bool; iterations (reps,) int, gradient
-    evaluations used; gradient_norm (reps,), Euclidean, at theta. Where `converged` is False, theta is the
-    last iterate (finite), or NaN when the scores or the ridge are not usable.
+    theta (rep, item), rows summing to 0; converged (rep,) bool; iterations (rep,) int, the number of gradient
+    evaluations; gradient_norm (rep,), Euclidean, at theta. Where `converged` is False, theta is the last
+    iterate, or NaN (as is gradient_norm, with 0 iterations) when the scores or the ridge were not usable.
     """
 
     theta: np.ndarray
@@ -29,149 +37,175 @@ class Minimum(NamedTuple):
 
 
 def scores(mean: np.ndarray, m: int) -> np.ndarray:
-    """Scores s_i = Σ_{j≠i} z̄_ij with z̄_ji = 1 − z̄_ij; the sufficient statistic of eq. (3).
+    """Scores s_i = Σ_{j≠i} z̄_ij with z̄_ji = 1 − z̄_ij, the sufficient statistic of eq. (3).
 
-    mean (reps, pair), pairs in the order of `np.triu_indices(m, 1)`, any real values -> (reps, item).
-    O(reps · m²).
+    mean (rep, pair), any reals, pairs in the order of `np.triu_indices(m, 1)` -> (rep, item). A non-finite
+    entry makes its replication non-finite. O(rep · m²).
     """
     mean = np.asarray(mean, float)
+    square = np.zeros((len(mean), m, m))
     first, second = np.triu_indices(m, 1)
-    incidence = np.zeros((first.size, m))
-    incidence[np.arange(first.size), first] = 1
-    incidence[np.arange(first.size), second] = -1
-    return mean @ incidence + np.arange(m)
+    square[:, first, second] = mean
+    square[:, second, first] = 1 - mean
+    return square.sum(2)
 
 
-def minimise(scores, ridge, tolerance: float = 1e-8, iterations: int = 100) -> Minimum:
+def minimise(
+    scores: np.ndarray, ridge: float | np.ndarray, tolerance: float = 1e-8, iterations: int = 100
+) -> Minimum:
+    """Minimiser of eq. (3) for every replication, each independent of the others in the batch.
+
+    scores (rep, item), any reals; only deviations from their row mean matter, which is (m−1)/2 for scores of
+    pairs. ridge: λ ≥ 0, scalar or (rep,).
+
+    Converged: gradient norm ≤ max(tolerance, 4·eps·(‖s‖ + (m/4 + 2λ)‖θ‖)), where the second term is the
+    rounding of the gradient itself; it only matters for scores or θ above about 1e6. Never raises or warns
+    about data. Not converged: non-finite or unusable input (NaN); λ = 0 with scores that no θ matches to
+    within the tolerance, separable data for one (stops at once); `iterations` reached.
+    O(m²) per iteration, 3 to 10 iterations; memory O(m²), at least 2 MB.
+    """
     scores = np.asarray(scores, float)
     reps, m = scores.shape
     ridge = np.broadcast_to(np.asarray(ridge, float), reps)
     result = Minimum(np.full((reps, m), np.nan), np.zeros(reps, bool), np.zeros(reps, int), np.full(reps, np.nan))
-    usable = np.flatnonzero(np.isfinite(scores).all(1) & np.isfinite(ridge) & (ridge >= 0))
+    regular = (ridge == 0) | ((ridge > 1 / USABLE) & (ridge < USABLE))
+    usable = np.flatnonzero(regular & (np.abs(scores) < USABLE).all(1))
     length = max(1, SLICE_BYTES // (8 * m * m))
     work = np.empty((min(length, usable.size), m, m))
     with np.errstate(all="ignore"):
         for start in range(0, usable.size, length):
-            rows = usable[start:start + length]
-            _minimise_slice(rows, scores[rows], ridge[rows, None], tolerance, iterations, work, result)
+            rows = usable[start : start + length]
+            _minimise_slice(rows, scores[rows], ridge[rows], tolerance, iterations, work, result)
     return result
 
 
-MODE, BACK, ETA, ETB = "half", 2.0, 0.1, 0.1
-
-
 def _minimise_slice(rows, s, ridge, tolerance, iterations, work, result):
+    """Fill `result` at `rows`; replications leave the loop when they stop."""
     m = s.shape[1]
-    s = s - s.mean(1, keepdims=True)  # minus (m-1)/2, so that the gradient stays in the subspace
-    exists = (ridge[:, 0] > 0) | _inside_permutahedron(s)
-    x = s / (m / 4 + 2 * ridge)  # the Newton step from 0, whose Hessian is m/4 (I - 11'/m) + 2 ridge I
-    if THRESH:
-        far = np.flatnonzero((ridge[:, 0] > 0) & ~_inside_permutahedron(s))
-        if far.size:
-            y = _excess(s[far]) / (2 * ridge[far])
-            use = np.ptp(y, axis=1) > THRESH
-            x[far[use]] = y[use]
-    base, step, t, safe = x, np.zeros_like(x), np.zeros(len(x)), np.ones(len(x))
-    a = t
+    s = s - s.mean(1, keepdims=True)
+    inside = _inside(s, tolerance)
+    exists = (ridge > 0) | inside
+    curve = 2 * ridge[:, None]
+    x = s / (m / 4 + curve)  # the exact Newton step from 0, where the Laplacian is m/4 on Σθ = 0
+    far = np.flatnonzero(~inside & (ridge > 0) & (np.ptp(s, 1) > FAR * ridge))
+    if far.size:
+        x[far] = _excess(s[far]) / curve[far]
+    base, step, descent = x, np.zeros_like(x), np.zeros(len(x))
+    length, safe = np.zeros(len(x)), np.ones(len(x))
     for k in range(1, iterations + 1):
-        scale, weight, gradient = _win_gradient(x, work[:len(x)])
-        gradient += 2 * ridge * x - s
+        scale, weight, wins = _win_sums(x, work[: len(x)])
+        gradient = wins - s + curve * x
         gradient -= gradient.mean(1, keepdims=True)
         norm = _norm(gradient)
-        rounding = 4 * np.finfo(float).eps * (_norm(s) + (m / 4 + 2 * ridge[:, 0]) * _norm(x))
-        done = (norm <= np.maximum(tolerance, rounding)) & np.isfinite(rounding) & exists
+        rounding = 4 * np.finfo(float).eps * (_norm(s) + (m / 4 + curve[:, 0]) * _norm(x))
+        done = exists & (norm <= np.maximum(tolerance, rounding))
         stop = done | ~exists | (k == iterations)
         result.theta[rows], result.converged[rows] = x, done
         result.iterations[rows], result.gradient_norm[rows] = k, norm
         if stop.all():
             return
-        b = np.vecdot(gradient, step)
-        accept = (t <= safe) | (b <= 0)
-        new = _newton_step(scale, weight, ridge, gradient, norm, tolerance)
+        # By convexity a trial that is still on a descending slope has decreased the objective.
+        slope = np.vecdot(gradient, step)
+        accept = (length <= safe) | (slope <= 0)
+        newton = _newton_step(scale, weight, curve, gradient, norm, tolerance)
         base = np.where(accept[:, None], x, base)
-        step = np.where(accept[:, None], new, step)
-        radius = step.max(1) - step.min(1)
+        step = np.where(accept[:, None], newton, step)
+        radius = np.ptp(step, 1)
         safe = np.where(radius <= 1, 1, np.log1p(radius) / radius)
-        if MODE == "half":
-            t = np.where(accept, 1, np.maximum(safe, t / BACK))
-        else:
-            t = np.where(accept, 1, np.maximum(safe, t * np.clip(a / (a + b), 1 / BACK, .9)))
-            a = np.where(accept, -np.vecdot(gradient, new), a)
+        secant = length * np.maximum(descent / (descent + slope), 0.25)  # where the slope should vanish
+        length = np.where(accept, 1, np.maximum(safe, np.minimum(secant, 0.9 * length)))
+        descent = np.where(accept, -np.vecdot(gradient, newton), descent)
         if stop.any():
-            rows, s, ridge, exists, base, step, t, safe, a = (
-                v[~stop] for v in (rows, s, ridge, exists, base, step, t, safe, a))
-        x = base + t[:, None] * step
+            rows, s, curve, exists, base, step, descent, length, safe = (
+                a[~stop] for a in (rows, s, curve, exists, base, step, descent, length, safe)
+            )
+        x = base + length[:, None] * step
 
 
-def _norm(rows):
-    return np.sqrt(np.vecdot(rows, rows))
+def _norm(a):
+    return np.sqrt(np.vecdot(a, a))
 
 
-def _inside_permutahedron(s):
+def _inside(s, margin):
+    """Are the centred scores inside the permutahedron? Then, and only then, λ = 0 has a minimum.
+
+    Landau's condition: every k items meet each other k(k−1)/2 times, so any k scores must sum to more.
+    """
     m = s.shape[1]
     k = np.arange(1, m)
-    return (np.cumsum(np.sort(s, 1), 1)[:, :-1] > -k * (m - k) / 2).all(1)
+    return (np.cumsum(np.sort(s, 1), 1)[:, :-1] + k * (m - k) / 2 > margin).all(1)
 
 
-THRESH = 20
 def _excess(s):
-    """s minus its projection on the permutahedron."""
-    reps, m = s.shape
+    """Centred scores minus their projection on the permutahedron: the limit of 2λθ̂ as λ → 0.
+
+    It starts the iteration next to minimisers that are far away (debiased scores no θ can match, small λ).
+    Isotonic regression of the sorted scores (Lim and Wright 2016), by its min-max formula. O(m²).
+    """
+    m = s.shape[1]
     order = np.argsort(-s, 1)
-    total = np.zeros((reps, m + 1))
-    np.cumsum(np.take_along_axis(s, order, 1) - ((m - 1) / 2 - np.arange(m)), 1, out=total[:, 1:])
+    total = np.zeros((len(s), m + 1))
+    np.cumsum(np.take_along_axis(s, order, 1) - (m - 1) / 2 + np.arange(m), 1, out=total[:, 1:])
     first, last = np.arange(m)[:, None], np.arange(m)
-    mean = (total[:, None, 1:] - total[:, :m, None]) / np.maximum(last - first + 1, 1)
+    mean = (total[:, None, 1:] - total[:, :-1, None]) / np.maximum(last - first + 1, 1)
     mean[:, first > last] = -np.inf
-    mean = np.maximum.accumulate(mean[:, :, ::-1], 2)[:, :, ::-1]
-    mean[:, first > last] = np.inf
-    out = np.empty_like(s)
-    np.put_along_axis(out, order, mean.min(1), 1)
-    return out
+    largest = np.maximum.accumulate(mean[:, :, ::-1], 2)[:, :, ::-1]
+    largest[:, first > last] = np.inf
+    excess = np.empty_like(s)
+    np.put_along_axis(excess, order, largest.min(1), 1)
+    return excess - excess.mean(1, keepdims=True)
 
 
-def _win_gradient(x, work):
-    m = x.shape[1]
+def _win_sums(x, work):
+    """(u, K, wins): edge weights are u_i K_ij u_j with K_ii = 0, wins_i = Σ_{j≠i} (σ(θ_i−θ_j) − ½).
+
+    K overwrites `work`, the only (rep, item, item) array there is.
+    """
+    reps, m = x.shape
     centred = x - (x.max(1, keepdims=True) + x.min(1, keepdims=True)) / 2
-    diagonal = np.einsum("bii->bi", work)
-    if np.abs(centred).max(initial=0) < 300:
+    diagonal = np.einsum("bii->bi", work)  # a view
+    if np.abs(centred).max() < 300:  # u^-2 is finite
         u = np.exp(centred)
-        left, right = np.ones((len(x), m, 2)), np.ones((len(x), 2, m))
+        left, right = np.ones((reps, m, 2)), np.ones((reps, 2, m))
         left[:, :, 0] = right[:, 1] = u
-        np.matmul(left, right, out=work)
+        np.matmul(left, right, out=work)  # u_i + u_j; BLAS is three times faster here than broadcasting
         np.divide(1.0, work, out=work)
         diagonal[...] = 0
-        gradient = np.matvec(work, np.ones(m)) * u - (m - 1) / 2
+        wins = u * np.matvec(work, np.ones(m))
         np.multiply(work, work, out=work)
     else:
         u = np.ones_like(x)
         np.subtract(x[:, None, :], x[:, :, None], out=work)
         np.exp(np.clip(work, -700, 700, out=work), out=work)
-        work += 1
-        np.divide(1.0, work, out=work)
+        np.divide(1.0, np.add(work, 1, out=work), out=work)
         diagonal[...] = 0
-        gradient = np.matvec(work, u) - (m - 1) / 2
+        wins = np.matvec(work, u)
         np.multiply(work, work.swapaxes(1, 2), out=work)
-    return u, work, gradient
+    return u, work, wins - (m - 1) / 2
 
 
-def _newton_step(scale, weight, ridge, gradient, norm, tolerance):
-    """PCG."""
-    degree = np.matvec(weight, scale) * scale + 2 * ridge
-    inverse = 1 / np.maximum(degree, 1e-300)
-    target = np.maximum(np.minimum(ETA, norm * ETB) * norm, tolerance / 10)
-    step, residual, direction, old = np.zeros_like(scale), -gradient, 0.0, np.ones(len(scale))
-    for _ in range(scale.shape[1] + 5):
-        z = residual * inverse
-        z -= z.mean(1, keepdims=True)
-        rho = np.vecdot(residual, z)
-        direction = z + (rho / old)[:, None] * direction
-        image = degree * direction - scale * np.matvec(weight, scale * direction)
+def _newton_step(u, weight, curve, gradient, norm, tolerance):
+    """Newton step by diagonally preconditioned conjugate gradients, in the subspace Σθ = 0.
+
+    Truncated at a residual of min(0.1, 0.1·norm)·norm: superlinear, and the slope along the step is still
+    −pᵀHp, as for the exact step, which is what the safe step length rests on. Each replication stops for
+    itself: the others in the batch must not change it.
+    """
+    degree = u * np.matvec(weight, u) + curve
+    inverse = 1 / np.maximum(degree, 1 / USABLE)
+    target = np.maximum(0.1 * np.minimum(1, norm) * norm, tolerance / 10)
+    step, residual, direction, before = np.zeros_like(u), -gradient, 0.0, np.ones(len(u))
+    for _ in range(u.shape[1] + 5):
+        scaled = residual * inverse
+        scaled -= scaled.mean(1, keepdims=True)
+        rho = np.vecdot(residual, scaled)
+        direction = scaled + (rho / before)[:, None] * direction
+        image = degree * direction - u * np.matvec(weight, u * direction)
         curvature = np.vecdot(direction, image)
-        alpha = np.where((curvature > 0) & (_norm(residual) > target), rho / curvature, 0)
+        alpha = np.where((_norm(residual) > target) & (curvature > 0), rho / curvature, 0)
         if not alpha.any():
             break
         step += alpha[:, None] * direction
         residual -= alpha[:, None] * image
-        old = rho
+        before = rho
     return step

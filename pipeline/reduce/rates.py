@@ -87,7 +87,8 @@ def fit_rate(
     return Rate(
         exponents=dict(zip(predictors, estimates[: len(columns)], strict=True)),
         constants=dict(zip(levels, constants, strict=True)),
-        chi2=chi2, dof=dof, inflation=inflation, scatter=scatter, n=int(keep.sum()), dropped=int((~keep).sum()),
+        chi2=chi2, dof=dof, inflation=inflation, scatter=scatter,
+        n=int(keep.sum()), dropped=int((~keep).sum()),
     )
 
 

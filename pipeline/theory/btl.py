@@ -143,7 +143,7 @@ def critical_budget(m, L):
     return budget_from_x(1.0, m, L)
 
 
-def budget_from_x(x, m, L):
+def budget_from_x(x: float, m: int, L: int):
     """Budget ε = x/√(mL) at x times the critical one; broadcasts.
 
     Errors at one x agree across m and L while ε is small. Source: Xu, Sun and Cheng, Table 1.
@@ -154,7 +154,7 @@ def budget_from_x(x, m, L):
 _SCHEMES = {"log": 1, "critical": 0, "inverse_log": -1}
 
 
-def scheme_budget(scheme, m, L, reference_L, reference_epsilon):
+def scheme_budget(scheme: str, m: int, L: int, reference_L: int, reference_epsilon: float):
     """Budget ε ∝ log(mL)^k/√(mL), with k = 1 (`log`), 0 (`critical`), −1 (`inverse_log`); scalar or (L,).
 
     The constant makes ε = reference_epsilon at L = reference_L for the same m. mL ≥ 2. As L grows the

@@ -27,7 +27,7 @@ def power_law(rng, noise=0.01, scatter=0.0):
 @pytest.mark.parametrize("scatter", [0, 0.05])
 def test_exponents_and_constant_cover(covered, scatter):
     rng = np.random.default_rng(0)
-    fits = [fit_rate(*power_law(rng, scatter=scatter), m=M, L=L) for _ in range(1000)]
+    fits = [fit_rate(*power_law(rng, scatter=scatter), m=M, L=L) for _ in range(600)]
     level = 0.95 if not scatter else 0.94  # the scatter is estimated
     assert covered([fit.exponents["m"].covers(-0.5) for fit in fits], level, f"exponent of m, {scatter=}")
     assert covered([fit.exponents["L"].covers(-1 / 3) for fit in fits], level, f"exponent of L, {scatter=}")

@@ -1,0 +1,242 @@
+"""From a composed config to checked, frozen objects. Nothing is created before everything has been checked."""
+
+import inspect
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pipeline.clusters import CLUSTERS
+from pipeline.grid import Grid
+from pipeline.parameters import InvalidInput, check, fields, nearest, parameter, shorten
+from pipeline.registry import lookup
+from pipeline.study import ROLES, Study
+
+TASKS = ("run", "plan", "status", "report", "verify", "replay")
+CELLS_MOST = 10_000_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to run: nothing here can change a number."""
+
+    task: str = parameter("what to do", default="run", choices=TASKS)
+    outputs: str = parameter("folder that holds one folder per study", default="outputs")
+    stop_after: float | None = parameter("stop after this long, keep what is done", unit="s", default=None, above=0)
+    retry_failed: bool = parameter("run failed units again", default=False)
+    repair: bool = parameter("with verify: mark damaged units as not run", default=False)
+    unit: str | None = parameter("with replay: the unit, as a failure printed it", default=None)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Numbers of a study that are not the grid."""
+
+    seed: int = parameter("root of all random streams", low=0, below=2**63)
+    replications: int = parameter("replications of every cell, a multiple of block", low=1, high=10**9)
+    block: int = parameter("replications simulated together; part of the study's identity", low=1, high=10**6)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words and names of an experiment."""
+
+    name: str = parameter("name of the experiment, also its folder")
+    title: str = parameter("heading of its report", default="")
+    question: str = parameter("what it asks, in a sentence", default="")
+    claims: str | None = parameter("claims that it decides", default=None)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A study and how it is presented. figures: one mapping per figure, see `pipeline.report.figures`."""
+
+    study: Study
+    text: Text
+    figures: tuple[Mapping[str, Any], ...] = field(default=())
+
+    def folder(self, settings: Settings) -> Path:
+        """The study's own folder, the same for the same statistics."""
+        return Path(settings.outputs) / f"{self.study.name}-{self.study.key}"
+
+
+STUDY_KEYS = {*fields(Size), *fields(Text), "grid", "parameters", "derive", "metrics", "paired", "figures"}
+OTHER_KEYS = {*fields(Settings), "cluster", "size", "experiments"}
+
+
+def read_settings(raw: Mapping[str, Any]) -> Settings:
+    """Settings from a plain mapping; InvalidInput names the key."""
+    _known(raw, STUDY_KEYS | OTHER_KEYS, "")
+    return _read(Settings, {n: raw[n] for n in fields(Settings) if n in raw}, "")
+
+
+def read_cluster(raw: Mapping[str, Any]) -> Any:
+    """The cluster from its mapping: `kind` and that kind's fields."""
+    given = dict(_mapping(raw.get("cluster", {"kind": "local"}), "cluster"))
+    kind = given.pop("kind", None)
+    if not isinstance(kind, str) or kind not in CLUSTERS:
+        raise InvalidInput("cluster.kind", kind, nearest(kind, CLUSTERS))
+    return _read(CLUSTERS[kind], given, "cluster.")
+
+
+def read_experiment(raw: Mapping[str, Any]) -> Experiment:
+    """A checked experiment from a plain mapping; InvalidInput names the dotted key."""
+    _known(raw, STUDY_KEYS | OTHER_KEYS, "")
+    text = _read(Text, {n: raw[n] for n in fields(Text) if n in raw}, "")
+    if not text.name or any(c not in _NAME for c in text.name) or ".." in text.name or text.name.startswith("/"):
+        raise InvalidInput("name", text.name, "must be letters, digits, _ - and single /")
+    size = _read(Size, {n: raw[n] for n in fields(Size) if n in raw}, "")
+    if size.replications % size.block:
+        near = max(size.replications // size.block, 1) * size.block
+        raise InvalidInput("replications", size.replications, f"must be a multiple of block={size.block}, e.g. {near}")
+    metrics = _names(raw.get("metrics"), "metrics")
+    for name in metrics:
+        lookup("metric", name, "metrics")
+    derive = dict(_mapping(raw.get("derive") or {}, "derive"))
+    for name, target in derive.items():
+        lookup("derivation", target, f"derive.{name}")
+    constants = dict(_mapping(raw.get("parameters") or {}, "parameters"))
+    products = _products(raw.get("grid"))
+    declared = _declared(constants, products, derive, metrics)
+    axes = list(products[0])
+    for name in (*axes, *constants, *derive):
+        place = "grid" if name in axes else "parameters" if name in constants else "derive"
+        if name not in declared:
+            raise InvalidInput(f"{place}.{name}", _given(name, products, constants, derive),
+                               f"no part of this study has such a parameter; {nearest(name, declared)}")
+        if (name in axes) + (name in constants) + (name in derive) > 1:
+            raise InvalidInput(f"{place}.{name}", _given(name, products, constants, derive),
+                               "given twice among grid, parameters and derive; remove one (~parameters.NAME removes)")
+    constants = {n: _coerce(declared[n], v, f"parameters.{n}") for n, v in constants.items()}
+    products = [{axis: _levels(levels, declared[axis], axis) for axis, levels in p.items()} for p in products]
+    if sum(math.prod(len(v) for v in p.values()) for p in products) > CELLS_MOST:
+        raise InvalidInput("grid", "…", f"more than {CELLS_MOST:,} cells; make it smaller")
+    study = Study(
+        text.name, size.seed, size.replications, size.block, Grid.of(*products), constants, metrics, derive,
+        _names(raw.get("paired", Study.paired), "paired"),
+    )
+    _check_cells(study)
+    figures = raw.get("figures") or ()
+    if not isinstance(figures, (list, tuple)) or not all(isinstance(f, Mapping) for f in figures):
+        raise InvalidInput("figures", figures, "must be a list of mappings")
+    return Experiment(study, text, tuple(figures))
+
+
+_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/")
+
+
+def _read(cls: type, given: Mapping[str, Any], prefix: str) -> Any:
+    known = fields(cls)
+    _known(given, known, prefix)
+    for name, declared in known.items():
+        if declared.default is MISSING and given.get(name) is None:
+            raise InvalidInput(prefix + name, None, f"is needed ({declared.metadata['meaning']})")
+    return cls(**{name: check(known[name], value, prefix + name) for name, value in given.items()})
+
+
+def _known(given: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
+    for name in given:
+        if name not in known:
+            raise InvalidInput(f"{prefix}{name}", given[name], f"no such key; {nearest(name, known)}")
+
+
+def _mapping(value: Any, key: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise InvalidInput(key, value, "must be a mapping of names to values")
+    return value
+
+
+def _names(value: Any, key: str) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(v, str) for v in value):
+        raise InvalidInput(key, value, "must be a list of names, at least one")
+    if len(set(value)) < len(value):
+        raise InvalidInput(key, list(value), "names one thing twice")
+    return tuple(value)
+
+
+def _products(grid: Any) -> list[dict[str, Any]]:
+    given = grid if isinstance(grid, (list, tuple)) else [grid]
+    if not given:
+        raise InvalidInput("grid", grid, "must be a mapping of axes to levels, or a list of such mappings")
+    products = [dict(_mapping(product, "grid")) for product in given]
+    for product in products:
+        if not product or list(product) != list(products[0]):
+            raise InvalidInput("grid", grid, "every product needs the same axes in the same order, at least one")
+        for axis, levels in product.items():
+            if not isinstance(levels, (list, tuple)) or not levels:
+                raise InvalidInput(f"grid.{axis}", levels, "must be a list of levels, at least one")
+    return products
+
+
+def _declared(constants: Mapping, products: list[dict], derive: Mapping, metrics: tuple) -> dict[str, list]:
+    """Name -> the fields that declare it, over all components that any cell uses."""
+    declared: dict[str, list] = {}
+    parts = [lookup("metric", name, "metrics") for name in metrics]
+    for role in ROLES:
+        if role in constants:
+            parts.append(lookup(role, constants[role], f"parameters.{role}"))
+        elif any(role in product for product in products):
+            parts += [lookup(role, name, f"grid.{role}") for product in products for name in product.get(role, ())]
+        else:
+            raise InvalidInput(f"parameters.{role}", None, f"is needed, here or as an axis of grid; "
+                               f"{nearest('', _names_of(role))}")
+        declared[role] = []
+    for part in parts:
+        for name, found in fields(part).items():
+            declared.setdefault(name, []).append(found)
+    for target in derive.values():
+        for name, argument in inspect.signature(lookup("derivation", target)).parameters.items():
+            if name not in declared:  # ranges are checked by the derivation itself
+                kind = getattr(argument.annotation, "__name__", str(argument.annotation))
+                typed = parameter("input of a derivation", infinite=True)
+                typed.type = kind if kind in ("int", "float", "str", "bool") else "float"
+                declared[name] = [typed]
+    return declared
+
+
+def _names_of(role: str) -> Iterable[str]:
+    from pipeline.registry import NAMES
+
+    return NAMES[role]
+
+
+def _given(name: str, products: list[dict], constants: Mapping, derive: Mapping) -> Any:
+    return products[0].get(name, constants.get(name, derive.get(name)))
+
+
+def _coerce(declared: list, value: Any, key: str) -> Any:
+    for found in declared:
+        value = check(found, value, key)
+    return value
+
+
+def _levels(levels: Any, declared: list, axis: str) -> list:
+    levels = [_coerce(declared, level, f"grid.{axis}") for level in levels]
+    if any(level is None for level in levels):
+        raise InvalidInput(f"grid.{axis}", levels, "a level may not be null")
+    if len(set(levels)) < len(levels):
+        raise InvalidInput(f"grid.{axis}", levels, "has a level twice")
+    return levels
+
+
+def _check_cells(study: Study) -> None:
+    """Build every component of every cell; distinct parameter values are built once."""
+    for name, target in study.derive.items():
+        needed = inspect.signature(lookup("derivation", target)).parameters
+        before = list(study.derive)[: list(study.derive).index(name)]
+        for argument in needed:
+            if argument not in (*study.grid.axes, *study.parameters, *before):
+                raise InvalidInput(f"derive.{name}", target, f"needs {argument}; give it in grid or parameters")
+    for labels in study.grid:
+        try:
+            study.components(labels)
+        except InvalidInput as error:
+            place = next((p for p, names in (("grid", study.grid.axes), ("derive", study.derive))
+                          if error.key in names), "parameters")
+            key = error.key if "." in error.key or error.key == "metrics" else f"{place}.{error.key}"
+            raise InvalidInput(key, error.value, f"{error.allowed} [at {shorten(labels)}]") from None
+        except (ArithmeticError, TypeError) as error:
+            raise InvalidInput("derive", dict(study.derive), f"{error} [at {shorten(labels)}]") from None
+
+

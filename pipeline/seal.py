@@ -1,0 +1,143 @@
+"""Seal a complete sweep: one N-d labelled dataset, `results.zarr`, that anyone opens with `xarray.open_zarr`."""
+
+import json
+import os
+import shutil
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pipeline.parameters import fields
+from pipeline.registry import lookup
+from pipeline.store import Store
+from pipeline.streams import canonical, digest
+from pipeline.study import ROLES, Study
+
+PACKAGES = ("numpy", "scipy", "xarray", "zarr", "dask", "distributed", "hydra-core")
+MOST_CHUNK = 2**22  # values in one chunk
+
+
+def versions() -> dict[str, str]:
+    """Versions that numbers may depend on."""
+    import platform
+
+    return {"python": platform.python_version(), "pipeline": version("private-learning-pipeline"),
+            **{name: version(name) for name in PACKAGES}}
+
+
+def request(study: Study) -> str:
+    """Digest of all that a sealed dataset shows: identity, levels and replications."""
+    products = [[[axis, list(levels)] for axis, levels in product] for product in study.grid.products]
+    return digest(canonical({**study.identity, "grid": products, "replications": study.replications}), 8).hex()
+
+
+def is_sealed(folder: Path, study: Study) -> bool:
+    """Whether results.zarr holds exactly this study."""
+    try:
+        attributes = json.loads((folder / "results.zarr" / "zarr.json").read_text())["attributes"]
+        return attributes["request"] == request(study)
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> Path:
+    """Write results.zarr anew, in one step at the end; the same numbers give the same bytes.
+
+    Dimensions: the axes of the grid, then replication. Cells outside a non-rectangular grid hold NaN and
+    status 0. Derived parameters are coordinates. Memory: one variable.
+    """
+    axes = study.grid.axes
+    shape = tuple(len(levels) for levels in axes.values())
+    position = {axis: {level: i for i, level in enumerate(levels)} for axis, levels in axes.items()}
+    places = np.array([np.ravel_multi_index([position[a][v] for a, v in labels.items()], shape)
+                       for labels in study.grid])
+    coordinates = _coordinates(study, shape, places)
+    derived = {name: coordinates[name] for name in study.derive}
+    attributes = {
+        **text, "request": request(study), "study": json.dumps(study.identity, sort_keys=True),
+        "replications": study.replications, "versions": json.dumps(versions(), sort_keys=True),
+    }
+    partial, final = store.folder / f"results.zarr.{os.getpid()}.partial", store.folder / "results.zarr"
+    shutil.rmtree(partial, ignore_errors=True)
+    dimensions = (*axes, "replication")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Zarr 3 has yet to specify its text type
+        xr.Dataset(coords=coordinates, attrs=attributes).to_zarr(partial, mode="w", consolidated=False)
+        for name in (*study.metrics, "status"):
+            values = _gather(store, study, name, rows, places, shape)
+            variable = xr.Variable(dimensions, values, _describe(study, name))
+            variable.encoding = {"chunks": _chunks(values.shape)}
+            xr.Dataset({name: variable}, coords=derived).to_zarr(partial, mode="a", consolidated=False)
+        _consolidate(partial)
+    shutil.rmtree(final, ignore_errors=True)
+    partial.rename(final)
+    return final
+
+
+def _consolidate(path: Path) -> None:
+    import zarr
+
+    zarr.consolidate_metadata(path)
+
+
+def _gather(store: Store, study: Study, name: str, rows: np.ndarray, places: np.ndarray, shape: tuple) -> np.ndarray:
+    status = name == "status"
+    values = np.full((int(np.prod(shape)), study.replications), 0 if status else np.nan, "i1" if status else "f8")
+    array = store.array(name)
+    for row, place in zip(rows, places, strict=True):
+        values[place] = array[int(row), : study.replications]
+    return values.reshape(*shape, study.replications)
+
+
+def _chunks(shape: tuple[int, ...]) -> tuple[int, ...]:
+    chunks = list(shape)
+    for axis in range(len(chunks)):
+        if np.prod(chunks) <= MOST_CHUNK:
+            break
+        chunks[axis] = max(1, int(chunks[axis] // -(-np.prod(chunks) // MOST_CHUNK)))
+    return tuple(chunks)
+
+
+def _declared(study: Study) -> dict[str, Any]:
+    parts = [lookup("metric", name) for name in study.metrics]
+    for role in ROLES:
+        names = study.grid.axes.get(role, (study.parameters.get(role),))
+        parts += [lookup(role, name) for name in names]
+    return {name: found for part in parts for name, found in fields(part).items()}
+
+
+def _coordinates(study: Study, shape: tuple, places: np.ndarray) -> dict[str, xr.Variable]:
+    declared = _declared(study)
+    axes = study.grid.axes
+
+    def about(name):
+        if name not in declared:
+            return {}
+        return {"long_name": declared[name].metadata["meaning"], "units": declared[name].metadata["unit"]}
+
+    found = {axis: xr.Variable((axis,), np.array(levels), about(axis)) for axis, levels in axes.items()}
+    found["replication"] = xr.Variable(("replication",), np.arange(study.replications))
+    for name in study.derive:
+        values = np.full(int(np.prod(shape)), np.nan)
+        for place, labels in zip(places, study.grid, strict=True):
+            values[place] = study.derived(labels)[name]
+        whole = xr.Variable(tuple(axes), values.reshape(shape), about(name))
+        for axis in axes:  # drop axes that it does not depend on
+            first = whole.isel({axis: 0}) if axis in whole.dims else whole
+            if axis in whole.dims and bool((whole == first).all()):
+                whole = first
+        found[name] = whole
+    return found
+
+
+def _describe(study: Study, name: str) -> dict[str, Any]:
+    if name == "status":
+        return {"long_name": "what became of the replication", "flag_values": [0, 1, 2, 3],
+                "flag_meanings": "not_run ok not_converged failed"}
+    metric = lookup("metric", name)
+    limits = {k: getattr(metric, k) for k in ("least", "most") if hasattr(metric, k)}
+    return {"long_name": metric.long_name, "units": metric.units, **limits}

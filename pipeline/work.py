@@ -1,0 +1,103 @@
+"""What a worker does with units: simulate, store, tell; and in which order units are best handed out."""
+
+import traceback
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.store import Store, cell_keys
+from pipeline.streams import canonical
+from pipeline.study import Study
+
+
+class Unit(NamedTuple):
+    """One unit: number of the cell in the grid, its row in the store, block of replications."""
+
+    cell: int
+    row: int
+    block: int
+
+
+class Work:
+    """Callable that simulates and stores units; for each, True if it failed.
+
+    A unit that raises is stored as failed with its traceback. What the machine is to blame for (memory, disk)
+    is raised: such units stay not run.
+    """
+
+    def __init__(self, study: Study, store: Store):
+        self.study, self.store = study, store
+
+    def __call__(self, units: list[Unit]) -> list[bool]:
+        memo: dict = {}
+        return [self._one(unit, memo) for unit in units]
+
+    def _one(self, unit: Unit, memo: dict) -> bool:
+        try:
+            with np.errstate(all="ignore"):  # what goes wrong in a replication is told by its status
+                values = self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo)
+        except (MemoryError, OSError):
+            raise
+        except Exception:
+            self.store.fail(self.study, unit.row, unit.block, traceback.format_exc())
+            return True
+        self.store.write(unit.row, unit.block, values)
+        return False
+
+
+class Agenda:
+    """Units still to do, most costly first; cells that share their data next to each other.
+
+    Holds one bit per unit and a few numbers per cell, and yields units lazily.
+    """
+
+    def __init__(self, study: Study, rows: np.ndarray, done: np.ndarray):
+        self.study, self.rows, self.done = study, rows, done
+        self.costs = np.array([study.work(labels) for labels in study.grid])
+        groups: dict[str, list[int]] = {}
+        for cell, labels in enumerate(study.grid):
+            shared = canonical({n: v for n, v in labels.items() if n not in study.paired})
+            groups.setdefault(shared, []).append(cell)
+        self.groups = sorted(groups.values(), key=lambda cells: -self.costs[cells].sum())
+
+    @property
+    def pending(self) -> int:
+        """Number of units to do."""
+        return int(self.done.size - self.done.sum())
+
+    @property
+    def cost(self) -> float:
+        """Sum of the predicted costs of the units to do."""
+        return float(((~self.done).sum(axis=1) * self.costs).sum())
+
+    def __iter__(self) -> Iterator[tuple[Unit, float]]:
+        for cells in self.groups:
+            for block in range(self.study.blocks):
+                for cell in cells:
+                    if not self.done[cell, block]:
+                        yield Unit(cell, int(self.rows[cell]), block), float(self.costs[cell])
+
+
+def unit_name(study: Study, cell: int, block: int) -> str:
+    """Short name of a unit, for `task=replay unit=…`: stable, made of the cell's labels."""
+    key = int(cell_keys_of(study, cell))
+    return f"c{key:016x}-{block}"
+
+
+def cell_keys_of(study: Study, cell: int) -> np.uint64:
+    """Key of one cell."""
+    from pipeline.grid import Grid
+
+    return cell_keys(Grid.of({axis: [level] for axis, level in study.grid.labels(cell).items()}))[0]
+
+
+def find_unit(study: Study, name: str) -> tuple[int, int] | None:
+    """(cell, block) of a unit's name, None if the study has no such unit."""
+    key, _, block = name.removeprefix("c").partition("-")
+    try:
+        place = np.flatnonzero(cell_keys(study.grid) == np.uint64(int(key, 16)))
+        number = int(block)
+    except (ValueError, OverflowError):
+        return None
+    return (int(place[0]), number) if place.size and 0 <= number < study.blocks else None
