@@ -62,7 +62,7 @@ class Experiment:
 
 
 STUDY_KEYS = {*fields(Size), *fields(Text), "grid", "parameters", "derive", "metrics", "paired", "figures"}
-OTHER_KEYS = {*fields(Settings), "cluster", "size", "experiments"}
+OTHER_KEYS = {*fields(Settings), "cluster", "size", "suite", "experiments"}
 
 
 def read_settings(raw: Mapping[str, Any]) -> Settings:

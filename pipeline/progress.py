@@ -1,9 +1,13 @@
-"""Progress of a sweep with the time left: one updating line on a terminal, plain lines in a batch log."""
+"""What a person sees of a sweep, and how they stop it."""
 
+import contextlib
+import os
 import shutil
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 TERMINAL_EVERY = 0.1  # seconds
@@ -33,9 +37,8 @@ class Progress:
     Use as a context manager: it writes a first line on entering and a last one on leaving.
     """
 
-    def __init__(
-        self, units: int, cost: float, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
-    ):
+    def __init__(self, units: int, cost: float, stream: TextIO | None = None,
+                 clock: Callable[[], float] = time.monotonic):
         self.units, self.cost, self.clock = units, cost, clock
         self.stream = sys.stderr if stream is None else stream
         self.terminal = self.stream.isatty()
@@ -53,7 +56,8 @@ class Progress:
 
     def advance(self, units: int, cost: float, workers: int) -> None:
         """Count `units` more, of predicted `cost`, with `workers` there now; write if it is time to."""
-        self.units_done, self.cost_done, self.workers = self.units_done + units, self.cost_done + cost, workers
+        self.units_done, self.cost_done = self.units_done + units, self.cost_done + cost
+        self.workers = workers
         if self.clock() - self.written >= (TERMINAL_EVERY if self.terminal else LOG_EVERY):
             self._write(self.line(), end=False)
 
@@ -62,8 +66,8 @@ class Progress:
         elapsed = max(self.clock() - self.start, 1e-9)
         share = min(self.cost_done / self.cost, 1.0) if self.cost else 1.0
         left = f"{duration(elapsed / share - elapsed)} left" if share else "time left unknown"
-        rate = self.units_done / elapsed
-        return (f"{self.units_done:,} of {self.units:,} units ({100 * self.units_done / max(self.units, 1):.0f} %), "
+        rate, percent = self.units_done / elapsed, 100 * self.units_done / max(self.units, 1)
+        return (f"{self.units_done:,} of {self.units:,} units ({percent:.0f} %), "
                 f"{rate:,.{0 if rate >= 100 else 1 if rate >= 1 else 3}f} units/s, {left}, "
                 f"{self.workers} worker{'' if self.workers == 1 else 's'}")
 
@@ -75,3 +79,35 @@ class Progress:
         else:
             self.stream.write(text + "\n")
         self.stream.flush()
+
+
+@contextlib.contextmanager
+def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
+    """Event for `run(stop=…)`, set by SIGINT, SIGTERM or after `stop_after` seconds.
+
+    A second signal raises KeyboardInterrupt, which abandons work in flight at once. The previous handlers are
+    restored on leaving; outside the main thread signals are left alone.
+    """
+    stop = threading.Event()
+
+    def handle(number, _frame):
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        name = signal.Signals(number).name
+        os.write(2, f"\n{name}: finishing what is running, then stopping; once more to abandon it\n".encode())
+
+    previous = {}
+    if threading.current_thread() is threading.main_thread():
+        previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    timer = threading.Timer(stop_after, stop.set) if stop_after is not None else None
+    try:
+        if timer:
+            timer.daemon = True
+            timer.start()
+        yield stop
+    finally:
+        if timer:
+            timer.cancel()
+        for number, handler in previous.items():
+            signal.signal(number, handler)

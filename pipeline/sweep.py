@@ -7,14 +7,12 @@ import asyncio
 import contextlib
 import functools
 import math
-import os
 import queue
-import signal
 import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,8 +76,8 @@ def run(
 
     Args:
         executor: from `open()` of a cluster.
-        work: picklable; `work(units)` computes and stores a list of units and returns something tiny for each.
-            Sent once to each worker. An exception from it means a fault of the environment and ends the sweep.
+        work: picklable, sent once to each worker; `work(units)` computes and stores a list of units and
+            returns something tiny for each. Its exceptions are faults of the environment and end the sweep.
         units: lazy pairs (unit, predicted cost in any unit), largest first. Never held as a whole.
         total_cost: sum of the costs, if known: the last bundles then shrink so that workers end together.
         bundle_seconds: work in one bundle; learned from finished ones, the first bundles hold one unit.
@@ -127,8 +125,8 @@ def run(
                 elif state == "lost":
                     retry.extend(bundle.split())
                     if retry[-1].kills >= kills:
-                        failure = failure or (f"unit {shorten(bundle.units[0], 200)} ended its worker {kills} "
-                                              f"times ({value}); more memory for a worker may help")
+                        failure = failure or (f"unit {shorten(bundle.units[0], 200)}: {value} {kills} times; "
+                                              "give workers more memory, or leave the unit out")
                 else:
                     dropped += len(bundle.units)
             where.watch()
@@ -141,38 +139,6 @@ def run(
     interrupted = bool(dropped or retry or (halted and bundler.next()))
     wall = time.monotonic() - start
     return Outcome(units_done, wall, seconds_work, where.most, where.lost, interrupted)
-
-
-@contextlib.contextmanager
-def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
-    """Event for `run(stop=…)`, set by SIGINT, SIGTERM or after `stop_after` seconds.
-
-    A second signal raises KeyboardInterrupt, which abandons work in flight at once. The previous handlers are
-    restored on leaving; outside the main thread signals are left alone.
-    """
-    stop = threading.Event()
-
-    def handle(number, _frame):
-        if stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-        name = signal.Signals(number).name
-        os.write(2, f"\n{name}: finishing what is running, then stopping; once more to abandon it\n".encode())
-
-    previous = {}
-    if threading.current_thread() is threading.main_thread():
-        previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    timer = threading.Timer(stop_after, stop.set) if stop_after is not None else None
-    try:
-        if timer:
-            timer.daemon = True
-            timer.start()
-        yield stop
-    finally:
-        if timer:
-            timer.cancel()
-        for number, handler in previous.items():
-            signal.signal(number, handler)
 
 
 class _Bundler:
@@ -217,7 +183,7 @@ def _install(name, work):
     _WORK[name] = work
 
 
-def _halt(name):
+async def _halt(name):  # in the worker's event loop: its only thread is computing
     _HALTED.add(name)
 
 
@@ -287,7 +253,7 @@ class _Pool:
                 break
             except OSError:  # a worker died while being told
                 if attempt == 3:
-                    raise SweepError("workers die as soon as they are given work; look at their output") from None
+                    raise SweepError("workers die when given work: look at their output") from None
         self.watch()
 
     def window(self, per_thread):
@@ -296,7 +262,8 @@ class _Pool:
     def submit(self, bundle):
         self.count += 1
         number = self.count
-        future = self.executor.client.submit(_compute, self.name, bundle.units, key=(f"units-{self.name}", number))
+        key = (f"units-{self.name}", number)
+        future = self.executor.client.submit(_compute, self.name, bundle.units, key=key)
         self.futures[number] = future, bundle
         future.add_done_callback(lambda _: self.ready.put(number))
 
@@ -313,13 +280,16 @@ class _Pool:
 
         try:
             return future.result(timeout=10)
-        except (KilledWorker, OSError, asyncio.CancelledError) as error:  # OSError: connections, time-outs
-            return "lost", "its worker was killed" if isinstance(error, KilledWorker) else _one_line(error), 0.0
+        except KilledWorker:
+            return "lost", "its worker was killed", 0.0
+        except (OSError, asyncio.CancelledError) as error:  # connections, time-outs
+            return "lost", _one_line(error), 0.0
         except Exception as error:
             return "failed", _one_line(error), 0.0
 
     def halt(self):
-        self.executor.client.run(_halt, self.name, wait=False)
+        with contextlib.suppress(OSError):  # no answer from a dying worker is as good
+            self.executor.client.run(_halt, self.name, on_error="ignore")
 
     def watch(self):
         now = time.monotonic()

@@ -5,8 +5,8 @@ The data enter only through the scores s_i = Σ_{j≠i} z̄_ij. The gradient is 
 and the Hessian (Lemma S5) is 2λI plus the Laplacian of the complete graph with edge weights
 σ(θ_i−θ_j)σ(θ_j−θ_i). The minimiser sums to 0 (Lemma 3), so all work is done in that subspace.
 
-Three things make it fast and safe:
-* with u = e^θ, σ(θ_i−θ_j) = u_i/(u_i+u_j): one division per pair gives gradient and Hessian, no m² exponentials;
+What makes it fast and safe:
+* with u = e^θ, σ(θ_i−θ_j) = u_i/(u_i+u_j): gradient and Hessian take m² divisions, not m² exponentials;
 * that Laplacian is well conditioned after diagonal scaling, so two or three steps of conjugate gradients
   replace a factorisation (truncated Newton; Dembo, Eisenstat and Steihaug 1982);
 * |ℓ'''| ≤ ℓ'' for the logistic loss (Bach 2010; Sun and Tran-Dinh 2019), so along a step p of range
@@ -42,17 +42,14 @@ def scores(mean: np.ndarray, m: int) -> np.ndarray:
     mean (rep, pair), any reals, pairs in the order of `np.triu_indices(m, 1)` -> (rep, item). A non-finite
     entry makes its replication non-finite. O(rep · m²).
     """
-    mean = np.asarray(mean, float)
-    square = np.zeros((len(mean), m, m))
     first, second = np.triu_indices(m, 1)
+    square = np.zeros((len(mean), m, m))
     square[:, first, second] = mean
-    square[:, second, first] = 1 - mean
+    square[:, second, first] = 1 - square[:, first, second]
     return square.sum(2)
 
 
-def minimise(
-    scores: np.ndarray, ridge: float | np.ndarray, tolerance: float = 1e-8, iterations: int = 100
-) -> Minimum:
+def minimise(scores: np.ndarray, ridge, tolerance: float = 1e-8, iterations: int = 100) -> Minimum:
     """Minimiser of eq. (3) for every replication, each independent of the others in the batch.
 
     scores (rep, item), any reals; only deviations from their row mean matter, which is (m−1)/2 for scores of
@@ -62,12 +59,13 @@ def minimise(
     rounding of the gradient itself; it only matters for scores or θ above about 1e6. Never raises or warns
     about data. Not converged: non-finite or unusable input (NaN); λ = 0 with scores that no θ matches to
     within the tolerance, separable data for one (stops at once); `iterations` reached.
-    O(m²) per iteration, 3 to 10 iterations; memory O(m²), at least 2 MB.
+    O(m²) per iteration, usually 3 to 10; work memory max(2 MB, 8m² bytes), a few times that with far minimisers.
     """
     scores = np.asarray(scores, float)
     reps, m = scores.shape
     ridge = np.broadcast_to(np.asarray(ridge, float), reps)
-    result = Minimum(np.full((reps, m), np.nan), np.zeros(reps, bool), np.zeros(reps, int), np.full(reps, np.nan))
+    nan = np.full((reps, m), np.nan)
+    result = Minimum(nan, np.zeros(reps, bool), np.zeros(reps, int), nan[:, 0].copy())
     regular = (ridge == 0) | ((ridge > 1 / USABLE) & (ridge < USABLE))
     usable = np.flatnonzero(regular & (np.abs(scores) < USABLE).all(1))
     length = max(1, SLICE_BYTES // (8 * m * m))
@@ -80,7 +78,6 @@ def minimise(
 
 
 def _minimise_slice(rows, s, ridge, tolerance, iterations, work, result):
-    """Fill `result` at `rows`; replications leave the loop when they stop."""
     m = s.shape[1]
     s = s - s.mean(1, keepdims=True)
     inside = _inside(s, tolerance)
@@ -88,12 +85,11 @@ def _minimise_slice(rows, s, ridge, tolerance, iterations, work, result):
     curve = 2 * ridge[:, None]
     x = s / (m / 4 + curve)  # the exact Newton step from 0, where the Laplacian is m/4 on Σθ = 0
     far = np.flatnonzero(~inside & (ridge > 0) & (np.ptp(s, 1) > FAR * ridge))
-    if far.size:
-        x[far] = _excess(s[far]) / curve[far]
+    x[far] = _excess(s[far]) / curve[far]
     base, step, descent = x, np.zeros_like(x), np.zeros(len(x))
     length, safe = np.zeros(len(x)), np.ones(len(x))
     for k in range(1, iterations + 1):
-        scale, weight, wins = _win_sums(x, work[: len(x)])
+        u, weight, wins = _win_sums(x, work[: len(x)])
         gradient = wins - s + curve * x
         gradient -= gradient.mean(1, keepdims=True)
         norm = _norm(gradient)
@@ -107,7 +103,7 @@ def _minimise_slice(rows, s, ridge, tolerance, iterations, work, result):
         # By convexity a trial that is still on a descending slope has decreased the objective.
         slope = np.vecdot(gradient, step)
         accept = (length <= safe) | (slope <= 0)
-        newton = _newton_step(scale, weight, curve, gradient, norm, tolerance)
+        newton = _newton_step(u, weight, curve, gradient, norm, tolerance)
         base = np.where(accept[:, None], x, base)
         step = np.where(accept[:, None], newton, step)
         radius = np.ptp(step, 1)
@@ -116,9 +112,8 @@ def _minimise_slice(rows, s, ridge, tolerance, iterations, work, result):
         length = np.where(accept, 1, np.maximum(safe, np.minimum(secant, 0.9 * length)))
         descent = np.where(accept, -np.vecdot(gradient, newton), descent)
         if stop.any():
-            rows, s, curve, exists, base, step, descent, length, safe = (
-                a[~stop] for a in (rows, s, curve, exists, base, step, descent, length, safe)
-            )
+            state = rows, s, curve, exists, base, step, descent, length, safe
+            rows, s, curve, exists, base, step, descent, length, safe = (a[~stop] for a in state)
         x = base + length[:, None] * step
 
 
@@ -131,19 +126,16 @@ def _inside(s, margin):
 
     Landau's condition: every k items meet each other k(k−1)/2 times, so any k scores must sum to more.
     """
-    m = s.shape[1]
-    k = np.arange(1, m)
-    return (np.cumsum(np.sort(s, 1), 1)[:, :-1] + k * (m - k) / 2 > margin).all(1)
+    k = np.arange(1, s.shape[1])
+    return (np.cumsum(np.sort(s, 1), 1)[:, :-1] + k * k[::-1] / 2 > margin).all(1)
 
 
 def _excess(s):
     """Centred scores minus their projection on the permutahedron: the limit of 2λθ̂ as λ → 0.
 
-    It starts the iteration next to minimisers that are far away (debiased scores no θ can match, small λ).
-    Isotonic regression of the sorted scores (Lim and Wright 2016), by its min-max formula. O(m²).
+    A start near minimisers that are far away. Isotonic regression of the sorted scores (Lim and Wright 2016).
     """
-    m = s.shape[1]
-    order = np.argsort(-s, 1)
+    m, order = s.shape[1], np.argsort(-s, 1)
     total = np.zeros((len(s), m + 1))
     np.cumsum(np.take_along_axis(s, order, 1) - (m - 1) / 2 + np.arange(m), 1, out=total[:, 1:])
     first, last = np.arange(m)[:, None], np.arange(m)
@@ -159,19 +151,18 @@ def _excess(s):
 def _win_sums(x, work):
     """(u, K, wins): edge weights are u_i K_ij u_j with K_ii = 0, wins_i = Σ_{j≠i} (σ(θ_i−θ_j) − ½).
 
-    K overwrites `work`, the only (rep, item, item) array there is.
+    K overwrites `work`, the only large array.
     """
-    reps, m = x.shape
     centred = x - (x.max(1, keepdims=True) + x.min(1, keepdims=True)) / 2
     diagonal = np.einsum("bii->bi", work)  # a view
     if np.abs(centred).max() < 300:  # u^-2 is finite
         u = np.exp(centred)
-        left, right = np.ones((reps, m, 2)), np.ones((reps, 2, m))
+        left, right = np.ones((*x.shape, 2)), np.ones((len(x), 2, x.shape[1]))
         left[:, :, 0] = right[:, 1] = u
         np.matmul(left, right, out=work)  # u_i + u_j; BLAS is three times faster here than broadcasting
         np.divide(1.0, work, out=work)
         diagonal[...] = 0
-        wins = u * np.matvec(work, np.ones(m))
+        wins = u * np.matvec(work, np.ones_like(u))
         np.multiply(work, work, out=work)
     else:
         u = np.ones_like(x)
@@ -181,25 +172,23 @@ def _win_sums(x, work):
         diagonal[...] = 0
         wins = np.matvec(work, u)
         np.multiply(work, work.swapaxes(1, 2), out=work)
-    return u, work, wins - (m - 1) / 2
+    return u, work, wins - (x.shape[1] - 1) / 2
 
 
 def _newton_step(u, weight, curve, gradient, norm, tolerance):
     """Newton step by diagonally preconditioned conjugate gradients, in the subspace Σθ = 0.
 
-    Truncated at a residual of min(0.1, 0.1·norm)·norm: superlinear, and the slope along the step is still
-    −pᵀHp, as for the exact step, which is what the safe step length rests on. Each replication stops for
-    itself: the others in the batch must not change it.
+    Truncated at a residual of 0.1·min(1, norm)·norm: superlinear; the slope along p stays −pᵀHp, as for the
+    exact step, on which the safe length rests. Each replication stops for itself, whatever the batch.
     """
     degree = u * np.matvec(weight, u) + curve
-    inverse = 1 / np.maximum(degree, 1 / USABLE)
     target = np.maximum(0.1 * np.minimum(1, norm) * norm, tolerance / 10)
     step, residual, direction, before = np.zeros_like(u), -gradient, 0.0, np.ones(len(u))
     for _ in range(u.shape[1] + 5):
-        scaled = residual * inverse
+        scaled = residual / np.maximum(degree, 1 / USABLE)
         scaled -= scaled.mean(1, keepdims=True)
         rho = np.vecdot(residual, scaled)
-        direction = scaled + (rho / before)[:, None] * direction
+        direction = scaled + np.where(rho > 0, rho / before, 0)[:, None] * direction  # 0/0 if solved exactly
         image = degree * direction - u * np.matvec(weight, u * direction)
         curvature = np.vecdot(direction, image)
         alpha = np.where((_norm(residual) > target) & (curvature > 0), rho / curvature, 0)

@@ -14,6 +14,7 @@ class NoPrivacy:
 
     unit: ClassVar[str] = "none"
     neighbours: ClassVar[str] = "none"
+    budget: ClassVar[str] = "ε = ∞: no protection"
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = ReleasedWins
 

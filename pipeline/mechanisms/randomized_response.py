@@ -17,7 +17,7 @@ class RandomizedResponse:
     """Every comparison is flipped with probability 1/(1 + e^ε) before it leaves its user.
 
     unit: one comparison of one user. neighbours: that comparison replaced by its opposite.
-    budget: pure ε-LDP per comparison; all m(m−1)/2 comparisons of a user compose to ε m(m−1)/2.
+    budget: pure ε-LDP per comparison; all m(m−1)/2 comparisons of a user compose to ε·m(m−1)/2.
     profile: groups of users as "share:multiple, …"; a group's budget is multiple · epsilon, its size
     share · L rounded so that sizes add up. "1:1" is one budget for all.
     draw: `conditional` flips the raw wins, so that mechanisms can be compared on the same data; `marginal`
@@ -33,6 +33,7 @@ class RandomizedResponse:
 
     unit: ClassVar[str] = "one comparison of one user"
     neighbours: ClassVar[str] = "that comparison replaced by its opposite"
+    budget: ClassVar[str] = "pure ε-LDP per comparison; ε·m(m−1)/2 for all comparisons of a user"
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = ReleasedWins
 

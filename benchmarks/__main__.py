@@ -1,0 +1,29 @@
+"""`python -m benchmarks [name ...]`: run the named benchmarks, or every one that is present."""
+
+import importlib
+import importlib.util
+import sys
+
+NAMES = {
+    "estimator": "regularised BTL fits: batched Newton, NumPy Newton, L-BFGS-B",
+    "sweep": "units per second of a sweep, and its overhead per unit",
+    "startup": "seconds from the command to its first unit",
+    "memory": "peak memory, measured against planned",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run `main()` of each named module; an unknown name prints the known ones and returns 2."""
+    present = {name: text for name, text in NAMES.items() if importlib.util.find_spec(f"benchmarks.{name}")}
+    if unknown := [name for name in arguments if name not in present]:
+        print(f"unknown: {', '.join(unknown)}; usage: python -m benchmarks [name ...], from", file=sys.stderr)
+        print(*(f"  {name:10s} {text}" for name, text in present.items()), sep="\n", file=sys.stderr)
+        return 2
+    for name in arguments or present:
+        print(f"== {name}: {present[name]}", flush=True)
+        importlib.import_module(f"benchmarks.{name}").main()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

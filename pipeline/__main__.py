@@ -1,0 +1,70 @@
+"""The command `pipeline`: the only place where all layers meet."""
+
+import os
+import sys
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")  # before NumPy loads: parallelism is across units
+
+from collections.abc import Sequence  # noqa: E402
+from typing import Any  # noqa: E402
+
+from pipeline.parameters import InvalidInput  # noqa: E402
+
+DONE, FAILED, BAD_INPUT, MORE_TO_DO = 0, 1, 2, 75
+STATED = {"finished": DONE, "stopped": MORE_TO_DO}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit code and prints one line for whatever a person did wrong."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if any(a in ("-h", "--help", "help") for a in arguments):
+        from pipeline import help
+
+        print(help.text())
+        return DONE
+    if any(a.startswith("-") for a in arguments):
+        return _hydra()
+    try:
+        return _run(arguments)
+    except InvalidInput as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("stopped; finished units are kept, the same command goes on", file=sys.stderr)
+        return MORE_TO_DO
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _hydra() -> int:
+    """Hydra's own flags, such as --shell-completion and --cfg; it knows the configs."""
+    import hydra
+
+    from pipeline.compose import folder
+
+    @hydra.main(config_path=str(folder()), config_name="config", version_base="1.3")
+    def show(_config):
+        print("error: command line: give key=value pairs, or --help", file=sys.stderr)
+        raise SystemExit(BAD_INPUT)
+
+    show()
+    return DONE
+
+
+def _run(arguments: list[str]) -> int:
+    from pipeline import tasks
+    from pipeline.compose import compose
+    from pipeline.config import read_cluster, read_experiment, read_settings
+
+    mappings = compose(arguments)
+    settings = [read_settings(raw) for raw in mappings][0]
+    cluster: Any = read_cluster(mappings[0])
+    experiments = [read_experiment(raw) for raw in mappings]
+    command = " ".join(["pipeline", *arguments])
+    return tasks.perform(settings, cluster, experiments, mappings, command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The command's help, made from the configs and the components themselves."""
+
+import dataclasses
+
+from pipeline import compose
+from pipeline.config import Settings, Size
+from pipeline.parameters import describe, fields
+
+TASKS = {
+    "run": "simulate what is missing, seal, judge the claims, write the report (the default)",
+    "plan": "what run would do: cells, units, what is done, predicted time, memory and bytes",
+    "status": "what is done and what failed, from disk alone",
+    "report": "write the report again from the sealed results",
+    "verify": "check every stored chunk; repair=true marks damaged units as not run",
+    "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
+}
+
+
+def text() -> str:
+    """The whole help page."""
+    lines = [
+        "What does privacy cost, and where does learning break down?",
+        "",
+        "usage: pipeline [task=TASK] [experiment=NAME | suite=NAME] [size=paper|quick] [key=value ...]",
+        "       (or python -m pipeline)",
+        "",
+        "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 more to do.",
+        "", "tasks", *_table(TASKS.items()),
+        "", "experiments", *_table((name, _heading(name)) for name in compose.options("experiment")),
+        "", "suites (several experiments, one report)",
+        *_table((n, _heading(n, "suite")) for n in compose.options("suite") if n != "none"),
+        "", "fields that people change",
+        *_table([
+            ("grid.AXIS=[…]", "levels of an axis, such as grid.m=[10,20]; finished units are kept"),
+            *((n, _about(f)) for n, f in fields(Size).items()),
+            ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
+            ("metrics=[…]", "what to measure in every replication"),
+            ("cluster", "where to run: " + ", ".join(compose.options("cluster")) + "; cluster.workers=N"),
+            *((n, _about(f)) for n, f in fields(Settings).items() if n != "task"),
+        ]),
+        "", "examples",
+        "  pipeline experiment=xu/scenario_2 size=quick",
+        "  pipeline task=plan grid.m=[10,20,80] replications=10000",
+        "  pipeline task=verify repair=true",
+        "",
+        "shell completion: eval \"$(pipeline --shell-completion install=bash)\"   (or zsh, fish)",
+    ]
+    return "\n".join(lines)
+
+
+def _about(field: dataclasses.Field) -> str:
+    return f"{field.metadata['meaning']} ({describe(field)})"
+
+
+def _heading(name: str, group: str = "experiment") -> str:
+    """Title of an experiment, or the first comment of a suite."""
+    import yaml
+
+    source = (compose.folder() / group / f"{name}.yaml").read_text()
+    if group == "suite":
+        return next((line[2:] for line in source.splitlines() if line.startswith("# ") and "@" not in line), "")
+    return str(yaml.safe_load(source).get("title", ""))
+
+
+def _table(rows) -> list[str]:
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    return [f"  {name:<{width}}{about}".rstrip() for name, about in rows]

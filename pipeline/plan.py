@@ -1,0 +1,97 @@
+"""What a run would do, before anything starts: units, time, memory, bytes."""
+
+import os
+import resource
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline.clusters import cores
+from pipeline.parameters import InvalidInput
+from pipeline.progress import duration
+from pipeline.store import Store
+from pipeline.study import Study
+from pipeline.work import Agenda
+
+CHUNK_OVERHEAD = 4  # bytes of checksum
+PROBE_SECONDS = 3.0
+KIB = 1024
+
+
+def stored_bytes(study: Study) -> int:
+    """Bytes of a whole study on disk: raw chunks, each at least one 4 KiB block, and the sealed copy."""
+    values = study.block * 8 + CHUNK_OVERHEAD
+    chunk = max(4 * KIB, -(-values // (4 * KIB)) * 4 * KIB)
+    units = len(study.grid) * study.blocks
+    return units * (len(study.metrics) * chunk + 4 * KIB) + units * study.block * 8 * len(study.metrics)
+
+
+def check_room(study: Study, store: Store) -> None:
+    """Raise InvalidInput unless the output folder can be written and has room for what is to come."""
+    place = _existing(store.folder.absolute())
+    if not place.is_dir():
+        raise InvalidInput("outputs", store.folder, f"{place} is a file, not a folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise InvalidInput("outputs", store.folder, f"no permission to write in {place}")
+    needed, free = stored_bytes(study), shutil.disk_usage(place).free
+    if store.exists():
+        rows = store.rows(study)
+        needed = int(needed * (1 - store.done(study, rows).mean()))
+    if needed > free:
+        raise InvalidInput("outputs", store.folder, f"needs {size(needed)}, but only {size(free)} are free there")
+
+
+def text(study: Study, store: Store, cluster: Any) -> str:
+    """The plan of one study, for a person; simulates a few units, without storing them, to predict time."""
+    rows = store.rows(study) if store.exists() else np.full(len(study.grid), -1)
+    done = store.done(study, rows) if store.exists() else np.zeros((len(study.grid), study.blocks), bool)
+    agenda = Agenda(study, rows, done)
+    pace = _pace(study, agenda.costs)
+    workers = getattr(cluster, "workers", 1) or cores()
+    work = agenda.cost * pace
+    axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
+    return "\n".join([
+        f"{study.name}: {store.folder}",
+        f"  cells         {len(study.grid):,} = {axes}",
+        f"  units         {done.size:,} = cells × {study.blocks} blocks of {study.block:,} replications",
+        f"  done          {int(done.sum()):,}; to do {agenda.pending:,}",
+        f"  time          about {duration(work / workers)} on {workers} workers ({duration(work)} of work)",
+        f"  memory        about {size(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB)} per worker",
+        f"  disk          about {size(stored_bytes(study))} when complete, raw and sealed",
+    ])
+
+
+def _pace(study: Study, costs: np.ndarray) -> float:
+    """Seconds per unit of predicted cost, from one unit each of a large, a middle and a small cell."""
+    order = np.argsort(-costs, kind="stable")
+    start, seconds, cost = time.perf_counter(), 0.0, 0.0
+    for cell in dict.fromkeys(int(order[int(q * (len(order) - 1))]) for q in (0, 0.5, 1)):
+        labels = study.grid.labels(cell)
+        if not seconds:
+            study.components(labels)  # imports are not work
+        before = time.perf_counter()
+        with np.errstate(all="ignore"):
+            study.simulate(labels, 0)
+        seconds += time.perf_counter() - before
+        cost += costs[cell]
+        if time.perf_counter() - start > PROBE_SECONDS:
+            break
+    return seconds / cost
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path
+
+
+def size(count: float) -> str:
+    """Bytes in words."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"

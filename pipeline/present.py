@@ -1,0 +1,88 @@
+"""From sealed results to verdicts and the report: gathers what the page shows."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.config import Experiment, Settings
+from pipeline.registry import lookup
+from pipeline.session import sessions
+from pipeline.store import Store
+from pipeline.study import ROLES, Study
+from pipeline.work import unit_name
+
+SETTING_KEYS = ("task", "outputs", "stop_after", "retry_failed", "repair", "unit", "cluster", "experiments", "suite")
+
+
+def words(experiment: Experiment) -> dict[str, str]:
+    """Texts that go into the sealed dataset."""
+    return {"title": experiment.text.title, "question": experiment.text.question, "experiment": experiment.text.name}
+
+
+def folder(
+    settings: Settings, experiments: Sequence[Experiment], stores: Sequence[Store], raw: Sequence[Mapping]
+) -> Path:
+    """Where the report goes: the study's folder, or that of the suite."""
+    suite = raw[0].get("suite")
+    return Path(settings.outputs) / f"suite-{suite}" if suite else stores[0].folder
+
+
+def replay_command(study: Study, cell: int, block: int, settings: Settings | None = None) -> str:
+    """Command that simulates one unit again, here and with its traceback."""
+    outputs = f" outputs={settings.outputs}" if settings and settings.outputs != "outputs" else ""
+    return f"pipeline task=replay experiment={study.name}{outputs} unit={unit_name(study, cell, block)}"
+
+
+def write(
+    where: Path, experiments: Sequence[Experiment], stores: Sequence[Store], raw: Sequence[Mapping], command: str
+) -> tuple[Path, list[str]]:
+    """Judge the claims and write the report; returns its path and one line per verdict."""
+    import xarray as xr
+
+    from pipeline.claims.claim import judge
+    from pipeline.report import page
+
+    sections, lines = [], []
+    for experiment, store, mapping in zip(experiments, stores, raw, strict=True):
+        results = xr.open_zarr(store.folder / "results.zarr", consolidated=True).load()
+        claims = lookup("claims", experiment.text.claims) if experiment.text.claims else ()
+        verdicts = [judge(claim, results) for claim in claims if claim.experiment == experiment.study.name]
+        lines += [f"  {v.check.verdict:<13} {v.claim.id}: {v.check.text}" for v in verdicts]
+        sections.append(page.Section(
+            name=experiment.study.name, title=experiment.text.title, question=experiment.text.question,
+            results=results, figures=experiment.figures, verdicts=verdicts,
+            facts=facts(experiment.study, store, mapping, command),
+        ))
+    title = experiments[0].text.title if len(experiments) == 1 else "What privacy costs: " + experiments[0].text.title
+    return page.write(where, title, sections, {"command": command}), lines
+
+
+def facts(study: Study, store: Store, raw: Mapping, command: str) -> dict[str, Any]:
+    """What was run, for the page: config, sessions, failures, privacy."""
+    import yaml
+
+    rows = store.rows(study)
+    cells = {int(row): cell for cell, row in enumerate(rows)}
+    shown = {k: v for k, v in raw.items() if k not in SETTING_KEYS}
+    failures = [
+        {"unit": unit_name(study, cells[row], block), "error": text.strip().splitlines()[-1],
+         "replay": replay_command(study, cells[row], block)}
+        for row, block, text in store.errors() if row in cells and block < study.blocks
+    ]
+    return {
+        "command": command, "folder": str(store.folder), "seed": study.seed, "replications": study.replications,
+        "block": study.block, "cells": len(study.grid), "units": len(study.grid) * study.blocks,
+        "config": yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), "sessions": sessions(store.folder),
+        "failures": failures, "privacy": privacy(study), "key": study.key,
+    }
+
+
+def privacy(study: Study) -> list[dict[str, str]]:
+    """Privacy statement of every mechanism of the study: unit, neighbours, budget."""
+    found = []
+    role = ROLES[1]
+    for name in study.grid.axes.get(role, (study.parameters.get(role),)):
+        mechanism = lookup(role, name)
+        found.append({"mechanism": name, "unit": mechanism.unit, "neighbours": mechanism.neighbours,
+                      "budget": mechanism.budget})
+    return found

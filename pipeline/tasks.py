@@ -1,0 +1,222 @@
+"""The tasks of the command, on checked experiments."""
+
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline import plan, present, seal, sweep
+from pipeline.config import Experiment, Settings
+from pipeline.parameters import InvalidInput, shorten
+from pipeline.progress import Progress, duration
+from pipeline.session import Session, sessions
+from pipeline.store import Store
+from pipeline.study import FAILED as STATUS_FAILED
+from pipeline.study import OK
+from pipeline.work import Agenda, Work, find_unit, unit_name
+
+DONE, FAILED, MORE_TO_DO = 0, 1, 75
+
+
+def perform(
+    settings: Settings, cluster: Any, experiments: Sequence[Experiment], raw: Sequence[Mapping], command: str
+) -> int:
+    """Carry out the task; returns the exit code. Raises InvalidInput for what only the disk can tell."""
+    stores = [Store(experiment.folder(settings)) for experiment in experiments]
+    for experiment, store in zip(experiments, stores, strict=True):
+        if store.exists():
+            store.check_identity(experiment.study)
+    if settings.task == "run":
+        return _run(settings, cluster, experiments, stores, raw, command)
+    if settings.task == "plan":
+        for experiment, store in zip(experiments, stores, strict=True):
+            print(plan.text(experiment.study, store, cluster))
+        return DONE
+    if settings.task == "report":
+        return _report(settings, experiments, stores, raw, command)
+    task = {"status": _status, "verify": _verify, "replay": _replay}[settings.task]
+    return max(task(settings, e, s) for e, s in zip(experiments, stores, strict=True))
+
+
+def _run(settings, cluster, experiments, stores, raw, command) -> int:
+    for experiment, store in zip(experiments, stores, strict=True):
+        plan.check_room(experiment.study, store)
+    agendas, new = [], False
+    for experiment, store in zip(experiments, stores, strict=True):
+        agenda = _agenda(settings, experiment, store)
+        agendas.append(agenda)
+        new |= bool(agenda.pending)
+    if new:
+        code = _sweep(settings, cluster, experiments, stores, agendas, command)
+        if code != DONE:
+            return code
+    else:
+        print(f"nothing to do: all {sum(a.done.size for a in agendas):,} units were done before")
+    for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
+        if agenda.pending or not seal.is_sealed(store.folder, experiment.study):
+            seal.seal(store, experiment.study, agenda.rows, present.words(experiment))
+            new = True
+    return _report(settings, experiments, stores, raw, command, only_if_missing=not new)
+
+
+def _agenda(settings: Settings, experiment: Experiment, store: Store) -> Agenda:
+    study = experiment.study
+    rows = store.prepare(study)
+    if settings.retry_failed:
+        for row, block, _ in list(store.errors()):
+            store.forget(row, block)
+    done = store.done(study, rows)
+    agenda = Agenda(study, rows, done)
+    if agenda.pending and done.any():
+        _recompute_one(study, store, rows, done)
+    return agenda
+
+
+def _recompute_one(study, store: Store, rows, done) -> None:
+    """Refuse to go on where finished numbers cannot be made again, as under another NumPy."""
+    for cell, block in np.argwhere(done):
+        row = int(rows[cell])
+        try:
+            stored = {name: store.read(name, row, int(block)) for name in (*study.metrics, "status")}
+        except Exception as error:
+            raise InvalidInput("outputs", store.folder, f"unit {unit_name(study, cell, block)} cannot be read "
+                               f"({shorten(error)}); run task=verify repair=true") from None
+        if (stored["status"] == STATUS_FAILED).any():
+            continue
+        with np.errstate(all="ignore"):
+            again = study.simulate(study.grid.labels(int(cell)), int(block))
+        different = [n for n in stored if again[n].tobytes() != stored[n].tobytes()]
+        if different:
+            then = (sessions(store.folder) or [{}])[0].get("versions", {})
+            now = seal.versions()
+            changed = ", ".join(f"{n} {then.get(n, '?')} → {now[n]}" for n in now if then.get(n) != now[n])
+            raise InvalidInput(
+                "outputs", store.folder, f"finished unit {unit_name(study, cell, block)} comes out differently now "
+                f"({', '.join(different)}; since then: {changed or 'the same versions, so another code or CPU'}); "
+                "go on where it was begun, or start anew in another folder with outputs=…")
+        return
+
+
+def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
+    total = sum(a.cost for a in agendas)
+    pending = sum(a.pending for a in agendas)
+    failed: list[str] = []
+    print(f"{pending:,} units to do, {sum(a.done.size for a in agendas) - pending:,} done before")
+    with sweep.interruptible(settings.stop_after) as stop, cluster.open() as executor:
+        print(executor.description, flush=True)
+        with Progress(pending, total) as progress:
+            for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
+                if not agenda.pending or stop.is_set():
+                    continue
+                session = Session(store.folder, command, agenda.pending)
+
+                def on_done(flags, cost, workers):
+                    failed.extend("" for flag in flags if flag)
+                    progress.advance(len(flags), cost, workers)
+
+                try:
+                    outcome = sweep.run(
+                        executor, Work(experiment.study, store), iter(agenda), total_cost=agenda.cost, stop=stop,
+                        on_done=on_done)
+                except sweep.SweepError as error:
+                    session.end("failed", error=str(error))
+                    print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
+                    return FAILED
+                session.end("stopped" if outcome.interrupted else "finished", units=outcome.units_done,
+                            workers=outcome.workers, lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1))
+    if failed:
+        print(f"{len(failed)} units failed; task=status names them", file=sys.stderr)
+    left = sum(int((~s.done(e.study, a.rows)).sum())
+               for e, s, a in zip(experiments, stores, agendas, strict=True))
+    if left:
+        print(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
+        return MORE_TO_DO
+    return DONE
+
+
+def _report(settings, experiments, stores, raw, command, only_if_missing=False) -> int:
+    folder = present.folder(settings, experiments, stores, raw)
+    path = folder / "report.html"
+    if not (only_if_missing and path.exists()):
+        for experiment, store in zip(experiments, stores, strict=True):
+            if not seal.is_sealed(store.folder, experiment.study):
+                raise InvalidInput("task", "report", f"{experiment.study.name} is not complete; run it first")
+        start = time.monotonic()
+        path, verdicts = present.write(folder, experiments, stores, raw, command)
+        for line in verdicts:
+            print(line)
+        print(f"report written in {duration(time.monotonic() - start)}")
+    print(f"report: {path}")
+    return DONE
+
+
+def _status(settings: Settings, experiment: Experiment, store: Store) -> int:
+    study = experiment.study
+    print(f"{study.name}: {store.folder}")
+    if not store.exists():
+        print("  not begun")
+        return MORE_TO_DO
+    rows = store.rows(study)
+    done = store.done(study, rows)
+    sealed = seal.is_sealed(store.folder, study)
+    print(f"  {int(done.sum()):,} of {done.size:,} units done ({100 * done.mean():.1f} %), "
+          f"{len(study.grid):,} cells × {study.blocks} blocks of {study.block:,} replications; "
+          f"{'sealed' if sealed else 'not sealed'}")
+    failures = [(row, block, text) for row, block, text in store.errors() if block < study.blocks]
+    cells = {int(row): cell for cell, row in enumerate(rows)}
+    for row, block, text in [f for f in failures if f[0] in cells][:20]:
+        print(f"  failed: {present.replay_command(study, cells[row], block, settings)}  # {text.strip().splitlines()[-1]}")
+    print(f"  {len(failures)} failed units")
+    for past in sessions(store.folder)[-3:]:
+        print(f"  session {past['started']}: {past['state']}, {past['units']:,} units in {duration(past['seconds'])}")
+    return DONE if done.all() else MORE_TO_DO
+
+
+def _verify(settings: Settings, experiment: Experiment, store: Store) -> int:
+    study = experiment.study
+    if not store.exists():
+        raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.folder}")
+    found, beyond = 0, 0
+    for damage in store.verify():
+        found += 1
+        place = f"{damage.variable}" + (f" row {damage.row} block {damage.block}" if damage.block >= 0 else "")
+        print(f"  damaged: {place}: {damage.what}")
+        if settings.repair and not store.repair(damage):
+            beyond += 1
+    count = int(store.done(study, store.rows(study)).sum())
+    print(f"{study.name}: {count:,} done units, {count * (1 + len(study.metrics)):,} chunks checked, {found} damaged"
+          + (f", {found - beyond} repaired: run again to simulate them anew" if settings.repair and found else "")
+          + ("; repair=true marks them as not run" if found and not settings.repair else ""))
+    if settings.repair and found:
+        shutil.rmtree(store.folder / "results.zarr", ignore_errors=True)
+    return DONE if found == 0 or (settings.repair and not beyond) else FAILED
+
+
+def _replay(settings: Settings, experiment: Experiment, store: Store) -> int:
+    study = experiment.study
+    if settings.unit is None:
+        raise InvalidInput("unit", None, "is needed with task=replay; task=status prints those that failed")
+    place = find_unit(study, settings.unit)
+    if place is None:
+        raise InvalidInput("unit", settings.unit, f"no such unit in {study.name}; task=status prints those that failed")
+    labels, block = study.grid.labels(place[0]), place[1]
+    print(f"{study.name} {labels} block {block} of {study.blocks}, {study.block:,} replications")
+    try:
+        with np.errstate(all="ignore"):
+            values = study.simulate(labels, block)
+    except Exception:
+        traceback.print_exc()
+        return FAILED
+    for name, value in values.items():
+        good = np.isfinite(value)
+        print(f"  {name}: mean {value[good].mean() if good.any() else float('nan'):.6g}, "
+              f"{int((~good).sum())} of {value.size} not finite")
+    print(f"  {int((values['status'] == OK).sum()):,} ok, {int((values['status'] != OK).sum()):,} not converged")
+    return DONE
+
+

@@ -1,0 +1,172 @@
+"""Faults: killed, poisoned and vanishing workers, signals to the whole process group, a killed driver."""
+
+import contextlib
+import functools
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+
+from pipeline.clusters import Local
+from pipeline.sweep import SweepError, run
+
+DRIVER = """
+import functools, pathlib, sys
+from test_sweep_faults import record
+from pipeline.clusters import Local, Synchronous
+from pipeline.progress import interruptible
+from pipeline.sweep import run
+folder = pathlib.Path(sys.argv[1])
+cluster = Synchronous() if sys.argv[2] == "synchronous" else Local(workers=2)
+with interruptible() as stop, cluster.open() as executor:
+    outcome = run(executor, functools.partial(record, folder, float(sys.argv[3])),
+                  ((unit, 1.0) for unit in range(10**6)), stop=stop)
+print(outcome.units_done, outcome.interrupted, outcome.lost, flush=True)
+"""
+
+
+def record(folder, seconds, units):
+    """Note that a unit began, take some time, note that it ended."""
+    for unit in units:
+        (folder / f"{unit}.begun").touch()
+        time.sleep(seconds)
+        (folder / f"{unit}.ended").touch()
+    return units
+
+
+def poison(folder, bad, units):
+    if bad in units:
+        os._exit(1)
+    return record(folder, 0.0, units)
+
+
+def pairs(count):
+    return ((unit, 1.0) for unit in range(count))
+
+
+def ended(folder):
+    return {int(path.stem) for path in folder.glob("*.ended")}
+
+
+def workers_of(pid):
+    return psutil.Process(pid).children()
+
+
+def kill_workers(times, every, stop):
+    """SIGKILL a random worker of this process, `times` times."""
+    chance, killed = random.Random(7), 0
+    while killed < times and not stop.wait(every):
+        if children := workers_of(os.getpid()):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                chance.choice(children).kill()
+                killed += 1
+
+
+@pytest.mark.timeout(60)
+def test_twenty_killed_workers_cost_time_only(tmp_path):
+    over = threading.Event()
+    killer = threading.Thread(target=kill_workers, args=(20, 0.25, over))
+    done = []
+    with Local(workers=2).open() as executor:
+        killer.start()
+        outcome = run(executor, functools.partial(record, tmp_path, 0.01), pairs(900),
+                      total_cost=900.0, bundle_seconds=0.2, on_done=lambda results, *_: done.extend(results))
+    over.set()
+    killer.join()
+    assert sorted(done) == list(range(900)) and ended(tmp_path) == set(range(900))
+    assert outcome.units_done == 900 and not outcome.interrupted and 5 <= outcome.lost <= 20
+
+
+@pytest.mark.timeout(60)
+def test_a_unit_that_kills_its_workers_is_named_and_the_rest_is_kept(tmp_path):
+    with Local(workers=2).open() as executor:
+        with pytest.raises(SweepError, match="unit 150: its worker was killed 4 times"):
+            run(executor, functools.partial(poison, tmp_path, 150), pairs(400), kills=4)
+        assert 149 in ended(tmp_path) and 150 not in ended(tmp_path)
+        assert run(executor, functools.partial(record, tmp_path, 0.0), [(150, 1.0)]).units_done == 1
+
+
+@pytest.mark.timeout(60)
+def test_an_innocent_unit_is_not_blamed(tmp_path):
+    with Local(workers=2).open() as executor:
+        for bad in (0, 3):
+            with pytest.raises(SweepError, match=f"unit {bad}: its worker was killed 3 times"):
+                run(executor, functools.partial(poison, tmp_path, bad), pairs(4), kills=3)
+
+
+@pytest.mark.timeout(60)
+def test_workers_that_never_come_back_end_the_sweep(tmp_path):
+    over = threading.Event()
+    killer = threading.Thread(target=kill_workers, args=(10**9, 0.01, over))
+    with Local(workers=2).open() as executor:
+        run(executor, functools.partial(record, tmp_path, 0.0), [(0, 1.0)])
+        killer.start()
+        start = time.monotonic()
+        with pytest.raises(SweepError, match="no worker for 2 s"):
+            run(executor, functools.partial(record, tmp_path, 0.1), pairs(1000),
+                worker_timeout=2.0, kills=10**6)
+        assert time.monotonic() - start < 10
+        over.set()
+        killer.join()
+
+
+def drive(folder, kind, seconds):
+    """A driver in a process group of its own, as a shell starts it."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), os.getcwd()])}
+    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder), kind, str(seconds)], env=environment,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_for(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "timed out"
+        time.sleep(0.02)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", ["local", "synchronous"])
+def test_a_signal_to_the_group_drains(tmp_path, number, kind):
+    driver = drive(tmp_path, kind, 0.05)
+    wait_for(lambda: len(ended(tmp_path)) > 10)
+    os.killpg(driver.pid, number)
+    out, err = driver.communicate(timeout=20)
+    assert driver.returncode == 0, err
+    units_done, interrupted, lost = out.split()
+    begun = {int(path.stem) for path in tmp_path.glob("*.begun")}
+    assert begun == ended(tmp_path) and int(units_done) == len(begun)
+    assert (interrupted, lost) == ("True", "0")
+    assert "finishing what is running" in err and "Traceback" not in err
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("kind", ["local", "synchronous"])
+def test_a_second_signal_abandons_at_once(tmp_path, kind):
+    driver = drive(tmp_path, kind, 30.0)
+    wait_for(lambda: any(tmp_path.glob("*.begun")))
+    workers = workers_of(driver.pid)
+    os.killpg(driver.pid, signal.SIGINT)
+    time.sleep(0.5)
+    assert driver.poll() is None
+    os.killpg(driver.pid, signal.SIGINT)
+    out, err = driver.communicate(timeout=5)
+    assert out.split() == ["0", "True", "0"] and "Traceback" not in err
+    assert not any(worker.is_running() for worker in workers)
+
+
+@pytest.mark.timeout(60)
+def test_workers_do_not_outlive_a_killed_driver(tmp_path):
+    driver = drive(tmp_path, "local", 30.0)
+    wait_for(lambda: any(tmp_path.glob("*.begun")))
+    workers = workers_of(driver.pid)
+    driver.kill()
+    driver.communicate()
+    assert len(workers) == 2
+    wait_for(lambda: not any(w.is_running() and w.status() != psutil.STATUS_ZOMBIE for w in workers), 5)
