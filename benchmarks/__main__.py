@@ -6,9 +6,9 @@ import sys
 
 NAMES = {
     "estimator": "regularised BTL fits: batched Newton, NumPy Newton, L-BFGS-B",
-    "sweep": "units per second of a sweep, and its overhead per unit",
-    "startup": "seconds from the command to its first unit",
-    "memory": "peak memory, measured against planned",
+    "sweep": "a whole sweep on two workers, against joblib; its overhead",
+    "startup": "seconds from the command to its first unit, and to nothing to do",
+    "memory": "peak memory of the driver against the number of units planned",
 }
 
 

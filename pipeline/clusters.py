@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.parameters import InvalidInput, parameter
-from pipeline.workers import Processes
+from pipeline.workers import NOISY, Processes
 
 DASK = {
     # The sweep itself retries a lost bundle (split, so that the guilty unit is found); Dask reports at once.
@@ -128,7 +128,7 @@ def _scheduler(**options):
     import dask
     import distributed
 
-    loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
+    loggers = [logging.getLogger(name) for name in NOISY]
     levels = [logger.level for logger in loggers]
     has_dashboard = importlib.util.find_spec("bokeh") is not None
     with dask.config.set(DASK), contextlib.ExitStack() as stack:

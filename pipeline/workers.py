@@ -12,6 +12,8 @@ import time
 
 ONE_BLAS_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 DRAIN_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+# These have levels of their own; a lost worker is the sweep's to report, not theirs.
+NOISY = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import pipeline.workers as w; w._serve()"
 UNANSWERED = 30.0  # seconds after which a worker process that the scheduler does not know is replaced
 
@@ -98,7 +100,7 @@ def _serve():
 
     order_line.wait()
     order = json.loads(lines[0])
-    for name in ("distributed", "tornado", "asyncio"):
+    for name in NOISY:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     if order["memory"]:
         import resource

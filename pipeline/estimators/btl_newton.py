@@ -52,14 +52,14 @@ def scores(mean: np.ndarray, m: int) -> np.ndarray:
 def minimise(scores: np.ndarray, ridge, tolerance: float = 1e-8, iterations: int = 100) -> Minimum:
     """Minimiser of eq. (3) for every replication, each independent of the others in the batch.
 
-    scores (rep, item), any reals; only deviations from their row mean matter, which is (m−1)/2 for scores of
-    pairs. ridge: λ ≥ 0, scalar or (rep,).
+    scores (rep, item), any reals, of which only the deviations from the row mean, (m−1)/2, matter;
+    ridge: λ ≥ 0, scalar or (rep,).
 
     Converged: gradient norm ≤ max(tolerance, 4·eps·(‖s‖ + (m/4 + 2λ)‖θ‖)), where the second term is the
     rounding of the gradient itself; it only matters for scores or θ above about 1e6. Never raises or warns
     about data. Not converged: non-finite or unusable input (NaN); λ = 0 with scores that no θ matches to
-    within the tolerance, separable data for one (stops at once); `iterations` reached.
-    O(m²) per iteration, usually 3 to 10; work memory max(2 MB, 8m² bytes), a few times that with far minimisers.
+    within the tolerance, separable data for one (stops at once); `iterations` reached. O(m²) per iteration,
+    usually 3 to 10; work memory max(2 MB, 8m² bytes), a few times that with far minimisers.
     """
     scores = np.asarray(scores, float)
     reps, m = scores.shape
@@ -85,7 +85,8 @@ def _minimise_slice(rows, s, ridge, tolerance, iterations, work, result):
     curve = 2 * ridge[:, None]
     x = s / (m / 4 + curve)  # the exact Newton step from 0, where the Laplacian is m/4 on Σθ = 0
     far = np.flatnonzero(~inside & (ridge > 0) & (np.ptp(s, 1) > FAR * ridge))
-    x[far] = _excess(s[far]) / curve[far]
+    if far.size:
+        x[far] = _excess(s[far]) / curve[far]
     base, step, descent = x, np.zeros_like(x), np.zeros(len(x))
     length, safe = np.zeros(len(x)), np.ones(len(x))
     for k in range(1, iterations + 1):
@@ -135,8 +136,7 @@ def _excess(s):
 
     A start near minimisers that are far away. Isotonic regression of the sorted scores (Lim and Wright 2016).
     """
-    m, order = s.shape[1], np.argsort(-s, 1)
-    total = np.zeros((len(s), m + 1))
+    m, order, total = s.shape[1], np.argsort(-s, 1), np.zeros((len(s), s.shape[1] + 1))
     np.cumsum(np.take_along_axis(s, order, 1) - (m - 1) / 2 + np.arange(m), 1, out=total[:, 1:])
     first, last = np.arange(m)[:, None], np.arange(m)
     mean = (total[:, None, 1:] - total[:, :-1, None]) / np.maximum(last - first + 1, 1)
