@@ -23,8 +23,8 @@ from pipeline.sweep import run
 from pipeline.work import Agenda, Work
 
 WORKERS = 2
-BLOCK = 1000
-REPLICATIONS = int(os.environ.get("BENCH_REPLICATIONS", 10_000))
+BLOCK = 2000
+REPLICATIONS = int(os.environ.get("BENCH_REPLICATIONS", 20_000))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", 2))
 GRID = Grid.of({"m": (10, 20, 40), "L": (100, 400, 1600), "x": (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)})
 METRICS = ("error_l2", "error_inf", "hamming_top_k", "kendall")

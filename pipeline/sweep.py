@@ -13,7 +13,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.parameters import shorten
@@ -94,7 +94,7 @@ def run(
     start = time.monotonic()
     slots = executor.workers * executor.threads
     bundler = _Bundler(units, total_cost, bundle_seconds, slots)
-    where = _Here(work) if executor.client is None else _Pool(executor, work, worker_timeout)
+    where = _Here(work) if executor.client is None else _Pool(executor, work, window * slots, worker_timeout)
     retry: deque[_Bundle] = deque()
     running = suspects = units_done = dropped = 0
     seconds_work, failure, halted = 0.0, None, False
@@ -106,7 +106,7 @@ def run(
                 halted = True
             # All that waits on a dying worker is suspected with what ran there. Handing out no more than
             # there are workers, until no suspect is left, makes the next death point at one bundle.
-            room = max(1, where.alive * executor.threads) if retry or suspects else where.window(window)
+            room = max(1, where.alive * executor.threads) if retry or suspects else where.room
             while not halted and running < room and (bundle := retry.popleft() if retry else bundler.next()):
                 where.submit(bundle)
                 running, suspects = running + 1, suspects + (bundle.kills > 0)
@@ -204,30 +204,21 @@ def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {shorten(error, 300)}"
 
 
-@dataclass
 class _Here:
-    """Compute in this process."""
+    """Compute in this process, one bundle at a time."""
 
-    work: Callable
-    alive: int = 1
-    most: int = 1
-    lost: int = 0
-    waiting: list = field(default_factory=list)
+    alive, most, lost, room = 1, 1, 0, 1
 
-    def __post_init__(self):
+    def __init__(self, work):
         self.name = uuid.uuid4().hex
-        _install(self.name, self.work)
-
-    def window(self, _):
-        return 1
+        _install(self.name, work)
 
     def submit(self, bundle):
-        self.waiting.append(bundle)
+        self.bundle = bundle
 
     def finished(self):
-        bundle = self.waiting.pop()
-        bundle.result = _compute(self.name, bundle.units)
-        return [bundle]
+        self.bundle.result = _compute(self.name, self.bundle.units)
+        return [self.bundle]
 
     def halt(self):
         pass
@@ -239,8 +230,9 @@ class _Here:
 class _Pool:
     """Compute on the workers of a Dask client."""
 
-    def __init__(self, executor, work, worker_timeout):
+    def __init__(self, executor, work, room, worker_timeout):
         self.executor, self.timeout, self.name = executor, worker_timeout, uuid.uuid4().hex
+        self.room = room
         self.count = self.alive = self.most = self.lost = 0
         self.futures: dict[int, tuple[Any, _Bundle]] = {}
         self.ready: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -256,9 +248,6 @@ class _Pool:
                     raise SweepError("workers die when given work: look at their output") from None
         self.watch()
 
-    def window(self, per_thread):
-        return per_thread * self.executor.workers * self.executor.threads
-
     def submit(self, bundle):
         self.count += 1
         number = self.count
@@ -268,22 +257,30 @@ class _Pool:
         future.add_done_callback(lambda _: self.ready.put(number))
 
     def finished(self):
-        with contextlib.suppress(queue.Empty):
+        try:
             number = self.ready.get(timeout=POLL)
-            future, bundle = self.futures.pop(number)
+        except queue.Empty:
+            return []
+        future, bundle = self.futures[number]
+        try:
             bundle.result = self._result(future)
-            return [bundle]
-        return []
+        except TimeoutError:  # its worker died with the result, which is being computed again: look later
+            self.ready.put(number)
+            return []
+        del self.futures[number]
+        return [bundle]
 
     def _result(self, future):
         from distributed.scheduler import KilledWorker
 
         try:
-            return future.result(timeout=10)
+            return future.result(timeout=1)
         except KilledWorker:
             return "lost", "its worker was killed", 0.0
-        except (OSError, asyncio.CancelledError) as error:  # connections, time-outs
-            return "lost", _one_line(error), 0.0
+        except TimeoutError:
+            raise
+        except (OSError, asyncio.CancelledError) as error:
+            return "lost", f"lost ({_one_line(error)})", 0.0
         except Exception as error:
             return "failed", _one_line(error), 0.0
 

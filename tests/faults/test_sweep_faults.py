@@ -60,7 +60,7 @@ def workers_of(pid):
 
 
 def kill_workers(times, every, stop, folder=None):
-    """SIGKILL a random worker of this process, `times` times; of those that have worked in `folder` if given."""
+    """SIGKILL a random worker of this process, `times` times; half of them after work in `folder`."""
     chance, killed = random.Random(7), 0
     while killed < times and not stop.wait(every):
         children = workers_of(os.getpid())
