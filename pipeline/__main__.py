@@ -12,7 +12,6 @@ from typing import Any  # noqa: E402
 from pipeline.parameters import InvalidInput  # noqa: E402
 
 DONE, FAILED, BAD_INPUT, MORE_TO_DO = 0, 1, 2, 75
-STATED = {"finished": DONE, "stopped": MORE_TO_DO}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -22,6 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from pipeline import help
 
         print(help.text())
+        return DONE
+    if any(a.startswith("query=") for a in arguments):
+        from pipeline import complete
+
+        complete.answer()
         return DONE
     if any(a.startswith("-") for a in arguments):
         return _hydra()

@@ -1,7 +1,6 @@
 """Seal a complete sweep: one N-d labelled dataset, `results.zarr`, that anyone opens with `xarray.open_zarr`."""
 
 import json
-import os
 import shutil
 import warnings
 from importlib.metadata import version
@@ -44,6 +43,12 @@ def is_sealed(folder: Path, study: Study) -> bool:
         return False
 
 
+def unseal(folder: Path) -> None:
+    """Remove results.zarr; what makes it count goes first, so that half of it never passes for the whole."""
+    (folder / "results.zarr" / "zarr.json").unlink(missing_ok=True)
+    shutil.rmtree(folder / "results.zarr", ignore_errors=True)
+
+
 def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> Path:
     """Write results.zarr anew, in one step at the end; the same numbers give the same bytes.
 
@@ -61,10 +66,10 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
         **text, "request": request(study), "study": json.dumps(study.identity, sort_keys=True),
         "replications": study.replications, "versions": json.dumps(versions(), sort_keys=True),
     }
-    partial, final = store.folder / f"results.zarr.{os.getpid()}.partial", store.folder / "results.zarr"
-    shutil.rmtree(partial, ignore_errors=True)
+    partial, final = store.folder / "results.zarr.partial", store.folder / "results.zarr"
     dimensions = (*axes, "replication")
-    with warnings.catch_warnings():
+    with store.locked(), warnings.catch_warnings():
+        shutil.rmtree(partial, ignore_errors=True)
         warnings.simplefilter("ignore")  # Zarr 3 has yet to specify its text type
         xr.Dataset(coords=coordinates, attrs=attributes).to_zarr(partial, mode="w", consolidated=False)
         for name in (*study.metrics, "status"):
@@ -73,8 +78,8 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
             variable.encoding = {"chunks": _chunks(values.shape)}
             xr.Dataset({name: variable}, coords=derived).to_zarr(partial, mode="a", consolidated=False)
         _consolidate(partial)
-    shutil.rmtree(final, ignore_errors=True)
-    partial.rename(final)
+        unseal(store.folder)
+        partial.rename(final)
     return final
 
 

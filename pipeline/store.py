@@ -13,6 +13,7 @@ good, so grids may grow and replications be added.
 
 import fcntl
 import json
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from zarr.core.sync import collect_aiterator, sync
 from pipeline.grid import Grid
 from pipeline.parameters import InvalidInput, shorten
 from pipeline.streams import canonical, digest
-from pipeline.study import FAILED, Study
+from pipeline.study import FAILED, NOT_CONVERGED, OK, Study
 
 ERROR_BYTES = 8192
 CELL_CHUNK = 4096
@@ -46,9 +47,11 @@ class Damage(NamedTuple):
 def cell_keys(grid: Grid) -> np.ndarray:
     """(cells,) uint64: 64-bit digest of each cell's canonical labels; never 0."""
     count = len(grid)
-    return np.fromiter(
-        (int.from_bytes(digest(canonical(labels), 8), "little") or 1 for labels in grid), np.uint64, count
-    )
+    return np.fromiter(map(_key, grid), np.uint64, count)
+
+
+def _key(labels: Mapping[str, Any]) -> int:
+    return int.from_bytes(digest(canonical(labels), 8), "little") or 1
 
 
 class Store:
@@ -71,7 +74,7 @@ class Store:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with self._locked():
+            with self.locked():
                 if not self.exists():
                     self._create(study)
                 self.check_identity(study)
@@ -82,7 +85,7 @@ class Store:
     def check_identity(self, study: Study) -> None:
         """Raise InvalidInput unless the store belongs to this study."""
         try:
-            found = json.loads((self.path / "zarr.json").read_text())["attributes"][ATTRIBUTE]
+            found = self._identity()
         except (ValueError, KeyError, TypeError):
             raise InvalidInput("outputs", self.path, "is not a store of this program; choose another folder") from None
         if found != (wanted := json.loads(json.dumps(study.identity))):
@@ -138,6 +141,10 @@ class Store:
             text = bytes(self.array("error")[row, block])
             yield row, block, text.rstrip(b"\0").decode(errors="replace")
 
+    def units(self) -> int:
+        """Number of done units in the whole store."""
+        return sum(1 for _ in self._chunks("status"))
+
     def forget(self, row: int, block: int) -> None:
         """Mark a unit as not run: its status chunk goes first, so a half-forgotten unit is simply not done."""
         for name in ("status", *self._variables()):
@@ -148,54 +155,63 @@ class Store:
         """Read every chunk of every done unit; yield what is missing, truncated, altered or stray."""
         for partial in sorted(self.path.rglob("*.partial")):
             yield Damage(str(partial.relative_to(self.path)), -1, -1, "left over from an interrupted write")
-        for name in ("key", *(n for n in self._names() if n.startswith("label_"))):
+        unreadable = set()
+        for name in (*self._cell_arrays(), "status", *self._variables(), "error"):
             try:
-                self.array(name)[:]
+                self.array(name)
             except Exception as error:
-                yield Damage(name, -1, -1, shorten(f"unreadable: {error}"))
-        done = sorted(self._chunks("status"))
-        for name in ("status", *self._variables()):
-            array, present = self.array(name), set(self._chunks(name))
-            for row, block in done:
-                if (row, block) not in present:
-                    yield Damage(name, row, block, "chunk is missing")
-                    continue
-                try:
-                    values = array.get_block_selection((row, block))
-                    if name == "status" and not np.isin(values, (1, 2, 3)).all():
-                        yield Damage(name, row, block, "a status that means nothing")
-                except Exception as error:
-                    yield Damage(name, row, block, shorten(f"unreadable: {error}", 100))
+                unreadable.add(name)
+                yield Damage(name, -1, -1, f"its description is unreadable: {shorten(error)}")
+        cell_arrays = [name for name in self._cell_arrays() if name not in unreadable]
+        damaged = [Damage(name, row, -1, what) for name in cell_arrays for row, what in self._holes(name)]
+        yield from damaged
+        if not damaged and len(cell_arrays) == len(self._cell_arrays()):
+            known = self._known()
+            for row in np.flatnonzero(self._keys_of_labels(known.size) != known):
+                yield Damage("cell", int(row), -1, "its key is not that of its labels")
+        if "status" not in unreadable:
+            yield from self._verify_units([name for name in self._variables() if name not in unreadable])
 
-    def repair(self, damage: Damage) -> bool:
-        """Mark the damaged unit as not run, or sweep a leftover; False when nothing can be done."""
+    def repair(self, damage: Damage, study: Study) -> bool:
+        """Mark the damaged unit as not run, sweep a leftover, or make keys and labels anew from one another.
+
+        False when nothing can be done: a label of a cell that the study's grid does not have, a key and a
+        label of one cell both lost, or an array's description.
+        """
         if damage.block >= 0:
             self.forget(damage.row, damage.block)
         elif damage.variable.endswith(".partial"):
             (self.path / damage.variable).unlink(missing_ok=True)
-        else:
+        elif damage.row < 0 or damage.variable not in self._cell_arrays():
             return False
+        elif damage.variable == "key":
+            return self._rebuild_keys()
+        else:
+            return self._rebuild_labels(damage.variable, damage.row, study)
         return True
 
     def array(self, name: str) -> zarr.Array:
         """One array of the store, opened once per process."""
         if name not in self._arrays:
-            self._arrays[name] = zarr.open_array(self.path / name, mode="r+")
+            # Chunks that hold nothing but NaN are written as well: a missing one is then always damage.
+            self._arrays[name] = zarr.open_array(self.path / name, mode="r+", config={"write_empty_chunks": True})
         return self._arrays[name]
 
     def __reduce__(self):
         return Store, (self.folder,)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One driver at a time may create or append; the lock goes with its process, however it ends."""
+    def locked(self) -> Iterator[None]:
+        """One driver at a time may create, append or seal; the lock goes with its process, however it ends."""
         with open(self.folder / ".lock", "w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
     def _create(self, study: Study) -> None:
-        root = zarr.create_group(self.path, attributes={ATTRIBUTE: study.identity}, overwrite=True)
-        checked = dict(compressors=[Crc32cCodec()], config={"write_empty_chunks": True})
+        partial = self.folder / "replications.zarr.partial"  # renamed when whole, so never half a store
+        shutil.rmtree(partial, ignore_errors=True)
+        root = zarr.create_group(partial, attributes={ATTRIBUTE: study.identity})
+        checked = dict(compressors=[Crc32cCodec()])
         rows = ("cell", "replication")
         root.create_array("status", shape=(0, 0), chunks=(1, study.block), dtype="i1", fill_value=0,
                           dimension_names=rows, **checked)
@@ -211,12 +227,15 @@ class Store:
                                   dimension_names=("cell",), **checked)
         root.create_array("key", shape=(0,), chunks=(CELL_CHUNK,), dtype="u8", fill_value=0,
                           dimension_names=("cell",), **checked)
+        partial.rename(self.path)
 
     def _append(self, study: Study) -> np.ndarray:
         """Rows of the grid's cells, appending those that are new: labels first, their keys last."""
         self._arrays.clear()
         rows, used = self.rows(study), self._known().size
         new = np.flatnonzero(rows < 0)
+        if new.size and used < self._used():  # rows with data but without key: not a row may be given twice
+            raise self._damaged("key")
         total = max(used + new.size, self.array("status").shape[0])
         for name in ("status", *self._variables()):
             array = self.array(name)
@@ -237,14 +256,94 @@ class Store:
         return rows
 
     def _known(self) -> np.ndarray:
-        keys = self.array("key")[:]
+        try:
+            keys = self.array("key")[:]
+        except Exception:
+            raise self._damaged("key") from None
         return keys[: np.flatnonzero(keys == 0)[0]] if (keys == 0).any() else keys
 
-    def _names(self) -> list[str]:
-        return sorted(p.parent.name for p in self.path.glob("*/zarr.json"))
+    def _damaged(self, name: str) -> InvalidInput:
+        return InvalidInput("outputs", self.path / name, "is damaged; run task=verify repair=true")
+
+    def _used(self) -> int:
+        """Number of rows up to the last that holds data."""
+        return 1 + max((row for row, _ in self._chunks("status")), default=-1)
+
+    def _holes(self, name: str) -> Iterator[tuple[int, str]]:
+        """(first row, what is wrong) of every chunk of a key or label array that is missing or unreadable."""
+        array, present = self.array(name), set(self._chunks(name))
+        for chunk in range(-(-self._used() // CELL_CHUNK)):
+            if (chunk,) not in present:
+                yield chunk * CELL_CHUNK, "chunk is missing"
+        for (chunk,) in sorted(present):
+            try:
+                array.get_block_selection(chunk)
+            except Exception as error:
+                yield chunk * CELL_CHUNK, shorten(f"unreadable: {error}", 100)
+
+    def _verify_units(self, variables: list[str]) -> Iterator[Damage]:
+        done, failed = sorted(self._chunks("status")), set()
+        for name in ("status", *variables):
+            array, present = self.array(name), set(self._chunks(name))
+            for row, block in done:
+                if (row, block) not in present:
+                    yield Damage(name, row, block, "chunk is missing")
+                    continue
+                try:
+                    values = array.get_block_selection((row, block))
+                    if name == "status" and not np.isin(values, (OK, NOT_CONVERGED, FAILED)).all():
+                        yield Damage(name, row, block, "a status that means nothing")
+                    elif name == "status" and (values == FAILED).any():
+                        failed.add((row, block))
+                except Exception as error:
+                    yield Damage(name, row, block, shorten(f"unreadable: {error}", 100))
+        present = {(row, block) for row, block, _ in self._chunks("error")}
+        for row, block in sorted(failed):
+            try:
+                if (row, block) not in present:
+                    yield Damage("error", row, block, "the text of the failure is missing")
+                else:
+                    self.array("error").get_block_selection((row, block, 0))
+            except Exception as error:
+                yield Damage("error", row, block, shorten(f"unreadable: {error}", 100))
+
+    def _keys_of_labels(self, count: int) -> np.ndarray:
+        """(count,) keys of the first rows, from their labels."""
+        names = self._cell_arrays()[1:]
+        columns = [self.array(name)[:count].tolist() for name in names]
+        axes = [name.removeprefix("label_") for name in names]
+        return np.fromiter((_key(dict(zip(axes, row, strict=True))) for row in zip(*columns, strict=True)),
+                           np.uint64, count)
+
+    def _rebuild_keys(self) -> bool:
+        if any(True for name in self._cell_arrays()[1:] for _ in self._holes(name)):
+            return False
+        keys = self._keys_of_labels(count := self._used())
+        for (chunk,) in list(self._chunks("key")):
+            sync(self.array("key").store.delete(f"c/{chunk}"))
+        self.array("key")[:count] = keys
+        return True
+
+    def _rebuild_labels(self, name: str, start: int, study: Study) -> bool:
+        if any(True for _ in self._holes("key")):
+            return False
+        axis, keys = name.removeprefix("label_"), self._known()[start : start + CELL_CHUNK]
+        levels = {int(key): labels[axis] for key, labels in zip(cell_keys(study.grid), study.grid, strict=True)}
+        if not all(int(key) in levels for key in keys):
+            return False
+        array = self.array(name)
+        sync(array.store.delete(f"c/{start // CELL_CHUNK}"))
+        array[start : start + keys.size] = np.array([levels[int(key)] for key in keys], array.dtype)
+        return True
+
+    def _identity(self) -> dict[str, Any]:
+        return json.loads((self.path / "zarr.json").read_text())["attributes"][ATTRIBUTE]
 
     def _variables(self) -> list[str]:
-        return [n for n in self._names() if n not in ("status", "error", "key") and not n.startswith("label_")]
+        return sorted(self._identity()["metrics"])
+
+    def _cell_arrays(self) -> list[str]:
+        return ["key", *(f"label_{axis}" for axis in self._identity()["axes"])]
 
     def _chunks(self, name: str) -> Iterator[tuple[int, ...]]:
         """Indices of the chunks of an array that exist."""

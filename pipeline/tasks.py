@@ -1,6 +1,5 @@
 """The tasks of the command, on checked experiments."""
 
-import shutil
 import sys
 import time
 import traceback
@@ -60,8 +59,7 @@ def _run(settings, cluster, experiments, stores, raw, command) -> int:
     for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
         if agenda.pending or not seal.is_sealed(store.folder, experiment.study):
             seal.seal(store, experiment.study, agenda.rows, present.words(experiment))
-            new = True
-    return _report(settings, experiments, stores, raw, command, only_if_missing=not new)
+    return _report(settings, experiments, stores, raw, command, only_if_stale=True)
 
 
 def _agenda(settings: Settings, experiment: Experiment, store: Store) -> Agenda:
@@ -69,6 +67,7 @@ def _agenda(settings: Settings, experiment: Experiment, store: Store) -> Agenda:
     rows = store.prepare(study)
     if settings.retry_failed:
         for row, block, _ in list(store.errors()):
+            seal.unseal(store.folder)  # first: it holds what is about to be simulated again
             store.forget(row, block)
     done = store.done(study, rows)
     agenda = Agenda(study, rows, done)
@@ -139,10 +138,10 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
     return DONE
 
 
-def _report(settings, experiments, stores, raw, command, only_if_missing=False) -> int:
+def _report(settings, experiments, stores, raw, command, only_if_stale=False) -> int:
     folder = present.folder(settings, experiments, stores, raw)
     path = folder / "report.html"
-    if not (only_if_missing and path.exists()):
+    if not (only_if_stale and _newer(path, [store.folder / "results.zarr" / "zarr.json" for store in stores])):
         for experiment, store in zip(experiments, stores, strict=True):
             if not seal.is_sealed(store.folder, experiment.study):
                 raise InvalidInput("task", "report", f"{experiment.study.name} is not complete; run it first")
@@ -153,6 +152,11 @@ def _report(settings, experiments, stores, raw, command, only_if_missing=False) 
         print(f"report written in {duration(time.monotonic() - start)}")
     print(f"report: {path}")
     return DONE
+
+
+def _newer(path: Path, sources: list[Path]) -> bool:
+    """Whether the report was written after all that it shows: a run may have been killed in between."""
+    return path.exists() and all(path.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
 
 
 def _status(settings: Settings, experiment: Experiment, store: Store) -> int:
@@ -182,18 +186,19 @@ def _verify(settings: Settings, experiment: Experiment, store: Store) -> int:
     if not store.exists():
         raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.folder}")
     found, beyond = 0, 0
-    for damage in store.verify():
+    for damage in list(store.verify()):
+        if settings.repair and not found:
+            seal.unseal(store.folder)
         found += 1
         place = f"{damage.variable}" + (f" row {damage.row} block {damage.block}" if damage.block >= 0 else "")
         print(f"  damaged: {place}: {damage.what}")
-        if settings.repair and not store.repair(damage):
+        if settings.repair and not store.repair(damage, study):
             beyond += 1
-    count = int(store.done(study, store.rows(study)).sum())
+            print("    cannot be repaired")
+    count = store.units()
     print(f"{study.name}: {count:,} done units, {count * (1 + len(study.metrics)):,} chunks checked, {found} damaged"
           + (f", {found - beyond} repaired: run again to simulate them anew" if settings.repair and found else "")
           + ("; repair=true marks them as not run" if found and not settings.repair else ""))
-    if settings.repair and found:
-        shutil.rmtree(store.folder / "results.zarr", ignore_errors=True)
     return DONE if found == 0 or (settings.repair and not beyond) else FAILED
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.registry import NAMES
 from pipeline.store import Store, cell_keys
 from pipeline.streams import canonical
 from pipeline.study import Study
@@ -29,6 +30,9 @@ class Work:
     def __init__(self, study: Study, store: Store):
         self.study, self.store = study, store
 
+    def __reduce__(self):  # a worker learns the names that were registered here
+        return _arrive, (NAMES, self.study, self.store)
+
     def __call__(self, units: list[Unit]) -> list[bool]:
         memo: dict = {}
         return [self._one(unit, memo) for unit in units]
@@ -44,6 +48,12 @@ class Work:
             return True
         self.store.write(unit.row, unit.block, values)
         return False
+
+
+def _arrive(names: dict[str, dict[str, str]], study: Study, store: Store) -> Work:
+    for kind, targets in names.items():
+        NAMES[kind].update(targets)
+    return Work(study, store)
 
 
 class Agenda:

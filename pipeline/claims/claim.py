@@ -1,0 +1,150 @@
+"""Claims as data, and the generic ways to decide one: supported, contradicted or inconclusive.
+
+A decision compares an interval with what is claimed: inside supports, wholly outside contradicts, anything
+else is inconclusive. Intervals hold together with probability CONFIDENCE for each claim: where several decide
+it they share the error (Bonferroni). Too little data is never support: a check then raises `TooLittle`,
+which `judge` reports as inconclusive with the reason.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from pipeline.reduce.estimate import Estimate
+from pipeline.reduce.summary import OK, REPLICATION
+
+SUPPORTED, CONTRADICTED, INCONCLUSIVE = "supported", "contradicted", "inconclusive"
+CONFIDENCE = 0.99  # of all intervals of one claim together
+LEAST = 100  # replications in a cell, below which t intervals of skewed errors cover too rarely
+
+
+class TooLittle(Exception):
+    """What is missing for a decision."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One decision: the verdict, the estimate that decided (None without data), and both in words."""
+
+    verdict: str
+    estimate: Estimate | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement that an experiment can support or contradict.
+
+    `conditions` says where the theorem speaks and which cells are used; `why` gives the reason for
+    `tolerance`. `check` decides on a sealed dataset. `twin` describes a deliberately wrong version of the
+    data, which `twin_data` makes without simulating and which the check must contradict.
+    """
+
+    id: str
+    statement: str
+    source: str
+    experiment: str
+    estimand: str
+    tolerance: str
+    why: str
+    conditions: str
+    check: Callable[[xr.Dataset], Check]
+    twin: str
+    twin_data: Callable[[xr.Dataset], xr.Dataset]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, the decision on the data, and the decision on the wrong twin."""
+
+    claim: Claim
+    check: Check
+    twin: Check
+
+
+def judge(claim: Claim, results: xr.Dataset) -> Verdict:
+    """Decide a claim, and its wrong twin, on a sealed dataset (grid axes…, replication)."""
+
+    def decide(make):
+        try:
+            return claim.check(make(results))
+        except TooLittle as reason:
+            return Check(INCONCLUSIVE, None, str(reason))
+
+    return Verdict(claim, decide(lambda same: same), decide(claim.twin_data))
+
+
+def equivalence(estimate: Estimate, target: float, tolerance: float, what: str = "estimate") -> Check:
+    """Whether the interval lies inside target ± tolerance (supported) or wholly outside (contradicted)."""
+    return _between(estimate, target - tolerance, target + tolerance, f"{what} {estimate}, claimed "
+                    f"{target:g} ± {tolerance:g}")
+
+
+def at_least(estimate: Estimate, bound: float, what: str = "estimate") -> Check:
+    """Whether the interval lies at or above `bound` (supported) or wholly below it (contradicted)."""
+    return _between(estimate, bound, math.inf, f"{what} {estimate}, claimed at least {bound:g}")
+
+
+def at_most(estimate: Estimate, bound: float, what: str = "estimate") -> Check:
+    """Whether the interval lies at or below `bound` (supported) or wholly above it (contradicted)."""
+    return _between(estimate, -math.inf, bound, f"{what} {estimate}, claimed at most {bound:g}")
+
+
+def _between(estimate, least, most, text):
+    low, high = estimate.low, estimate.high
+    if not all(map(math.isfinite, (estimate.value, low, high))):
+        return Check(INCONCLUSIVE, estimate, f"{text}: the data do not determine it")
+    verdict = (SUPPORTED if least <= low and high <= most
+               else CONTRADICTED if high < least or low > most else INCONCLUSIVE)
+    return Check(verdict, estimate, text)
+
+
+def every(*checks: Check) -> Check:
+    """All must hold: contradicted by one, supported by all. The estimate is that of the first of the worst."""
+    worst = _worst(checks)
+    return Check(worst.verdict, worst.estimate, "; ".join(check.text for check in checks))
+
+
+def throughout(estimates: Mapping[str, Estimate], decide: Callable[[Estimate, str], Check], aim: float) -> Check:
+    """`every` over named cells; reports the worst, among equals the one farthest from `aim`."""
+    if not estimates:
+        raise TooLittle("no cell meets the conditions")
+    far = sorted(estimates, key=lambda name: -abs(estimates[name].value - aim))
+    worst = _worst([decide(estimates[name], name) for name in far])
+    return Check(worst.verdict, worst.estimate, f"{worst.text} (the worst of {len(far)} cells)")
+
+
+def _worst(checks):
+    return min(checks, key=lambda check: (CONTRADICTED, INCONCLUSIVE, SUPPORTED).index(check.verdict))
+
+
+def enough(results: xr.Dataset, *variables: str, **axes: int | str) -> xr.Dataset:
+    """These variables and `status`, in memory; at a level of an axis (text) or with that many levels (number).
+
+    Raises `TooLittle` where one is missing, where a cell has fewer than LEAST replications, and where one
+    failed, did not converge or is not finite: errors have no upper limit, so it could change any mean.
+    """
+    for axis, wanted in axes.items():
+        levels = results[axis].values.tolist() if axis in results.dims else []
+        if wanted not in levels if isinstance(wanted, str) else len(levels) < wanted:
+            raise TooLittle(f"needs {axis}={wanted}" if isinstance(wanted, str)
+                            else f"needs {wanted} levels of {axis}, not {len(levels)}")
+    missing = sorted({*variables, "status"} - set(results.variables))
+    if missing:
+        raise TooLittle(f"needs the variables {', '.join(missing)}")
+    chosen = {axis: level for axis, level in axes.items() if isinstance(level, str)}
+    results = results[[*variables, "status"]].sel(chosen, drop=True).compute()
+    ran = results["status"] > 0
+    counts = ran.sum(REPLICATION).values
+    if not counts.any() or counts[counts > 0].min() < LEAST:
+        raise TooLittle(f"a cell has {counts[counts > 0].min(initial=counts.max())} replications; {LEAST} are needed")
+    lost = ran & (results["status"] != OK)
+    for name in variables:
+        if REPLICATION in results[name].dims:
+            lost |= ran & ~np.isfinite(results[name])
+    if lost.any():
+        raise TooLittle(f"{int(lost.sum())} replications failed or did not converge: they could change the verdict")
+    return results
