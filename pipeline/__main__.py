@@ -1,6 +1,8 @@
 """The command `pipeline`: the only place where all layers meet."""
 
 import os
+import shlex
+import signal
 import sys
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -16,7 +18,24 @@ DONE, FAILED, BAD_INPUT, MORE_TO_DO = 0, 1, 2, 75
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code and prints one line for whatever a person did wrong."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:  # a batch system's SIGTERM at any time is no worse than Ctrl-C
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        code = _choose(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
+    except InvalidInput as error:
+        print(f"error: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("stopped; finished units are kept, the same command goes on", file=sys.stderr)
+        return MORE_TO_DO
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+
+
+def _choose(arguments: list[str]) -> int:
     if any(a in ("-h", "--help", "help") for a in arguments):
         from pipeline import help
 
@@ -29,17 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     if any(a.startswith("-") for a in arguments):
         return _hydra()
-    try:
-        return _run(arguments)
-    except InvalidInput as error:
-        print(f"error: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        print("stopped; finished units are kept, the same command goes on", file=sys.stderr)
-        return MORE_TO_DO
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+    return _run(arguments)
 
 
 def _hydra() -> int:
@@ -66,7 +75,7 @@ def _run(arguments: list[str]) -> int:
     settings = [read_settings(raw) for raw in mappings][0]
     cluster: Any = read_cluster(mappings[0])
     experiments = [read_experiment(raw) for raw in mappings]
-    command = " ".join(["pipeline", *arguments])
+    command = shlex.join(["pipeline", *arguments])
     return tasks.perform(settings, cluster, experiments, mappings, command)
 
 

@@ -1,11 +1,14 @@
 """Command line -> composed config, by Hydra; its complaints in one line each."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline.parameters import InvalidInput, nearest, shorten
+
+GROUPS = ("experiment", "suite", "size", "cluster")
+OPEN = ("grid", "parameters", "derive", "cluster")  # mappings to which a command may add names
 
 
 def folder() -> Path:
@@ -27,58 +30,105 @@ def compose(overrides: Sequence[str]) -> list[dict[str, Any]]:
     """
     from hydra import initialize_config_dir
 
+    given = dict(override.partition("=")[::2] for override in overrides)
+    for override in overrides:
+        _check_override(override)
+    if "experiment" in given and (given.get("suite", "none") != "none" or "experiments" in given):
+        raise InvalidInput("experiment", given["experiment"], "a suite names its own; give only one of them")
     with initialize_config_dir(str(folder()), version_base="1.3"):
         first = _compose(overrides)
-        if not first.get("experiments"):
+        names = first.get("experiments")
+        if names is None or names == []:
             return [first]
-        rest = [o for o in overrides if not o.startswith("suite=")]
-        chosen = [o for o in rest if o.startswith("experiment=")]
-        if chosen:
-            raise InvalidInput("experiment", chosen[0].partition("=")[2], "a suite names its own; give one or the other")
-        return [_compose([*rest, f"experiment={name}"]) for name in first["experiments"]]
+        if not isinstance(names, list) or not set(map(str, names)) <= set(options("experiment")):
+            one = names[0] if isinstance(names, list) else names
+            raise InvalidInput("experiments", names,
+                               f"must be a list of experiments; {nearest(one, options('experiment'))}")
+        if len(set(names)) < len(names):
+            raise InvalidInput("experiments", names, "names one experiment twice")
+        return [_compose([*overrides, f"experiment={name}"]) for name in names]
+
+
+def _check_override(override: str) -> None:
+    """Refuse what Hydra would take, but this program has no use for; groups offer their own files only."""
+    key, sign, value = override.partition("=")
+    bare = key.lstrip("+~")
+    group, root = re.split("[@:]", bare)[0], re.split(r"[./@:]", bare)[0]
+    if root in ("hydra", "sized"):
+        raise InvalidInput(bare, value, "no such key; --help lists those that there are")
+    if group in GROUPS and (key != group or not sign):
+        raise InvalidInput(bare, value, f"write {group}=NAME; {nearest(value, options(group))}")
+    if group in GROUPS and value.strip("'\"") not in options(group):
+        raise InvalidInput(group, value, f"no such {group}; {nearest(value, options(group))}")
 
 
 def _compose(overrides: Sequence[str]) -> dict[str, Any]:
     import hydra
     from hydra import errors
     from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
 
     try:
-        return OmegaConf.to_container(hydra.compose("config", overrides=list(overrides)), resolve=True)
-    except errors.MissingConfigException as error:
-        group, name = _missing(str(error))
-        raise InvalidInput(group, name, f"no such {group}; {nearest(name, options(group))}") from None
+        # Unresolved: an interpolation could read the environment.
+        config = OmegaConf.to_container(hydra.compose("config", overrides=list(overrides)), resolve=False)
     except errors.OverrideParseException as error:
-        raise InvalidInput("command line", error.override, "cannot be read; write key=value, such as grid.m=[10,20]") from None
-    except (errors.ConfigCompositionException, OmegaConfBaseException) as error:
+        raise InvalidInput("command line", error.override,
+                           "cannot be read; write key=value, such as grid.m=[10,20]") from None
+    except Exception as error:  # whatever Hydra raises here is about what a person wrote
         raise _translate(str(error), overrides) from None
-    except errors.HydraException as error:
-        raise InvalidInput("command line", " ".join(overrides), shorten(error, 200)) from None
+    for key, text in _texts(config, ""):
+        if "${" in text:
+            raise InvalidInput(key, text, "must be written out; ${…} is not looked up")
+    return config
 
 
-def _missing(message: str) -> tuple[str, str]:
-    found = re.search(r"Could not find '([^/']+)/([^']+)'", message)
-    return (found[1], found[2]) if found else ("experiment", shorten(message))
+def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Every text in a config, with its dotted key."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, (dict, list)):
+        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(part, f"{key}.{name}" if key else str(name))
 
 
 def _translate(message: str, overrides: Sequence[str]) -> InvalidInput:
-    found = re.search(r"[Cc]ould not (?:override|delete|append)[^']*'([^'@]+)", message)
-    key = found[1].split("=")[0] if found else "command line"
-    given = next((o for o in overrides if o.lstrip("+~").startswith(key)), " ".join(overrides))
+    found = re.search(r"[Cc]ould not (override|delete|append)[^']*'([^'@]+)", message)
     if found:
-        known = _keys()
+        key = found[2].split("=")[0]
+        given = next((o for o in overrides if o.lstrip("+~").startswith(key)), key)
+        value = given.partition("=")[2] or None
+        if found[1] == "append":
+            return InvalidInput(key, value, f"is there already; write {key}=… without +")
+        known = _keys(overrides)
         parent, _, last = key.rpartition(".")
         if parent not in known:
             parent, last = "", key.partition(".")[0]
         near = nearest(last, [k.rpartition(".")[2] for k in known if k.rpartition(".")[0] == parent])
-        return InvalidInput(key, given.partition("=")[2], f"no such key; {near}; +{key}=… adds one")
-    if found := re.search(r"Error merging override (\S+?)=", message):
-        return InvalidInput(found[1], given.partition("=")[2], "cannot take the place of a mapping; set its fields")
-    return InvalidInput("command line", given, shorten(message, 200))
+        adds = f"; +{key}=… adds one" if parent in OPEN and found[1] == "override" else ""
+        return InvalidInput(key, value, f"no such key; {near}{adds}")
+    named = (o for o in overrides if "=" in o and o.lstrip("+~") in message)
+    guilty = next(named, None) or _culprit(overrides)
+    key, _, value = guilty.partition("=")
+    key = key.lstrip("+~") or "command line"
+    if "merging override" in message:
+        return InvalidInput(key, value, "a mapping and a value cannot replace each other; set single fields")
+    if "Ambiguous value" in message or "Sweep parameters" in message:
+        return InvalidInput(key, value, f"must be one value; write a list as {key}=[a,b]")
+    return InvalidInput(key, value, f"write key=value, as grid.m=[10,20]; it says: {shorten(message, 99)}")
 
 
-def _keys() -> list[str]:
-    """Dotted keys of the default config, two levels deep."""
-    config = _compose([])
+def _culprit(overrides: Sequence[str]) -> str:
+    """The override that spoils the config by itself, or all of them."""
+    import hydra
+
+    for override in overrides:
+        try:
+            hydra.compose("config", overrides=[override])
+        except Exception:
+            return override
+    return " ".join(overrides)
+
+
+def _keys(overrides: Sequence[str]) -> list[str]:
+    """Dotted keys of the config that is changed, two levels deep."""
+    config = _compose([o for o in overrides if o.partition("=")[0] in GROUPS])
     return [*config, *(f"{k}.{n}" for k, v in config.items() if isinstance(v, dict) for n in v)]

@@ -1,20 +1,25 @@
-"""From a composed config to checked, frozen objects. Nothing is created before everything has been checked."""
+"""From a composed config to checked, frozen objects: everything is checked before anything is created."""
 
 import inspect
 import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from pipeline.clusters import CLUSTERS
 from pipeline.grid import Grid
 from pipeline.parameters import InvalidInput, check, fields, nearest, parameter, shorten
-from pipeline.registry import lookup
+from pipeline.registry import NAMES, lookup
+from pipeline.report import specs
 from pipeline.study import ROLES, Study
 
 TASKS = ("run", "plan", "status", "report", "verify", "replay")
 CELLS_MOST = 10_000_000
+LONGEST = 100  # bytes of a folder's name: file systems allow 255, the study adds its key
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,9 @@ class Settings:
 
     task: str = parameter("what to do", default="run", choices=TASKS)
     outputs: str = parameter("folder that holds one folder per study", default="outputs")
-    stop_after: float | None = parameter("stop after this long, keep what is done", unit="s", default=None, above=0)
+    stop_after: float | None = parameter(
+        "stop after this long, keep what is done", unit="s", default=None, above=0
+    )
     retry_failed: bool = parameter("run failed units again", default=False)
     repair: bool = parameter("with verify: mark damaged units as not run", default=False)
     unit: str | None = parameter("with replay: the unit, as a failure printed it", default=None)
@@ -50,11 +57,11 @@ class Text:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A study and how it is presented. figures: one mapping per figure, see `pipeline.report.figures`."""
+    """A study and how it is presented. figures: see `pipeline.report.specs`."""
 
     study: Study
     text: Text
-    figures: tuple[Mapping[str, Any], ...] = field(default=())
+    figures: tuple[specs.Spec, ...] = ()
 
     def folder(self, settings: Settings) -> Path:
         """The study's own folder, the same for the same statistics."""
@@ -68,7 +75,12 @@ OTHER_KEYS = {*fields(Settings), "cluster", "size", "suite", "experiments"}
 def read_settings(raw: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping; InvalidInput names the key."""
     _known(raw, STUDY_KEYS | OTHER_KEYS, "")
-    return _read(Settings, {n: raw[n] for n in fields(Settings) if n in raw}, "")
+    settings = _read(Settings, {n: raw[n] for n in fields(Settings) if n in raw}, "")
+    longest = max(len(part.encode()) for part in settings.outputs.split("/"))
+    if not settings.outputs.strip() or longest > LONGEST:
+        raise InvalidInput("outputs", settings.outputs,
+                           f"must be a folder, of names up to {LONGEST} bytes; outputs=. is this one")
+    return settings
 
 
 def read_cluster(raw: Mapping[str, Any]) -> Any:
@@ -84,19 +96,23 @@ def read_experiment(raw: Mapping[str, Any]) -> Experiment:
     """A checked experiment from a plain mapping; InvalidInput names the dotted key."""
     _known(raw, STUDY_KEYS | OTHER_KEYS, "")
     text = _read(Text, {n: raw[n] for n in fields(Text) if n in raw}, "")
-    if not text.name or any(c not in _NAME for c in text.name) or ".." in text.name or text.name.startswith("/"):
-        raise InvalidInput("name", text.name, "must be letters, digits, _ - and single /")
+    if not re.fullmatch(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*", text.name) or len(text.name) > LONGEST:
+        raise InvalidInput("name", text.name,
+                           f"must be letters, digits, _ - and single / between, at most {LONGEST}")
+    if text.claims is not None and text.claims not in NAMES["claims"]:
+        raise InvalidInput("claims", text.claims, f"no such claims; {nearest(text.claims, NAMES['claims'])}")
     size = _read(Size, {n: raw[n] for n in fields(Size) if n in raw}, "")
     if size.replications % size.block:
         near = max(size.replications // size.block, 1) * size.block
-        raise InvalidInput("replications", size.replications, f"must be a multiple of block={size.block}, e.g. {near}")
+        raise InvalidInput("replications", size.replications,
+                           f"must be a multiple of block={size.block}, e.g. {near}")
     metrics = _names(raw.get("metrics"), "metrics")
     for name in metrics:
         lookup("metric", name, "metrics")
-    derive = dict(_mapping(raw.get("derive") or {}, "derive"))
+    derive = dict(_mapping({} if raw.get("derive") is None else raw["derive"], "derive"))
     for name, target in derive.items():
         lookup("derivation", target, f"derive.{name}")
-    constants = dict(_mapping(raw.get("parameters") or {}, "parameters"))
+    constants = dict(_mapping({} if raw.get("parameters") is None else raw["parameters"], "parameters"))
     products = _products(raw.get("grid"))
     declared = _declared(constants, products, derive, metrics)
     axes = list(products[0])
@@ -107,23 +123,23 @@ def read_experiment(raw: Mapping[str, Any]) -> Experiment:
                                f"no part of this study has such a parameter; {nearest(name, declared)}")
         if (name in axes) + (name in constants) + (name in derive) > 1:
             raise InvalidInput(f"{place}.{name}", _given(name, products, constants, derive),
-                               "given twice among grid, parameters and derive; remove one (~parameters.NAME removes)")
+                               "given twice among grid, parameters and derive; remove one, as "
+                               f"~{place}.{name} does")
     constants = {n: _coerce(declared[n], v, f"parameters.{n}") for n, v in constants.items()}
     products = [{axis: _levels(levels, declared[axis], axis) for axis, levels in p.items()} for p in products]
     if sum(math.prod(len(v) for v in p.values()) for p in products) > CELLS_MOST:
         raise InvalidInput("grid", "…", f"more than {CELLS_MOST:,} cells; make it smaller")
+    paired = _names(raw.get("paired", Study.paired), "paired")
+    for name in paired:
+        if name not in (pairable := {*axes, *Study.paired}):
+            raise InvalidInput("paired", name, f"no such axis to pair across; {nearest(name, pairable)}")
     study = Study(
         text.name, size.seed, size.replications, size.block, Grid.of(*products), constants, metrics, derive,
-        _names(raw.get("paired", Study.paired), "paired"),
+        paired,
     )
     _check_cells(study)
-    figures = raw.get("figures") or ()
-    if not isinstance(figures, (list, tuple)) or not all(isinstance(f, Mapping) for f in figures):
-        raise InvalidInput("figures", figures, "must be a list of mappings")
-    return Experiment(study, text, tuple(figures))
-
-
-_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/")
+    figures = specs.read(raw.get("figures"), study.grid.axes, derive, metrics)
+    return Experiment(study, text, figures)
 
 
 def _read(cls: type, given: Mapping[str, Any], prefix: str) -> Any:
@@ -132,7 +148,11 @@ def _read(cls: type, given: Mapping[str, Any], prefix: str) -> Any:
     for name, declared in known.items():
         if declared.default is MISSING and given.get(name) is None:
             raise InvalidInput(prefix + name, None, f"is needed ({declared.metadata['meaning']})")
-    return cls(**{name: check(known[name], value, prefix + name) for name, value in given.items()})
+    checked = {name: check(known[name], value, prefix + name) for name, value in given.items()}
+    try:
+        return cls(**checked)
+    except InvalidInput as error:  # a check of the class itself, which does not know its prefix
+        raise InvalidInput(prefix + error.key, error.value, error.allowed) from None
 
 
 def _known(given: Mapping[str, Any], known: Iterable[str], prefix: str) -> None:
@@ -162,7 +182,8 @@ def _products(grid: Any) -> list[dict[str, Any]]:
     products = [dict(_mapping(product, "grid")) for product in given]
     for product in products:
         if not product or list(product) != list(products[0]):
-            raise InvalidInput("grid", grid, "every product needs the same axes in the same order, at least one")
+            raise InvalidInput("grid", grid,
+                               "every product needs the same axes in the same order, at least one")
         for axis, levels in product.items():
             if not isinstance(levels, (list, tuple)) or not levels:
                 raise InvalidInput(f"grid.{axis}", levels, "must be a list of levels, at least one")
@@ -177,10 +198,11 @@ def _declared(constants: Mapping, products: list[dict], derive: Mapping, metrics
         if role in constants:
             parts.append(lookup(role, constants[role], f"parameters.{role}"))
         elif any(role in product for product in products):
-            parts += [lookup(role, name, f"grid.{role}") for product in products for name in product.get(role, ())]
+            names = [name for product in products for name in product.get(role, ())]
+            parts += [lookup(role, name, f"grid.{role}") for name in names]
         else:
             raise InvalidInput(f"parameters.{role}", None, f"is needed, here or as an axis of grid; "
-                               f"{nearest('', _names_of(role))}")
+                               f"{nearest('', NAMES[role])}")
         declared[role] = []
     for part in parts:
         for name, found in fields(part).items():
@@ -193,12 +215,6 @@ def _declared(constants: Mapping, products: list[dict], derive: Mapping, metrics
                 typed.type = kind if kind in ("int", "float", "str", "bool") else "float"
                 declared[name] = [typed]
     return declared
-
-
-def _names_of(role: str) -> Iterable[str]:
-    from pipeline.registry import NAMES
-
-    return NAMES[role]
 
 
 def _given(name: str, products: list[dict], constants: Mapping, derive: Mapping) -> Any:
@@ -227,16 +243,18 @@ def _check_cells(study: Study) -> None:
         before = list(study.derive)[: list(study.derive).index(name)]
         for argument in needed:
             if argument not in (*study.grid.axes, *study.parameters, *before):
-                raise InvalidInput(f"derive.{name}", target, f"needs {argument}; give it in grid or parameters")
+                raise InvalidInput(f"derive.{name}", target,
+                                   f"needs {argument}; give it in grid or parameters")
     for labels in study.grid:
         try:
-            study.components(labels)
+            with np.errstate(all="ignore"):  # a derivation that overflows is told by its value
+                study.components(labels)
         except InvalidInput as error:
             place = next((p for p, names in (("grid", study.grid.axes), ("derive", study.derive))
                           if error.key in names), "parameters")
             key = error.key if "." in error.key or error.key == "metrics" else f"{place}.{error.key}"
             raise InvalidInput(key, error.value, f"{error.allowed} [at {shorten(labels)}]") from None
-        except (ArithmeticError, TypeError) as error:
+        except (ArithmeticError, TypeError, ValueError) as error:
             raise InvalidInput("derive", dict(study.derive), f"{error} [at {shorten(labels)}]") from None
 
 

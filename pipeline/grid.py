@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from pipeline.parameters import InvalidInput
 from pipeline.streams import canonical
@@ -54,7 +53,9 @@ class Grid:
         return sum(self.sizes)
 
     def labels(self, cell: int) -> dict[str, Level]:
-        """Labels of a cell, by its number."""
+        """Labels of a cell, by its number; IndexError if there is no such cell."""
+        if cell < 0:
+            raise IndexError("no such cell")
         for product, size in zip(self.products, self.sizes, strict=True):
             if cell < size:
                 found = {}

@@ -8,8 +8,11 @@ a dataset are all read from there.
 import dataclasses
 import difflib
 import math
+import sys
 from collections.abc import Iterable
 from typing import Any
+
+LISTED = 110  # characters of a list of names in a message
 
 
 class InvalidInput(ValueError):
@@ -17,21 +20,23 @@ class InvalidInput(ValueError):
 
     def __init__(self, key: str, value: Any, allowed: str):
         self.key, self.value, self.allowed = key, value, allowed
-        super().__init__(f"{key}={shorten(value)}: {allowed}")
+        super().__init__(f"{shorten(key, 80)}={shorten(value)}: {allowed}")
 
 
 def shorten(value: Any, width: int = 60) -> str:
     """Text of a value, cut so that a message stays on one line."""
-    text = "null" if value is None else str(value)
-    text = " ".join(text.split())
+    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def nearest(name: Any, valid: Iterable[str]) -> str:
-    """Advice on an unknown name: the nearest valid one, then all of them."""
+    """Advice on an unknown name: the nearest valid one, then all of them, or as many as fit on a line."""
     valid = sorted(valid)
     close = difflib.get_close_matches(str(name), valid, 1, 0.5)
-    listed = ", ".join(valid[:12]) + (", …" if len(valid) > 12 else "")
+    listed = ", ".join(valid)
+    if len(listed) > LISTED:
+        listed = listed[: listed.rindex(", ", 0, LISTED)] + ", …"
     return (f"did you mean {close[0]!r}? " if close else "") + f"allowed: {listed or 'nothing'}"
 
 
@@ -71,7 +76,7 @@ def describe(field: dataclasses.Field) -> str:
         return "one of " + ", ".join(meta["choices"])
     kind = next(k for k in kinds if k != "None")
     words = {"int": "a whole number", "float": "a number", "str": "a name", "bool": "true or false"}[kind]
-    bounds = [f"{sign} {meta[name]:g}" for name, sign in
+    bounds = [f"{sign} {_number(meta[name])}" for name, sign in
               (("low", "≥"), ("above", ">"), ("high", "≤"), ("below", "<")) if meta[name] is not None]
     return words + (" " + " and ".join(bounds) if bounds else "") + (" or null" if "None" in kinds else "")
 
@@ -91,13 +96,18 @@ def check(field: dataclasses.Field, value: Any, key: str) -> Any:
         wanted = bool if "bool" in kinds else str
         if not isinstance(value, wanted):
             raise InvalidInput(key, value, allowed)
+        if wanted is str and not _is_text(value):
+            raise InvalidInput(key, ascii(value), "must be plain text, without NUL and broken bytes")
         if meta["choices"] and value not in meta["choices"]:
             raise InvalidInput(key, value, nearest(value, meta["choices"]))
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidInput(key, repr(value) if isinstance(value, str) else value, allowed)
+    if value != value:
         raise InvalidInput(key, value, allowed)
-    if math.isinf(value) and not (meta["infinite"] and value > 0):
-        raise InvalidInput(key, value, allowed + "; finite")
+    unbounded = value == math.inf and meta["infinite"] and "int" not in kinds
+    if abs(value) > sys.float_info.max and not unbounded:
+        raise InvalidInput(key, value, allowed.replace("must be", "must be finite,", 1))
     if "int" in kinds and value != int(value):
         raise InvalidInput(key, value, allowed)
     out_of_range = (
@@ -108,7 +118,18 @@ def check(field: dataclasses.Field, value: Any, key: str) -> Any:
     )
     if out_of_range:
         raise InvalidInput(key, value, allowed)
-    return int(value) if "int" in kinds else float(value)
+    return int(value) if "int" in kinds else float(value) + 0.0  # -0.0 and 0.0 are one label
+
+
+def _number(bound: float) -> str:
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+
+
+def _is_text(value: str) -> bool:
+    try:
+        return "\0" not in value and bool(value.encode() or True)
+    except UnicodeEncodeError:
+        return False
 
 
 def _kinds(field: dataclasses.Field) -> tuple[str, ...]:

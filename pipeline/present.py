@@ -1,5 +1,6 @@
 """From sealed results to verdicts and the report: gathers what the page shows."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,15 @@ def folder(
     return Path(settings.outputs) / f"suite-{suite}" if suite else stores[0].folder
 
 
-def replay_command(study: Study, cell: int, block: int, settings: Settings | None = None) -> str:
-    """Command that simulates one unit again, here and with its traceback."""
-    outputs = f" outputs={settings.outputs}" if settings and settings.outputs != "outputs" else ""
-    return f"pipeline task=replay experiment={study.name}{outputs} unit={unit_name(study, cell, block)}"
+def replay_command(command: str, study: Study, cell: int, block: int) -> str:
+    """Command that simulates one unit again, here and with its traceback: the same overrides, another task."""
+    def matters(word):
+        key = word.partition("=")[0]
+        return key == "outputs" or key.partition(".")[0] not in (*SETTING_KEYS, "experiment")
+
+    kept = filter(matters, shlex.split(command)[1:])
+    name = unit_name(study, cell, block)
+    return shlex.join(["pipeline", f"experiment={study.name}", *kept, "task=replay", f"unit={name}"])
 
 
 def write(
@@ -66,7 +72,7 @@ def facts(study: Study, store: Store, raw: Mapping, command: str) -> dict[str, A
     shown = {k: v for k, v in raw.items() if k not in SETTING_KEYS}
     failures = [
         {"unit": unit_name(study, cells[row], block), "error": text.strip().splitlines()[-1],
-         "replay": replay_command(study, cells[row], block)}
+         "replay": replay_command(command, study, cells[row], block)}
         for row, block, text in store.errors() if row in cells and block < study.blocks
     ]
     return {

@@ -76,7 +76,8 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
             values = _gather(store, study, name, rows, places, shape)
             variable = xr.Variable(dimensions, values, _describe(study, name))
             variable.encoding = {"chunks": _chunks(values.shape)}
-            xr.Dataset({name: variable}, coords=derived).to_zarr(partial, mode="a", consolidated=False)
+            part = xr.Dataset({name: variable}, derived, attributes)  # without them it would erase those of the group
+            part.to_zarr(partial, mode="a", consolidated=False)
         _consolidate(partial)
         unseal(store.folder)
         partial.rename(final)

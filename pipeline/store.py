@@ -24,6 +24,7 @@ import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec
 from zarr.core.sync import collect_aiterator, sync
+from zarr.storage import LocalStore
 
 from pipeline.grid import Grid
 from pipeline.parameters import InvalidInput, shorten
@@ -193,8 +194,12 @@ class Store:
     def array(self, name: str) -> zarr.Array:
         """One array of the store, opened once per process."""
         if name not in self._arrays:
+            try:
+                array = zarr.open_array(self.path / name, mode="r+")
+            except (OSError, ValueError, KeyError, TypeError):
+                raise self._damaged(name) from None
             # Chunks that hold nothing but NaN are written as well: a missing one is then always damage.
-            self._arrays[name] = zarr.open_array(self.path / name, mode="r+", config={"write_empty_chunks": True})
+            self._arrays[name] = array.with_config({"write_empty_chunks": True})
         return self._arrays[name]
 
     def __reduce__(self):
@@ -202,7 +207,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One driver at a time may create, append or seal; the lock goes with its process, however it ends."""
+        """One driver at a time may create, append or seal; the lock ends with its process."""
         with open(self.folder / ".lock", "w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
@@ -219,7 +224,7 @@ class Store:
             root.create_array(name, shape=(0, 0), chunks=(1, study.block), dtype="f8", fill_value=np.nan,
                               dimension_names=rows, **checked)
         root.create_array("error", shape=(0, 0, ERROR_BYTES), chunks=(1, 1, ERROR_BYTES), dtype="u1",
-                          fill_value=0, compressors=[Crc32cCodec()], dimension_names=("cell", "block", "byte"))
+                          fill_value=0, dimension_names=("cell", "block", "byte"), **checked)
         for axis, levels in study.grid.axes.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Zarr 3 has yet to specify its text type
@@ -328,7 +333,7 @@ class Store:
         if any(True for _ in self._holes("key")):
             return False
         axis, keys = name.removeprefix("label_"), self._known()[start : start + CELL_CHUNK]
-        levels = {int(key): labels[axis] for key, labels in zip(cell_keys(study.grid), study.grid, strict=True)}
+        levels = {_key(labels): labels[axis] for labels in study.grid}
         if not all(int(key) in levels for key in keys):
             return False
         array = self.array(name)
@@ -347,7 +352,7 @@ class Store:
 
     def _chunks(self, name: str) -> Iterator[tuple[int, ...]]:
         """Indices of the chunks of an array that exist."""
-        for key in collect_aiterator(self.array(name).store.list_prefix("c/")):
+        for key in collect_aiterator(LocalStore(self.path / name).list_prefix("c/")):
             parts = key.removeprefix("c/").split("/")
             if all(p.isdigit() for p in parts):
                 yield tuple(int(p) for p in parts)

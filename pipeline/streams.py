@@ -27,8 +27,9 @@ def digest(text: str, size: int = 16) -> bytes:
 class Stream:
     """Address of one random stream; equal addresses give equal numbers.
 
-    role: what the numbers are for (population, truth, data, noise, estimator). labels: canonical text of the labels that the role depends on. block: number of the
-    block of replications, or -1 where all blocks share the stream (a population fixed over replications).
+    role: what the numbers are for (population, truth, data, noise, estimator). labels: canonical text of the
+    labels that the role depends on. block: number of the block of replications, or -1 where all blocks share
+    the stream (a population fixed over replications).
     """
 
     root: int

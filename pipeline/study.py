@@ -105,15 +105,15 @@ class Study:
         """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""
         values = self.values(labels)
         model, mechanism, estimator = (build(lookup(r, values[r], r), values) for r in ROLES)
-        for role, part, accepts, given in (
-            ("mechanism", mechanism, mechanism.accepts, model.produces),
-            ("estimator", estimator, estimator.accepts, mechanism.releases),
+        for role, accepts, given in (
+            ("mechanism", mechanism.accepts, model.produces),
+            ("estimator", estimator.accepts, mechanism.releases),
         ):
             if not issubclass(given, accepts):
-                raise InvalidInput(role, values[role], f"needs {accepts.__name__}, but is given {given.__name__}")
-        return Components(
-            model, mechanism, estimator, tuple(build(lookup("metric", n, "metrics"), values) for n in self.metrics)
-        )
+                raise InvalidInput(role, values[role],
+                                   f"needs {accepts.__name__}, but is given {given.__name__}")
+        metrics = tuple(build(lookup("metric", n, "metrics"), values) for n in self.metrics)
+        return Components(model, mechanism, estimator, metrics)
 
     def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Any) -> Stream:
         """Address of the stream of a role: which labels it depends on is decided here, and only here."""
@@ -123,7 +123,9 @@ class Study:
                   "noise": set(self.paired) - {"mechanism"}, "estimator": set()}[role]
         return Stream(self.seed, role, canonical({n: v for n, v in labels.items() if n not in shared}), block)
 
-    def simulate(self, labels: Mapping[str, Any], block: int, memo: dict | None = None) -> dict[str, np.ndarray]:
+    def simulate(
+        self, labels: Mapping[str, Any], block: int, memo: dict | None = None
+    ) -> dict[str, np.ndarray]:
         """Simulate one unit: (block,) float64 per metric, and `status`, (block,) int8.
 
         memo holds the last data and release, so that cells which share them do not draw them again; the
@@ -176,7 +178,8 @@ def build(component: type, values: Mapping[str, Any]) -> Any:
         if name in values:
             given.append((name, values[name], type(values[name])))  # the type, for 1 == 1.0 == True
         elif declared.default is MISSING:
-            raise InvalidInput(name, None, f"is needed by {component.__name__} ({declared.metadata['meaning']})")
+            raise InvalidInput(name, None,
+                               f"is needed by {component.__name__} ({declared.metadata['meaning']})")
     return _build(component, tuple(given))
 
 

@@ -96,24 +96,24 @@ def run(
     bundler = _Bundler(units, total_cost, bundle_seconds, slots)
     where = _Here(work) if executor.client is None else _Pool(executor, work, window * slots, worker_timeout)
     retry: deque[_Bundle] = deque()
-    running = suspects = units_done = dropped = 0
-    seconds_work, failure, halted = 0.0, None, False
+    running = units_done = dropped = 0
+    seconds_work, failure, halted, alone = 0.0, None, False, False
     try:
         while True:
-            if failure or stop.is_set():
-                if not halted:
-                    where.halt()
+            if (failure or stop.is_set()) and not halted:
                 halted = True
-            # All that waits on a dying worker is suspected with what ran there. Handing out no more than
-            # there are workers, until no suspect is left, makes the next death point at one bundle.
-            room = max(1, where.alive * executor.threads) if retry or suspects else where.room
-            while not halted and running < room and (bundle := retry.popleft() if retry else bundler.next()):
+                where.halt()
+            while not halted and not alone and running < where.room:
+                # A dying worker takes down what waited there as well: before a unit is blamed it runs alone.
+                suspect = bool(retry) and retry[0].kills >= max(1, kills - 2)
+                if suspect and running or not (bundle := retry.popleft() if retry else bundler.next()):
+                    break
                 where.submit(bundle)
-                running, suspects = running + 1, suspects + (bundle.kills > 0)
+                running, alone = running + 1, suspect
             if not running:
                 break
             for bundle in where.finished():
-                running, suspects = running - 1, suspects - (bundle.kills > 0)
+                running, alone = running - 1, False
                 state, value, seconds = bundle.result
                 if state == "done":
                     units_done, seconds_work = units_done + len(bundle.units), seconds_work + seconds
@@ -195,8 +195,7 @@ def _compute(name, units):
     start = time.perf_counter()
     try:
         return "done", _WORK[name](units), time.perf_counter() - start
-    except Exception as error:
-        # As text: the exception itself may not survive pickling.
+    except Exception as error:  # as text: the exception itself may not survive pickling
         return "failed", _one_line(error), 0.0
 
 
@@ -231,12 +230,11 @@ class _Pool:
     """Compute on the workers of a Dask client."""
 
     def __init__(self, executor, work, room, worker_timeout):
-        self.executor, self.timeout, self.name = executor, worker_timeout, uuid.uuid4().hex
-        self.room = room
+        self.executor, self.room, self.timeout = executor, room, worker_timeout
+        self.name, self.known = uuid.uuid4().hex, set()  # addresses of workers at the last look
         self.count = self.alive = self.most = self.lost = 0
         self.futures: dict[int, tuple[Any, _Bundle]] = {}
         self.ready: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self.known: set[str] = set()
         self.looked, self.last_alive = 0.0, time.monotonic()
         setup = functools.partial(_install, self.name, work)
         for attempt in (1, 2, 3):
@@ -249,8 +247,7 @@ class _Pool:
         self.watch()
 
     def submit(self, bundle):
-        self.count += 1
-        number = self.count
+        self.count = number = self.count + 1
         key = (f"units-{self.name}", number)
         future = self.executor.client.submit(_compute, self.name, bundle.units, key=key)
         self.futures[number] = future, bundle
@@ -275,10 +272,10 @@ class _Pool:
 
         try:
             return future.result(timeout=1)
-        except KilledWorker:
-            return "lost", "its worker was killed", 0.0
         except TimeoutError:
             raise
+        except KilledWorker:
+            return "lost", "its worker was killed", 0.0
         except (OSError, asyncio.CancelledError) as error:
             return "lost", f"lost ({_one_line(error)})", 0.0
         except Exception as error:
@@ -290,7 +287,7 @@ class _Pool:
 
     def watch(self):
         now = time.monotonic()
-        if now - self.looked < POLL:
+        if self.alive and now - self.looked < POLL:
             return
         self.looked, addresses = now, self.executor.alive()
         self.lost, self.known = self.lost + len(self.known - addresses), addresses

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline import plan, present, seal, sweep
 from pipeline.config import Experiment, Settings
 from pipeline.parameters import InvalidInput, shorten
-from pipeline.progress import Progress, duration
+from pipeline.progress import Progress, duration, interruptible
 from pipeline.session import Session, sessions
 from pipeline.store import Store
 from pipeline.study import FAILED as STATUS_FAILED
@@ -39,7 +39,7 @@ def perform(
     if settings.task == "report":
         return _report(settings, experiments, stores, raw, command)
     task = {"status": _status, "verify": _verify, "replay": _replay}[settings.task]
-    return max(task(settings, e, s) for e, s in zip(experiments, stores, strict=True))
+    return max(task(settings, e, s, command) for e, s in zip(experiments, stores, strict=True))
 
 
 def _run(settings, cluster, experiments, stores, raw, command) -> int:
@@ -106,7 +106,7 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
     pending = sum(a.pending for a in agendas)
     failed: list[str] = []
     print(f"{pending:,} units to do, {sum(a.done.size for a in agendas) - pending:,} done before")
-    with sweep.interruptible(settings.stop_after) as stop, cluster.open() as executor:
+    with interruptible(settings.stop_after) as stop, cluster.open() as executor:
         print(executor.description, flush=True)
         with Progress(pending, total) as progress:
             for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
@@ -159,7 +159,7 @@ def _newer(path: Path, sources: list[Path]) -> bool:
     return path.exists() and all(path.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
 
 
-def _status(settings: Settings, experiment: Experiment, store: Store) -> int:
+def _status(settings: Settings, experiment: Experiment, store: Store, command: str) -> int:
     study = experiment.study
     print(f"{study.name}: {store.folder}")
     if not store.exists():
@@ -174,14 +174,15 @@ def _status(settings: Settings, experiment: Experiment, store: Store) -> int:
     failures = [(row, block, text) for row, block, text in store.errors() if block < study.blocks]
     cells = {int(row): cell for cell, row in enumerate(rows)}
     for row, block, text in [f for f in failures if f[0] in cells][:20]:
-        print(f"  failed: {present.replay_command(study, cells[row], block, settings)}  # {text.strip().splitlines()[-1]}")
+        print(f"  failed: {present.replay_command(command, study, cells[row], block)}"
+              f"  # {text.strip().splitlines()[-1]}")
     print(f"  {len(failures)} failed units")
     for past in sessions(store.folder)[-3:]:
         print(f"  session {past['started']}: {past['state']}, {past['units']:,} units in {duration(past['seconds'])}")
     return DONE if done.all() else MORE_TO_DO
 
 
-def _verify(settings: Settings, experiment: Experiment, store: Store) -> int:
+def _verify(settings: Settings, experiment: Experiment, store: Store, command: str) -> int:
     study = experiment.study
     if not store.exists():
         raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.folder}")
@@ -202,7 +203,7 @@ def _verify(settings: Settings, experiment: Experiment, store: Store) -> int:
     return DONE if found == 0 or (settings.repair and not beyond) else FAILED
 
 
-def _replay(settings: Settings, experiment: Experiment, store: Store) -> int:
+def _replay(settings: Settings, experiment: Experiment, store: Store, command: str) -> int:
     study = experiment.study
     if settings.unit is None:
         raise InvalidInput("unit", None, "is needed with task=replay; task=status prints those that failed")

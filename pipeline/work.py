@@ -30,8 +30,13 @@ class Work:
     def __init__(self, study: Study, store: Store):
         self.study, self.store = study, store
 
-    def __reduce__(self):  # a worker learns the names that were registered here
-        return _arrive, (NAMES, self.study, self.store)
+    def __getstate__(self):  # a worker learns the names that were registered here
+        return NAMES, self.study, self.store
+
+    def __setstate__(self, state):
+        names, self.study, self.store = state
+        for kind, targets in names.items():
+            NAMES[kind].update(targets)
 
     def __call__(self, units: list[Unit]) -> list[bool]:
         memo: dict = {}
@@ -48,12 +53,6 @@ class Work:
             return True
         self.store.write(unit.row, unit.block, values)
         return False
-
-
-def _arrive(names: dict[str, dict[str, str]], study: Study, store: Store) -> Work:
-    for kind, targets in names.items():
-        NAMES[kind].update(targets)
-    return Work(study, store)
 
 
 class Agenda:

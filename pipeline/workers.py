@@ -19,7 +19,10 @@ UNANSWERED = 30.0  # seconds after which a worker process that the scheduler doe
 
 
 class Processes:
-    """Worker processes that are replaced when they die and cannot outlive this process."""
+    """`count` Dask worker processes of one thread, started at once; a context manager that kills them.
+
+    `options`: `folder` for scratch files, `memory` in bytes or None, `dask` configuration.
+    """
 
     def __init__(self, count: int, options: dict):
         self.options, self.cluster, self.born = options, None, 0
@@ -41,7 +44,8 @@ class Processes:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, DRAIN_SIGNALS)
         try:
             process = subprocess.Popen([sys.executable, "-c", START, json.dumps(path)], stdin=subprocess.PIPE,
-                                       stdout=subprocess.DEVNULL, env=os.environ | ONE_BLAS_THREAD)
+                                       stdout=subprocess.DEVNULL, env=os.environ | ONE_BLAS_THREAD,
+                                       bufsize=0)  # or closing would try to flush to a dead process
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return process, f"worker-{self.born}", time.monotonic()
@@ -50,14 +54,15 @@ class Processes:
         order = self.options | dict(address=self.cluster.scheduler_address, name=name)
         with contextlib.suppress(OSError):  # it died already; revive() will see
             process.stdin.write(json.dumps(order).encode() + b"\n")
-            process.stdin.flush()
 
     def join(self, cluster):
+        """Tell the workers which scheduler to register with."""
         self.cluster = cluster
         for process, name, _ in self.running:
             self._introduce(process, name)
 
     def revive(self):
+        """Replace workers that died, and those the scheduler does not know after `UNANSWERED` seconds."""
         known = {worker.name for worker in list(self.cluster.scheduler.workers.values())}
         with self.lock:
             for slot, (process, name, start) in enumerate(self.running):
@@ -66,17 +71,18 @@ class Processes:
                     process.wait()
                 if process.poll() is not None:
                     process.stdin.close()
-                    self.running[slot] = self._spawn()
-                    self._introduce(*self.running[slot][:2])
+                    with contextlib.suppress(OSError):  # no more processes for now: the next call tries again
+                        self.running[slot] = self._spawn()
+                        self._introduce(*self.running[slot][:2])
 
     def close(self):
+        """Kill all workers: what is worth keeping was stored by the work itself."""
         with self.lock:
             for process, *_ in self.running:
                 process.kill()
             for process, *_ in self.running:
                 process.wait()
-                with contextlib.suppress(OSError):
-                    process.stdin.close()
+                process.stdin.close()
             self.running = []
 
 

@@ -1,24 +1,21 @@
 """Claims as data, and the generic ways to decide one: supported, contradicted or inconclusive.
 
 A decision compares an interval with what is claimed: inside supports, wholly outside contradicts, anything
-else is inconclusive. Intervals hold together with probability CONFIDENCE for each claim: where several decide
-it they share the error (Bonferroni). Too little data is never support: a check then raises `TooLittle`,
-which `judge` reports as inconclusive with the reason.
+else is inconclusive. The intervals of one claim hold together with probability CONFIDENCE: where several
+decide it they share the error (Bonferroni). Too little data is never support: a check then raises
+`TooLittle`, which `judge` reports as inconclusive with the reason.
 """
 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import xarray as xr
 
 from pipeline.reduce.estimate import Estimate
-from pipeline.reduce.summary import OK, REPLICATION
 
 SUPPORTED, CONTRADICTED, INCONCLUSIVE = "supported", "contradicted", "inconclusive"
 CONFIDENCE = 0.99  # of all intervals of one claim together
-LEAST = 100  # replications in a cell, below which t intervals of skewed errors cover too rarely
 
 
 class TooLittle(Exception):
@@ -74,13 +71,14 @@ def judge(claim: Claim, results: xr.Dataset) -> Verdict:
         except TooLittle as reason:
             return Check(INCONCLUSIVE, None, str(reason))
 
-    return Verdict(claim, decide(lambda same: same), decide(claim.twin_data))
+    check = decide(lambda same: same)
+    return Verdict(claim, check, check if check.estimate is None else decide(claim.twin_data))
 
 
 def equivalence(estimate: Estimate, target: float, tolerance: float, what: str = "estimate") -> Check:
     """Whether the interval lies inside target ± tolerance (supported) or wholly outside (contradicted)."""
-    return _between(estimate, target - tolerance, target + tolerance, f"{what} {estimate}, claimed "
-                    f"{target:g} ± {tolerance:g}")
+    claimed = f"{target:g} ± {tolerance:g}" if tolerance else f"{target:g}"
+    return _between(estimate, target - tolerance, target + tolerance, f"{what} {estimate}, claimed {claimed}")
 
 
 def at_least(estimate: Estimate, bound: float, what: str = "estimate") -> Check:
@@ -103,48 +101,19 @@ def _between(estimate, least, most, text):
 
 
 def every(*checks: Check) -> Check:
-    """All must hold: contradicted by one, supported by all. The estimate is that of the first of the worst."""
+    """All must hold: contradicted by one, supported by all. The estimate is that of the first worst check."""
     worst = _worst(checks)
     return Check(worst.verdict, worst.estimate, "; ".join(check.text for check in checks))
 
 
-def throughout(estimates: Mapping[str, Estimate], decide: Callable[[Estimate, str], Check], aim: float) -> Check:
-    """`every` over named cells; reports the worst, among equals the one farthest from `aim`."""
-    if not estimates:
+def throughout(cells: Mapping[str, Estimate], decide: Callable[[Estimate, str], Check], aim: float) -> Check:
+    """`every` over named cells; reports the worst, among equals the farthest from `aim`."""
+    if not cells:
         raise TooLittle("no cell meets the conditions")
-    far = sorted(estimates, key=lambda name: -abs(estimates[name].value - aim))
-    worst = _worst([decide(estimates[name], name) for name in far])
-    return Check(worst.verdict, worst.estimate, f"{worst.text} (the worst of {len(far)} cells)")
+    order = sorted(cells, key=lambda name: -abs(cells[name].value - aim))
+    worst = _worst([decide(cells[name], name) for name in order])
+    return Check(worst.verdict, worst.estimate, f"{worst.text} (the worst of {len(order)} cells)")
 
 
 def _worst(checks):
     return min(checks, key=lambda check: (CONTRADICTED, INCONCLUSIVE, SUPPORTED).index(check.verdict))
-
-
-def enough(results: xr.Dataset, *variables: str, **axes: int | str) -> xr.Dataset:
-    """These variables and `status`, in memory; at a level of an axis (text) or with that many levels (number).
-
-    Raises `TooLittle` where one is missing, where a cell has fewer than LEAST replications, and where one
-    failed, did not converge or is not finite: errors have no upper limit, so it could change any mean.
-    """
-    for axis, wanted in axes.items():
-        levels = results[axis].values.tolist() if axis in results.dims else []
-        if wanted not in levels if isinstance(wanted, str) else len(levels) < wanted:
-            raise TooLittle(f"needs {axis}={wanted}" if isinstance(wanted, str)
-                            else f"needs {wanted} levels of {axis}, not {len(levels)}")
-    missing = sorted({*variables, "status"} - set(results.variables))
-    if missing:
-        raise TooLittle(f"needs the variables {', '.join(missing)}")
-    chosen = {axis: level for axis, level in axes.items() if isinstance(level, str)}
-    results = results[[*variables, "status"]].sel(chosen, drop=True).compute()
-    ran = results["status"] > 0
-    counts = ran.sum(REPLICATION).values
-    if not counts.any() or counts[counts > 0].min() < LEAST:
-        raise TooLittle(f"a cell has {counts[counts > 0].min(initial=counts.max())} replications; {LEAST} are needed")
-    lost = ran & (results["status"] != OK)
-    for name in variables:
-        if REPLICATION in results[name].dims:
-            lost |= ran & ~np.isfinite(results[name])
-    if lost.any():
-        raise TooLittle(f"{int(lost.sum())} replications failed or did not converge: they could change the verdict")
-    return results

@@ -57,7 +57,8 @@ class RandomizedResponse:
     @cached_property
     def users(self) -> np.ndarray:
         """(groups,): users in each group, by largest remainder."""
-        exact = np.array([share for share, _ in self._groups]) * self.L
+        shares = np.array([share for share, _ in self._groups])
+        exact = shares / shares.sum() * self.L  # shares may miss 1 by rounding, sizes may not miss L
         sizes = np.floor(exact + 1e-9).astype(int)
         sizes[np.argsort(sizes - exact, kind="stable")[: self.L - sizes.sum()]] += 1
         return sizes

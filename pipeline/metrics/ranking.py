@@ -60,10 +60,8 @@ class HammingTopK:
     def __call__(self, truth: Any, release: Any, estimate: Any) -> np.ndarray:
         """(reps,); O(reps · m)"""
         top = self.K or self.m // 2
-        chosen = _top(estimate.theta, top)
-        return np.where(
-            np.isfinite(estimate.theta).all(axis=1), 1 - (chosen & _top(truth.theta, top)).sum(axis=1) / top, np.nan
-        )
+        hits = (_top(estimate.theta, top) & _top(truth.theta, top)).sum(axis=1)
+        return np.where(np.isfinite(estimate.theta).all(axis=1), 1 - hits / top, np.nan)
 
 
 def _top(theta: np.ndarray, top: int) -> np.ndarray:

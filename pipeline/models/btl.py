@@ -82,7 +82,7 @@ class BTL:
     """
 
     m: int = parameter("items", unit="items", low=2)
-    L: int = parameter("users", unit="users", low=1, high=2**31 - 1)
+    L: int = parameter("users", unit="users", low=1, high=10**9 - 1)
     spread: float = parameter("θ* is Uniform(−spread, spread), then centred", default=2.0, low=0, high=50)
     theta: str = parameter("θ* anew in every replication, or one for all", default="redrawn",
                            choices=("redrawn", "fixed"))

@@ -59,7 +59,20 @@ def workers_of(pid):
     return psutil.Process(pid).children()
 
 
-def kill_workers(times, every, stop, folder=None):
+@contextlib.contextmanager
+def killing(*arguments):
+    """Kill workers meanwhile, in the thread it gives."""
+    over = threading.Event()
+    killer = threading.Thread(target=kill_workers, args=(over, *arguments))
+    killer.start()
+    try:
+        yield killer
+    finally:
+        over.set()
+        killer.join()
+
+
+def kill_workers(stop, times, every, folder=None):
     """SIGKILL a random worker of this process, `times` times; half of them after work in `folder`."""
     chance, killed = random.Random(7), 0
     while killed < times and not stop.wait(every):
@@ -74,18 +87,18 @@ def kill_workers(times, every, stop, folder=None):
 
 @pytest.mark.timeout(60)
 def test_twenty_killed_workers_cost_time_only(tmp_path):
-    over = threading.Event()
-    killer = threading.Thread(target=kill_workers, args=(20, 0.25, over, tmp_path))
-    done = []
-    with Local(workers=2).open() as executor:
-        killer.start()
-        outcome = run(executor, functools.partial(record, tmp_path, 0.01), pairs(1000),
-                      total_cost=1000.0, bundle_seconds=0.2, on_done=lambda results, *_: done.extend(results))
-    over.set()
-    killer.join()
-    assert sorted(done) == list(range(1000)) and ended(tmp_path) == set(range(1000))
-    assert outcome.units_done == 1000 and not outcome.interrupted
-    assert 10 <= outcome.lost <= 20
+    done, taken = [], []
+
+    def until_all_are_killed(killer):
+        while killer.is_alive():
+            taken.append(len(taken))
+            yield taken[-1], 1.0
+
+    with Local(workers=2).open() as executor, killing(20, 0.25, tmp_path) as killer:
+        outcome = run(executor, functools.partial(record, tmp_path, 0.01), until_all_are_killed(killer),
+                      bundle_seconds=0.2, on_done=lambda results, *_: done.extend(results))
+    assert sorted(done) == taken and ended(tmp_path) == set(taken)
+    assert outcome.units_done == len(taken) and not outcome.interrupted and 8 <= outcome.lost <= 20
 
 
 @pytest.mark.timeout(60)
@@ -107,18 +120,13 @@ def test_an_innocent_unit_is_not_blamed(tmp_path):
 
 @pytest.mark.timeout(60)
 def test_workers_that_never_come_back_end_the_sweep(tmp_path):
-    over = threading.Event()
-    killer = threading.Thread(target=kill_workers, args=(10**9, 0.01, over))
     with Local(workers=2).open() as executor:
         run(executor, functools.partial(record, tmp_path, 0.0), [(0, 1.0)])
-        killer.start()
         start = time.monotonic()
-        with pytest.raises(SweepError, match="no worker for 2 s"):
+        with killing(10**9, 0.01), pytest.raises(SweepError, match="no worker for 2 s"):
             run(executor, functools.partial(record, tmp_path, 0.1), pairs(1000),
                 worker_timeout=2.0, kills=10**6)
         assert time.monotonic() - start < 10
-        over.set()
-        killer.join()
 
 
 def drive(folder, kind, seconds):

@@ -15,7 +15,7 @@ from pipeline.sweep import SweepError, run
 
 
 def tell(units):
-    time.sleep(0.02)  # long enough for every worker to get some
+    time.sleep(0.01 * len(units))  # long enough for every worker to get some
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     return [(os.getpid(), *(os.environ.get(name) for name in names)) for _ in units]
 

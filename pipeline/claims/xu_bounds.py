@@ -1,0 +1,176 @@
+"""Claims of Xu, Sun and Cheng on the size of the error: Theorems 2 and 3, the plug-in, sharp constants."""
+
+import numpy as np
+import xarray as xr
+
+from pipeline.claims.claim import CONFIDENCE, Claim, at_least, at_most, equivalence, every, throughout
+from pipeline.claims.evidence import named, share
+from pipeline.claims.xu_rates import (
+    HIGH,
+    NORMS,
+    PLUG_IN,
+    SMALL_BUDGET,
+    above_log,
+    exponent,
+    phase,
+    renamed,
+    tilted,
+)
+from pipeline.reduce.rates import fit_rate
+from pipeline.reduce.ratio import risk_ratio
+from pipeline.theory.btl import amplification
+
+_COLUMNS = ("ratio", "low", "high", "mcse")
+
+
+def _size(data):
+    """mL/G(ε): the released sample in unperturbed users, times items."""
+    return data["m"] * data["L"] / xr.apply_ufunc(amplification, data["epsilon"]) ** 2
+
+
+def _theorem_2(metric):
+    def check(results):
+        large = phase(results, metric, within=lambda d: (_size(d) >= 200) & (d["epsilon"] <= SMALL_BUDGET))
+        slope = exponent(large, metric, ("m",), share(0.5), size=_size(large))
+        data = phase(results, metric)
+        data[metric] = data[metric] / np.sqrt(np.log(data["m"] * data["L"]) / _size(data))
+        growth = exponent(data, metric, ("m", "x"), share(0.5), L=data["L"])
+        return every(equivalence(slope, -0.5, 0.05, "exponent in mL/G"),
+                     at_most(growth, 0, "exponent of error/rate in L at fixed m and x"))
+
+    return check
+
+
+def _plug_in(metric):
+    def check(results):
+        data = phase(results, metric, estimator="plug_in", within=above_log)
+        slope = exponent(data, metric, ("m",), L=data["L"], epsilon=data["epsilon"])
+        return at_least(slope, -0.25, "exponent in L at fixed ε and m")
+
+    return check
+
+
+def _ratio(yardstick, power, within, decide, aim):
+    """Check of mean error_l2^power over the mean of its yardstick in every cell of `within`."""
+
+    def check(results):
+        data = phase(results, "error_l2", yardstick, x=1, within=within)
+        cells = risk_ratio(data, "error_l2", yardstick, power, share(1, data))
+        return throughout(
+            named(cells, *_COLUMNS), lambda found, cell: decide(found, f"ratio at {cell}:"), aim)
+
+    return check
+
+
+def _theorem_3_rate(results):
+    data = phase(results, "error_l2", "minimax_bound", x=1, within=lambda d: d["epsilon"] <= SMALL_BUDGET)
+    cells = risk_ratio(data, "error_l2", "minimax_bound", 1)
+    rate = fit_rate(cells["ratio"], cells["mcse"], groups=("m", "x"), confidence=CONFIDENCE, L=data["L"])
+    return equivalence(rate.exponents["L"], 0, 0.03, "exponent of error/bound in L at fixed m and x")
+
+
+def _backwards(results):
+    return results.assign(error_l2=results["error_l2"].isel(x=slice(None, None, -1)).variable)
+
+
+def _norm_claims(norm):
+    metric, symbol = NORMS[norm]
+    yield Claim(
+        id=f"xu.theorem_2.{norm}",
+        statement=f"The error {symbol} falls like √(G(ε)/(mL)), within the rate √(G(ε) log(mL)/(mL)).",
+        source="Xu, Sun and Cheng, Theorem 2, " + ("eq. (6)" if norm == "l2" else "eq. (7)"),
+        experiment="xu/phase_transition",
+        estimand="exponent of the mean error in mL/G(ε) at fixed m; exponent of error/rate in L at fixed m "
+                 "and x",
+        tolerance="−½ ± 0.05; at most 0",
+        why="The theorem is an upper rate: a ratio that grew with L would break it whatever its constant. "
+            "±0.05 tells −½ from −1/3 and from an estimator with a floor.",
+        conditions="Exponent in mL/G: cells with mL/G ≥ 200, where the ridge λ = G/L takes little, and "
+                   f"ε ≤ {SMALL_BUDGET:g}, beyond which the error is smaller than the rate. Ratio: all "
+                   "cells. The factor κ is not tested. The paper's simulations print λ without a square; "
+                   "this is G/L.",
+        check=_theorem_2(metric),
+        **PLUG_IN,
+    )
+    yield Claim(
+        id=f"xu.plug_in.{norm}",
+        statement=f"Without debiasing, the error {symbol} does not go to zero as users are added at a fixed "
+                  "ε.",
+        source="Xu, Sun and Cheng, section 3.1 and Scenario V (classic randomized response)",
+        experiment="xu/phase_transition",
+        estimand="exponent of the plug-in's mean error in L at fixed ε and m",
+        tolerance="at least −¼",
+        why="Half of the debiased estimator's −½. A floor shows as an exponent near 0.",
+        conditions="Cells with x ≥ log(mL), where the debiased estimator is consistent. The exponents of L "
+                   "and of ε are fitted together.",
+        check=_plug_in(metric),
+        twin="the debiased estimator in place of the plug-in",
+        twin_data=renamed("estimator", "debiased", "plug_in"),
+    )
+
+
+CLAIMS = (
+    *(claim for norm in NORMS for claim in _norm_claims(norm)),
+    Claim(
+        id="xu.theorem_3.lower",
+        statement="In no cell is the mean error ‖θ̂ − θ*‖₂/√m below the minimax bound 1/√(κ m Σ_l t(ε_l)²).",
+        source="Xu, Sun and Cheng, Theorem 3, eq. (8), with constant 1",
+        experiment="xu/phase_transition",
+        estimand="mean error over mean bound, in every cell",
+        tolerance="at least 1 in every cell (simultaneous intervals)",
+        why="One cell is enough to break a bound. The paper leaves its constant open; with 1 it holds here.",
+        conditions="Cells with a bound below 1 logit, about the spread of θ*: above, it says nothing. The "
+                   "bound is for the worst θ* and the mean is over θ*, so this asks more than the theorem. "
+                   "The bound falls with κ though the problem gets harder: at large κ it is loose.",
+        check=_ratio("minimax_bound", 1, lambda d: d["minimax_bound"].mean("replication") < 1,
+                     lambda found, what: at_least(found, 1, what), HIGH),
+        twin="errors read backwards along x, as if the smallest budgets had the smallest errors",
+        twin_data=_backwards,
+    ),
+    Claim(
+        id="xu.theorem_3.rate",
+        statement="As users are added, the error keeps its ratio to the minimax bound: the rates agree.",
+        source="Xu, Sun and Cheng, Theorem 3: minimax optimal up to a logarithm",
+        experiment="xu/phase_transition",
+        estimand="exponent in L of mean error over mean bound, at fixed m and x",
+        tolerance="0 ± 0.03",
+        why="The paper's upper and lower rates differ by √log(mL), here an exponent of 0.06. Half of that "
+            "tells whether the logarithm is there.",
+        conditions=f"Cells with ε ≤ {SMALL_BUDGET:g}. With m the ratio grows, because κ of random θ* grows "
+                   "with m and the bound falls with κ, in the wrong direction.",
+        check=_theorem_3_rate,
+        twin="errors multiplied by (mL)^(1/6)",
+        twin_data=tilted("error_l2", 1 / 6),
+    ),
+    Claim(
+        id="xu.sharp.sandwich",
+        statement="Where the ridge is small the mean squared error is that of the sandwich formula, "
+                  "constant and all.",
+        source="eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng by the delta method; the paper has rates only",
+        experiment="xu/phase_transition",
+        estimand="mean ‖θ̂ − θ*‖₂²/m over mean predicted risk, in every cell",
+        tolerance="1 ± 0.1 in every cell (simultaneous intervals)",
+        why="The formula is of first order and the ridge acts beyond it: it is 3 to 7 % too large at mL/G = "
+            "1000.",
+        conditions="Cells with mL/G(ε) ≥ 800, which is x ≥ 57 while ε is small.",
+        check=_ratio("sandwich_risk", 2, lambda d: _size(d) >= 800,
+                     lambda found, what: equivalence(found, 1, 0.1, what), 1),
+        **PLUG_IN,
+    ),
+    Claim(
+        id="xu.sharp.cramer_rao",
+        statement="Where the ridge is small the mean squared error is at most 30 % above the Cramér–Rao "
+                  "bound.",
+        source="Fisher information of Lemma 1 of Xu, Sun and Cheng; not in the paper",
+        experiment="xu/phase_transition",
+        estimand="mean ‖θ̂ − θ*‖₂²/m over the mean bound, in every cell",
+        tolerance="at most 1.3 in every cell (simultaneous intervals)",
+        why="Debiasing weighs all comparisons alike, the likelihood does not: for θ* uniform on (−2, 2) "
+            "this costs up to a quarter at small ε, and less as ε grows. No lower limit is claimed: the bound is "
+            "for unbiased estimators, and the ridge is a bias.",
+        conditions="Cells with mL/G(ε) ≥ 800.",
+        check=_ratio("cramer_rao_risk", 2, lambda d: _size(d) >= 800,
+                     lambda found, what: at_most(found, 1.3, what), -HIGH),
+        **PLUG_IN,
+    ),
+)

@@ -1,0 +1,97 @@
+"""The cells that a figure draws, as one table: what is drawn is what the CSV file says."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pipeline.reduce.summary import REPLICATION
+from pipeline.report.specs import Spec
+from pipeline.report.words import count, glossary, levels, percent
+
+COLUMNS = ("mean", "mcse", "low", "high")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure (Matplotlib), its heading, the numbers in it (pandas) and a caption in plain words."""
+
+    kind: str
+    figure: Any
+    title: str
+    table: Any
+    caption: str
+
+
+def held(data: xr.Dataset, spec: Spec) -> xr.Dataset:
+    """The part of a dataset that a figure shows: over its axes (and replications), each in grid order."""
+    data = data.sel(spec.select)
+    alone = [d for d in data.dims if d not in spec.drawn and d != REPLICATION]
+    return data.isel(dict.fromkeys(alone, 0))
+
+
+def columns_of(summary: xr.Dataset, metric: str) -> xr.Dataset:
+    """Mean, Monte Carlo error, interval and counts of one metric."""
+    columns = {name: summary[metric if name == "mean" else f"{metric}_{name}"] for name in COLUMNS}
+    return xr.Dataset(columns | {"replications": summary[f"{metric}_n"], "n_run": summary["n_run"]})
+
+
+def tabulate(values: xr.Dataset, data: xr.Dataset, spec: Spec) -> Any:
+    """One row per cell: the axes, the position, then the values; cells that were not run are left out."""
+    axes = [*spec.drawn[1:], spec.along]
+    whole = values.reset_coords(drop=True)
+    if spec.position not in axes:
+        whole = whole.assign({spec.position: data[spec.position]})
+    table = whole.to_dataframe(dim_order=axes).reset_index()
+    run = table.pop("n_run") > 0
+    names = dict.fromkeys((*axes, spec.position, *values.data_vars))
+    return table.loc[run, [name for name in names if name in table]].reset_index(drop=True)
+
+
+def places(table: Any, name: str) -> np.ndarray:
+    """Numbers of a column along an axis of a figure; names are put at 0, 1, 2, … in the order they come."""
+    column = table[name]
+    if column.dtype.kind in "iuf":
+        return column.to_numpy(float)
+    order = {level: float(i) for i, level in enumerate(dict.fromkeys(column))}
+    return np.array([order[level] for level in column])
+
+
+def bars(table: Any, confidence: float, axes: Any, of: str = "the mean") -> str:
+    """What the bars in `axes` are, over how many replications, and whether they can be seen."""
+    n = table["replications"][np.isfinite(table["mean"])]
+    if not len(n):
+        return "No cell has a value."
+    if n.max() < 2:
+        return "One replication per cell: no intervals."
+    least, most = int(n.min()), int(n.max())
+    over = f"{least:,} to {most:,}" if least < most else f"{most:,}"
+    hidden = "; most are shorter than the marks" if _hidden(table, axes) else ""
+    return f"Bars: {percent(confidence)} confidence interval of {of} over {over} replications (t){hidden}."
+
+
+def _hidden(table: Any, axes: Any) -> bool:
+    """Whether half of the bars are shorter than a mark is high."""
+    scaled = axes.yaxis.get_transform().transform
+    low, high = (table[name].to_numpy(float) for name in ("low", "high"))
+    good = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (axes.get_yscale() == "linear"))
+    bottom, top = scaled(np.array(axes.get_ylim()))
+    share = (scaled(high[good]) - scaled(low[good])) / (top - bottom)
+    inches = axes.figure.get_size_inches()[1] / axes.get_gridspec().nrows
+    return bool(good.any()) and float(np.median(share)) * inches * 72 < 5
+
+
+def missing(table: Any) -> str:
+    """How many cells have nothing to draw; empty if none."""
+    lost = int((~np.isfinite(table["mean"])).sum())
+    return f"{count(lost, 'cell')} of {len(table):,} without a value: not drawn." if lost else ""
+
+
+def caption(spec: Spec, data: xr.Dataset, *sentences: str) -> str:
+    """The caption: the config's words, the sentences, what is held, what the symbols mean."""
+    fixed = {name: data[name].item() for name in spec.select}
+    names = dict.fromkeys((*spec.drawn, spec.position))
+    legend = glossary(data[name] for name in names if name != spec.position)
+    parts = (spec.caption, *sentences, f"Held: {levels(fixed)}." if fixed else "", legend)
+    return " ".join(part for part in parts if part)

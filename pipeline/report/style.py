@@ -1,0 +1,137 @@
+"""How figures look: the same numbers give the same bytes, and nothing depends on colour alone."""
+
+import io
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from pipeline.report.words import number
+
+RC = {
+    "backend": "Agg", "svg.hashsalt": "report", "svg.fonttype": "path", "pdf.fonttype": 42,
+    "font.family": "DejaVu Sans", "font.size": 9, "axes.titlesize": 9.5, "axes.labelsize": 9,
+    "xtick.labelsize": 8.5, "ytick.labelsize": 8.5, "legend.fontsize": 8.5, "legend.frameon": False,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e3e3e3",
+    "grid.linewidth": 0.6, "axes.axisbelow": True, "axes.linewidth": 0.8, "lines.linewidth": 1.3,
+    "lines.markersize": 5, "errorbar.capsize": 2, "figure.facecolor": "white", "savefig.facecolor": "white",
+    "axes.formatter.use_locale": False, "path.simplify": False, "mathtext.fontset": "dejavusans",
+}
+# dark to light in steps that survive a grey printer; safe for the common colour blindnesses
+NAMED = ("#16163a", "#0072b2", "#d55e00", "#2ca58d", "#e6a100", "#8a4f9e", "#9ccbe8", "#a8a8a8")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+LINES = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+WIDTH, HEIGHT = 7.2, 4.1  # inches
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Matplotlib in this style; draw and save inside."""
+    import matplotlib
+
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()  # a person's matplotlibrc must not change the bytes
+        matplotlib.rcParams.update(RC)
+        yield
+
+
+def new_figure(columns: int = 1, rows: int = 1, width: float = WIDTH, height: float = HEIGHT, **sharing: Any):
+    """A figure and its (rows, columns) axes, laid out so that nothing overlaps."""
+    from matplotlib.figure import Figure
+
+    figure = Figure((width, height), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.05, h_pad=0.05)
+    return figure, figure.subplots(rows, columns, squeeze=False, **sharing)
+
+
+def wrapped(label: str, inches: float) -> str:
+    """A label in as many lines as it needs along that length."""
+    return "\n".join(textwrap.wrap(label, max(12, int(12.5 * inches)), break_long_words=False)) or label
+
+
+def colours(levels: Sequence) -> list:
+    """A colour for every level: dark to light for numbers, the named ones for names."""
+    import matplotlib
+
+    ordered = all(hasattr(level, "__float__") and not isinstance(level, str) for level in levels)
+    if ordered or len(levels) > len(NAMED):
+        shades = matplotlib.colormaps["viridis"]
+        return [shades(0.82 * i / max(len(levels) - 1, 1)) for i in range(len(levels))]
+    return list(NAMED[: len(levels)])
+
+
+def limits(values: Iterable[float], log: bool, margin: float = 0.05) -> tuple[float, float]:
+    """Ends of an axis a little beyond the values, also for a single one."""
+    values = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [1.0]
+    low, high = (f(math.log(v) if log else v for v in values) for f in (min, max))
+    pad = margin * (high - low) or (0.4 if log else 0.1 * abs(low) or 1.0)
+    ends = low - pad, high + pad
+    return tuple(math.exp(min(e, 700)) for e in ends) if log else ends
+
+
+def ticks(values: Iterable[float], low: float, high: float, room: int) -> list[float]:
+    """Places of at most about `room` labels on a log axis: the values if they fit, else round numbers."""
+    own = sorted({float(f"{v:.10g}") for v in values if low <= v <= high})
+    span = math.log(high / low)
+    if own and len(own) <= room and all(math.log(b / a) >= span / (1.25 * room) for a, b in pairwise(own)):
+        return own
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
+        found = [float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high]
+        if 2 <= len(found) <= room and (len(steps) < 8 or span < 2):
+            return found
+    if len(found) < 2:  # less than a decade without two round numbers
+        from matplotlib.ticker import MaxNLocator
+
+        return [v for v in MaxNLocator(4).tick_values(low, high) if low <= v <= high]
+    return found[:: -(-len(found) // room)]
+
+
+def scale(
+    axis: Any, values: Iterable[float], log: bool, room: int = 8, values_as_ticks: bool = False
+) -> None:
+    """Scale, limits and plain-number ticks of an x or y axis for the values that are drawn on it."""
+    values = list(values)
+    low, high = limits(values, log)
+    (axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim)(low, high)
+    if not log:
+        axis.set_major_formatter(lambda v, _: number(v))
+        return
+    axis._set_axes_scale("log")
+    plain(axis, ticks(values if values_as_ticks else (), low, high, room))
+
+
+def plain(axis: Any, places: Sequence[float]) -> None:
+    """Ticks at these places only, as plain numbers."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_formatter(FixedFormatter([number(v, 4) for v in places]))
+    axis.set_minor_locator(NullLocator())
+
+
+def images(figure: Any) -> dict[str, bytes]:
+    """The figure as svg, pdf and png, without dates or versions."""
+    nothing = {"svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+               "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")), "png": {"Software": None}}
+    found = {}
+    for kind, metadata in nothing.items():
+        file = io.BytesIO()
+        figure.savefig(file, format=kind, metadata=metadata, dpi=180)
+        found[kind] = file.getvalue()
+    return found
+
+
+def inline(svg: bytes, prefix: str, title: str) -> str:
+    """An SVG file as an element of a page: no header, ids of its own, a name for those who cannot see it."""
+    from html import escape
+
+    text = svg.decode()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg"):], flags=re.S)
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', text).replace("url(#", f"url(#{prefix}-")
+    text = re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)

@@ -1,0 +1,123 @@
+"""Tables of a report: every cell and metric, every verdict, and what missing values could change."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pipeline.report.words import interval, number
+
+COUNTS = ("n_run", "n_ok", "n_not_converged", "n_failed", "n_not_finite")
+ENDS = ("mcse", "low", "high", "least", "most")
+
+
+def metrics(summary: xr.Dataset) -> list[str]:
+    """Names of the metrics in a summary."""
+    return [name for name in summary.data_vars if f"{name}_mcse" in summary]
+
+
+def summary_table(section: str, summary: xr.Dataset) -> Any:
+    """One row per cell that was run and metric: labels, derived parameters, mean, error, interval, counts."""
+    import pandas
+
+    axes = list(summary["n_run"].dims)
+    derived = [name for name in summary.coords if name not in axes]
+    frames = []
+    for name in metrics(summary):
+        columns = {"mean": summary[name], **{end: summary[f"{name}_{end}"] for end in ENDS}}
+        columns["values"] = summary[f"{name}_n"]
+        columns |= {count: summary[count] for count in COUNTS}
+        frame = xr.Dataset(columns).to_dataframe(dim_order=axes).reset_index()
+        frame = frame[frame["n_run"] > 0][[*axes, *derived, *columns]]
+        place = len(axes) + len(derived)
+        frame.insert(place, "metric", name)
+        frame.insert(place + 1, "unit", summary[name].attrs.get("units", "1"))
+        frames.append(frame.astype({axis: object for axis in axes}))  # whole numbers stay whole in a union
+    if not frames:
+        return pandas.DataFrame({"section": []})
+    table = pandas.concat(frames, ignore_index=True)
+    table.insert(0, "section", section)
+    return table
+
+
+def union(tables: Sequence[Any]) -> Any:
+    """Tables one below the other, all columns of all, those that every table has last."""
+    import pandas
+
+    shared = [name for name in tables[0] if all(name in table for table in tables) and name != "section"]
+    names = dict.fromkeys(name for table in tables for name in table if name not in shared)
+    whole = pandas.concat([table.astype(object) for table in tables], ignore_index=True)
+    return whole[[*names, *shared]]
+
+
+def verdicts(section: str, judged: Sequence[Any]) -> list[dict[str, Any]]:
+    """What the page says of each claim, as plain values."""
+    rows = []
+    for one in judged:
+        claim, check, twin = one.claim, one.check, getattr(one, "twin", None)
+        estimate = check.estimate
+        rows.append({
+            "section": section, "id": claim.id, "verdict": check.verdict, "statement": claim.statement,
+            "source": claim.source, "conditions": claim.conditions, "estimand": claim.estimand,
+            "estimate": None if estimate is None else estimate.value,
+            "low": None if estimate is None else estimate.low,
+            "high": None if estimate is None else estimate.high,
+            "shown": "" if estimate is None else interval(estimate), "text": check.text,
+            "twin": claim.twin, "twin_verdict": getattr(twin, "verdict", ""),
+            "twin_text": getattr(twin, "text", ""), "tolerance": claim.tolerance, "why": claim.why,
+        })
+    return rows
+
+
+def verdict_table(rows: Sequence[Mapping]) -> Any:
+    """The verdicts as a data frame, without what is only for show."""
+    import pandas
+
+    names = ("section id verdict estimate low high estimand text tolerance why statement source conditions "
+             "twin twin_verdict twin_text").split()
+    return pandas.DataFrame([{name: row[name] for name in names} for row in rows], columns=names)
+
+
+def missing_effects(summary: xr.Dataset) -> list[dict[str, Any]]:
+    """For every metric: in how many cells values are missing or not converged, and the furthest that a mean
+    could move had they been at an end of the metric's range (infinite if it has none)."""
+    rows = []
+    for name in metrics(summary):
+        mean, least, most = (summary[name + end] for end in ("", "_least", "_most"))
+        moved = xr.concat([mean - least, most - mean], "end").max("end")
+        affected = (summary["n_run"] > 0) & ~(moved == 0)
+        if bool(affected.any()):
+            reach = moved.where(affected & np.isfinite(mean)).max()
+            rows.append({"metric": name, "cells": int(affected.sum()), "reach": float(reach),
+                         "lost": int((affected & ~np.isfinite(mean)).sum()),
+                         "unit": summary[name].attrs.get("units", "1")})
+    return rows
+
+
+def grid(summary: xr.Dataset, most: int = 24) -> list[dict[str, str]]:
+    """Axes and derived parameters: name, meaning, unit, levels."""
+    rows = []
+    for name in (*summary["n_run"].dims, *(c for c in summary.coords if c not in summary["n_run"].dims)):
+        values, attributes = summary[name].values, summary[name].attrs
+        unit = attributes.get("units", "1")
+        if name in summary["n_run"].dims:
+            shown = ", ".join(number(v) for v in values[:most].tolist())
+            shown += f", … ({values.size} levels)" if values.size > most else ""
+        elif values.dtype.kind in "iuf" and np.isfinite(values).any():
+            ends = (number(f(values[np.isfinite(values)]), 4) for f in (np.min, np.max))
+            shown = "derived: " + " to ".join(dict.fromkeys(ends))
+        else:
+            shown = "derived"
+        rows.append({"name": name, "meaning": attributes.get("long_name", ""),
+                     "unit": "" if unit in ("1", attributes.get("long_name")) else unit, "levels": shown})
+    return rows
+
+
+def versions(results: xr.Dataset, sessions: Sequence[Mapping]) -> list[dict[str, str]]:
+    """Distinct sets of versions that took part, oldest first, from the sessions or else the dataset."""
+    found = [s["versions"] for s in sessions if s.get("versions")]
+    if not found and isinstance(results.attrs.get("versions"), str):
+        found = [json.loads(results.attrs["versions"])]
+    return [v for i, v in enumerate(found) if v not in found[:i]]

@@ -1,0 +1,92 @@
+"""Names, labels and numbers as a reader wants them; knows attributes of a dataset, never a study."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+GREEK = dict(alpha="α", beta="β", gamma="γ", delta="δ", epsilon="ε", eta="η", theta="θ", kappa="κ", mu="μ",
+             nu="ν", rho="ρ", sigma="σ", tau="τ", phi="φ", chi="χ", psi="ψ", omega="ω")
+SUPERSCRIPT = str.maketrans("0123456789-−.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁻·")
+
+
+def symbol(name: str) -> str:
+    """`epsilon` → ε, `top_k` → top k, anything else as it is."""
+    return GREEK.get(name) or name.replace("_", " ")
+
+
+def number(value: Any, digits: int = 6) -> str:
+    """A number without exponent where that is shorter: 1,600, 0.02, ∞; other values as text."""
+    if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, str):
+        return str(value)
+    value = float(value)
+    if not math.isfinite(value):
+        return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
+    if value and not 1e-5 <= abs(value) < 1e9:
+        return f"{value:.3g}".replace("-", "−").replace("e−0", "e−").replace("e+0", "e")
+    form = f",.{digits}g" if abs(value) < 10**digits else ",.0f"
+    return format(value, form).replace("-", "−")
+
+
+def interval(estimate: Any) -> str:
+    """An Estimate with its interval and a true minus sign; `not determined` where the data say nothing."""
+    if math.isnan(estimate.value):
+        return "not determined"
+    return minus(str(estimate)).replace("inf", "∞")
+
+
+def minus(text: str) -> str:
+    """Text with true minus signs in front of its numbers."""
+    return re.sub(r"(?<![\w)\]])-(?=[\d.]|inf)", "−", text)
+
+
+def percent(share: float) -> str:
+    """A share in two significant digits: 0.012 → 1.2 %."""
+    return "–" if math.isnan(share) else f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"
+
+
+def about(variable: Any) -> str:
+    """`meaning (unit)` of a variable, from its attributes; empty without meaning."""
+    meaning, unit = variable.attrs.get("long_name", ""), variable.attrs.get("units", "1")
+    return f"{meaning} ({unit})" if meaning and unit not in ("1", meaning) else meaning
+
+
+def axis_label(variable: Any) -> str:
+    """Symbol and meaning for an axis: `ε: privacy budget of one comparison`."""
+    meaning = about(variable)
+    return symbol(variable.name) + (f": {meaning}" if meaning else "")
+
+
+def metric_label(variable: Any, name: str) -> str:
+    """Meaning and unit of a metric, or its name."""
+    return about(variable) or symbol(name)
+
+
+def product(names: Iterable[str]) -> str:
+    """`m`, `L` → mL; longer names are put apart."""
+    symbols = [symbol(name) for name in names]
+    return ("" if all(len(s) == 1 for s in symbols) else "·").join(symbols)
+
+
+def power(base: str, exponent: float) -> str:
+    """`mL`, 0.5 → √(mL); others with a raised exponent."""
+    whole = base if len(base) == 1 else f"({base})"
+    if exponent == 0.5:
+        return "√" + whole
+    return base if exponent == 1 else whole + number(exponent).translate(SUPERSCRIPT)
+
+
+def levels(labels: Mapping[str, Any]) -> str:
+    """`m = 10, L = 400`."""
+    return ", ".join(f"{symbol(name)} = {number(level)}" for name, level in labels.items())
+
+
+def glossary(variables: Iterable[Any]) -> str:
+    """`m: items. L: users.` for the variables that have a meaning."""
+    known = {v.name: about(v) for v in variables if about(v)}
+    return "; ".join(f"{symbol(name)}: {meaning}" for name, meaning in known.items()) + "." * bool(known)
+
+
+def count(n: int, what: str) -> str:
+    """`1 cell`, `1,200 cells`."""
+    return f"{n:,} {what}" + ("" if n == 1 else "s")

@@ -1,0 +1,101 @@
+"""The page in a real browser: it shows, in full, and asks nobody for anything."""
+
+import functools
+import http.server
+import re
+import shutil
+import subprocess
+import threading
+import warnings
+from types import SimpleNamespace as Plain
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from pipeline.reduce.estimate import Estimate
+from pipeline.report import page, specs
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = ("--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+         "--disable-component-update --disable-sync --hide-scrollbars --virtual-time-budget=5000").split()
+
+if BROWSER is None:
+    warnings.warn("no chromium here: the page was not looked at in a browser", stacklevel=1)
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no chromium here: the page was NOT looked at in a browser")
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A written report on made-up data."""
+    axes = {"m": [10, 20], "x": [1.0, 2.0, 4.0, 8.0]}
+    values = 1 / (1 + np.array(axes["x"]))[None, :, None] * np.random.default_rng(0).uniform(0.9, 1.1, (2, 4, 20))
+    dims = (*axes, "replication")
+    data = xr.Dataset({"error": (dims, values, {"units": "logits", "long_name": "error"}),
+                       "status": (dims, np.ones((2, 4, 20), "int8"))}, axes)
+    figures = specs.read([{"kind": "curves", "metric": "error", "along": "x", "by": ["m"]},
+                          {"kind": "phase_diagram", "metric": "error", "along": "x", "size": ["m"], "level": 0.3}],
+                         axes, (), ["error"])
+    claim = Plain(id="a.b", statement="It falls.", source="Theorem 1", conditions="", estimand="slope",
+                  tolerance="0.1", why="so", twin="flat data")
+    check = Plain(verdict="supported", estimate=Estimate(-0.5, -0.6, -0.4), text="slope")
+    verdict = Plain(claim=claim, check=check, twin=Plain(verdict="contradicted", text="slope 0"))
+    folder = tmp_path_factory.mktemp("report")
+    section = page.Section("a/b", "A title <b>", "Why?", data, figures, [verdict] * 1, {"seed": 1})
+    return page.write(folder, "A title <b>", [section], {"command": "pipeline"})
+
+
+def browse(folder, address, *flags):
+    """What the browser prints for an address, with a profile of its own."""
+    return subprocess.run([BROWSER, *FLAGS, f"--user-data-dir={folder}/profile", *flags, address],
+                          capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def served(report):
+    """Address of the report on a server of this test, and the list of paths that were asked for."""
+    asked = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            asked.append(self.path)
+
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Handler, directory=str(report.parent)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/report.html", asked
+    server.shutdown()
+    server.server_close()
+
+
+def test_dom_and_requests(served, tmp_path):
+    address, asked = served
+    # every name but this test's server is sent nowhere; the log of the network lists whatever was tried
+    log = tmp_path / "net.json"
+    dom = browse(tmp_path, address, "--dump-dom", f"--log-net-log={log}", "--net-log-capture-mode=Everything",
+                 "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
+    assert "<title>A title &lt;b&gt;</title>" in dom
+    assert len(re.findall(r'class="verdict supported"', dom)) == 1
+    assert len(re.findall("<figure", dom)) == len(re.findall("<svg", dom)) == 2
+    assert set(asked) == {"/report.html"}
+    initiated = set(re.findall(r'"initiator":"(http[^"]*)"', log.read_text()))
+    assert not {origin for origin in initiated if "127.0.0.1" not in origin}
+
+
+@pytest.mark.parametrize("width", [1200, 500])
+def test_picture_is_not_blank(report, tmp_path, width):
+    import matplotlib.image
+
+    picture = tmp_path / "page.png"
+    browse(tmp_path, report.as_uri(), f"--screenshot={picture}", f"--window-size={width},2400")
+    pixels = matplotlib.image.imread(picture)[..., :3]
+    assert pixels.shape[:2] == (2400, width)
+    assert pixels.min() < 0.2 and pixels.std() > 0.05
+    assert (np.ptp(pixels, axis=2) > 0.3).mean() > 0.005  # the figures have colours
+    margin = pixels[:, -4:]  # nothing runs out of the page to the right
+    assert np.allclose(margin, margin[0, 0], atol=0.02)
+
+
+def test_prints_to_pdf(report, tmp_path):
+    browse(tmp_path, report.as_uri(), f"--print-to-pdf={tmp_path}/page.pdf", "--no-pdf-header-footer")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")

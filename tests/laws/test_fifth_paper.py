@@ -1,0 +1,118 @@
+"""A paper that the engine has never heard of, through all of it: no engine file is touched."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import toy_paper
+import xarray as xr
+from checks import mean_agrees
+from engine import contents, environment, has_report, without_report
+
+from pipeline import registry, tasks
+from pipeline.clusters import Local, Synchronous
+from pipeline.config import Settings, read_experiment
+from pipeline.parameters import InvalidInput
+from pipeline.reduce.summary import paired_difference, summarise
+from pipeline.store import Store
+from pipeline.work import Work
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    toy_paper.register()
+    yield
+    for kind, targets in toy_paper.NAMES.items():
+        for name in targets:
+            del registry.NAMES[kind][name]
+
+
+def perform(where, cluster, task="run"):
+    experiment = read_experiment(toy_paper.CONFIG)
+    settings = Settings(task=task, outputs=str(where))
+    code = tasks.perform(settings, cluster, [experiment], [toy_paper.CONFIG], "pipeline experiment=toy/mean")
+    return code, experiment.folder(settings)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        if not has_report():
+            without_report(patch)
+        code, folder = perform(tmp_path_factory.mktemp("toy"), Local(workers=2))
+    assert code == 0
+    return folder
+
+
+def cells(study):
+    return [(labels, toy_paper.risk(**labels)) for labels in study.grid]
+
+
+def test_numbers_are_those_of_the_closed_form(ran):
+    results = xr.open_zarr(ran / "results.zarr").load()
+    assert (results["status"] == 1).all() and results["epsilon"].sel(share=8.0).item() == 3**0.5
+    assert results["toy_error_squared"].attrs == {"long_name": "squared error of the mean", "units": "1", "least": 0.0}
+    for labels, risk in cells(read_experiment(toy_paper.CONFIG).study):
+        sample = results["toy_error_squared"].sel(labels).values
+        assert sample.size == 4000 and mean_agrees(sample, risk, str(labels))
+        assert not mean_agrees(sample, 1.3 * risk, f"wrong twin {labels}")
+
+
+def test_summary_and_pairs(ran):
+    results = xr.open_zarr(ran / "results.zarr").load()
+    summary = summarise(results)
+    assert (summary["n_ok"] == 4000).all() and set(summary["toy_error_squared"].dims) == {"n", "share", "estimator"}
+    # Estimators share their release: half of each error is common, so the difference is less variable.
+    paired = paired_difference(results, "toy_error_squared", "estimator", "toy_half", "toy_mean")
+    alone = np.hypot(*(summary["toy_error_squared_mcse"].sel(estimator=e) for e in ("toy_half", "toy_mean")))
+    assert (paired["mcse"] < 0.95 * alone).all() and (paired["pairs"] == 4000).all()
+
+
+def test_the_claim_is_judged(ran):
+    from pipeline.claims.claim import judge
+
+    (claim,) = registry.lookup("claims", "toy")
+    verdict = judge(claim, xr.open_zarr(ran / "results.zarr").load())
+    assert verdict.check.verdict == "supported" and verdict.twin.verdict == "contradicted"
+
+
+@pytest.mark.skipif(not has_report(), reason="the report is not there yet")
+def test_the_report_shows_it(ran, capsys):
+    code, folder = perform(ran.parent.parent, Synchronous(), "report")
+    assert code == 0 and folder == ran and "supported     toy.risk: ratio" in capsys.readouterr().out
+    page = (ran / "report.html").read_text()
+    assert all(word in page for word in ("The private mean", "toy.risk", "pure ε-LDP per answer"))
+
+
+def test_workers_did_it_and_any_scheduler_does_the_same(ran, tmp_path, monkeypatch):
+    (session,) = [json.loads(p.read_text()) for p in (ran / "sessions").glob("*.json")]
+    assert session["workers"] == 2 and session["units"] == 8 * 8 and session["state"] == "finished"
+    without_report(monkeypatch)
+    _, folder = perform(tmp_path, Synchronous())
+    assert contents(folder / "results.zarr") == contents(ran / "results.zarr")
+
+
+def test_a_process_that_never_heard_of_it_can_work(tmp_path):
+    """What a worker gets tells it the names; nothing else has to."""
+    study = read_experiment(toy_paper.CONFIG).study
+    store = Store(tmp_path)
+    store.prepare(study)
+    (tmp_path / "work").write_bytes(pickle.dumps(Work(study, store)))
+    script = ("import pickle, sys; from pipeline.registry import NAMES; assert 'toy' not in NAMES['model'];"
+              "from pipeline.work import Unit; work = pickle.load(open(sys.argv[1], 'rb'));"
+              "print(work([Unit(2, 2, 1), Unit(3, 3, 1)]), 'toy' in NAMES['model'])")
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "work")], env=environment(),
+                          capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[0] == "[False, False] True" and store.units() == 2
+
+
+def test_its_mistakes_are_reported_like_any_other():
+    config = toy_paper.CONFIG | {"parameters": {"model": "toi", "mechanism": "toy_laplace"}}
+    with pytest.raises(InvalidInput, match="parameters.model=toi: no such model; did you mean 'toy'?"):
+        read_experiment(config)
+    config = toy_paper.CONFIG | {"parameters": {"model": "btl", "mechanism": "toy_laplace", "m": 3, "L": 5}}
+    with pytest.raises(InvalidInput, match="needs Matrix, but is given Comparisons"):
+        read_experiment(config | {"grid": {"share": [1.0], "estimator": ["toy_mean"]}})

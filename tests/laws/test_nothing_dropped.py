@@ -1,0 +1,178 @@
+"""Law 4: what fails or does not converge is kept, counted, explained, and can be run again."""
+
+import dataclasses
+import shlex
+
+import numpy as np
+import pytest
+import xarray as xr
+from engine import arguments, contents, without_report
+
+from pipeline.__main__ import main
+from pipeline.estimators.btl import Debiased
+from pipeline.reduce.summary import summarise
+from pipeline.store import Store
+from pipeline.study import FAILED, NOT_CONVERGED, OK
+
+CELL = dict(m=4, L=20, epsilon=0.5)
+
+
+def breaks(error, original=Debiased.fit):
+    """The estimator, raising in one cell of four."""
+    def fit(self, release, rng):
+        if release.items == 4 and release.epsilon[0] == 0.5:
+            raise type(error)(*error.args)
+        return original(self, release, rng)
+    return fit
+
+
+@pytest.fixture
+def words(tmp_path, monkeypatch):
+    without_report(monkeypatch)
+    return arguments(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    where = tmp_path_factory.mktemp("expected")
+    with pytest.MonkeyPatch.context() as patch:
+        without_report(patch)
+        assert main(arguments(where)) == 0
+    return contents(results(where))
+
+
+def results(where):
+    (folder,) = (where / "xu").iterdir()
+    return folder / "results.zarr"
+
+
+def traceback(text):
+    """From the unit's simulation on: what is around it differs between a worker and a person."""
+    lines = text.splitlines()
+    return lines[next(i for i, line in enumerate(lines) if "in simulate" in line):]
+
+
+@pytest.mark.parametrize("cluster", ["synchronous", "threads"])
+def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expected):
+    with monkeypatch.context() as patch:
+        patch.setattr(Debiased, "fit", breaks(LinAlg("planted: singular matrix")))
+        assert main([*words, f"cluster={cluster}"]) == 0
+        out, err = capsys.readouterr()
+        assert "2 units failed; task=status names them" in err and "Traceback" not in out + err
+        # Stored as failed, with the rest as ever.
+        found = xr.open_zarr(results(tmp_path)).load()
+        assert (found["status"].sel(CELL) == FAILED).all() and (found["status"] == FAILED).sum() == 40
+        assert (found["status"] == OK).sum() == 3 * 40
+        for name in set(found.data_vars) - {"status"}:
+            assert np.isnan(found[name].sel(CELL)).all()
+        summary = summarise(found)
+        assert summary["n_failed"].sel(CELL) == 40 == summary["n_failed"].sum()
+        # Counted, with its error and the command that shows it.
+        assert main([*words, "task=status"]) == 0
+        out = capsys.readouterr().out
+        assert "8 of 8 units done" in out and "2 failed units" in out and "LinAlg: planted: singular matrix" in out
+        replays = [line.removeprefix("  failed: ") for line in out.splitlines() if line.startswith("  failed: ")]
+        assert len(replays) == 2
+        store = Store(results(tmp_path).parent)
+        kept = [text for _, _, text in store.errors()]
+        for text, replay in zip(kept, replays, strict=True):
+            line = shlex.split(replay, comments=True)
+            assert line[0] == "pipeline" and main(line[1:]) == 1
+            out, err = capsys.readouterr()
+            assert traceback(err) == traceback(text) and "planted" in err
+            assert f"block {line[-1].rpartition('-')[2]} of 2" in out
+        # Still failed after another run: failures are results.
+        assert main(words) == 0
+        assert "nothing to do" in capsys.readouterr().out
+    # The fix, and only then another try.
+    assert main([*words, "retry_failed=true"]) == 0
+    out, err = capsys.readouterr()
+    assert "2 units to do, 6 done before" in out and "failed" not in err
+    assert list(store.errors()) == [] and contents(results(tmp_path)) == expected
+    assert main([*words, "task=status"]) == 0
+    assert "0 failed units" in capsys.readouterr().out
+    assert main(line[1:]) == 0
+    assert "20 ok, 0 not converged" in capsys.readouterr().out
+
+
+class LinAlg(ArithmeticError):
+    """An error that only this file knows."""
+
+
+def test_a_retry_that_is_killed_is_not_taken_for_the_old_results(words, tmp_path, monkeypatch, capsys, expected):
+    with monkeypatch.context() as patch:
+        patch.setattr(Debiased, "fit", breaks(LinAlg("planted")))
+        assert main(words) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.tasks.seal.seal", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert main([*words, "retry_failed=true"]) == 75
+    assert main(words) == 0
+    assert "nothing to do" in capsys.readouterr().out and contents(results(tmp_path)) == expected
+
+
+def test_a_long_error_keeps_its_end(words, tmp_path, monkeypatch):
+    monkeypatch.setattr(Debiased, "fit", breaks(LinAlg("é" * 9000 + " the end")))
+    assert main(words) == 0
+    texts = [text for _, _, text in Store(results(tmp_path).parent).errors()]
+    assert len(texts) == 2 and all(text.endswith("the end\n") and len(text.encode()) > 8000 for text in texts)
+
+
+def test_what_does_not_converge_is_kept_with_its_value(words, tmp_path, monkeypatch, expected):
+    def fit(self, release, rng, original=Debiased.fit):
+        found = original(self, release, rng)
+        return dataclasses.replace(found, converged=np.arange(20) % 4 > 0)
+
+    monkeypatch.setattr(Debiased, "fit", fit)
+    assert main(words) == 0
+    found = xr.open_zarr(results(tmp_path)).load()
+    assert (found["status"].values.reshape(-1, 4) == [NOT_CONVERGED, OK, OK, OK]).all()
+    same = {name: data for name, data in contents(results(tmp_path)).items() if not name.startswith("status/c")}
+    assert {n: expected[n] for n in same} == same  # every value is what it would have been
+    summary = summarise(found)
+    assert (summary["n_not_converged"] == 10).all() and (summary["n_ok"] == 30).all()
+    assert (summary["n_run"] == 40).all() and (summary["lean_true_n"] == 40).all()
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), OSError(28, "No space left on device")],
+                         ids=["memory", "disk"])
+@pytest.mark.parametrize("cluster", ["synchronous", "threads"])
+def test_what_the_machine_is_to_blame_for(error, cluster, words, tmp_path, monkeypatch, capsys, expected):
+    with monkeypatch.context() as patch:
+        patch.setattr(Debiased, "fit", breaks(error))
+        assert main([*words, f"cluster={cluster}"]) == 1
+    out, err = capsys.readouterr()
+    lines = [line for line in err.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1 and type(error).__name__ in lines[0] and str(error) in lines[0]
+    assert "finished units are kept, the same command goes on" in lines[0] and "Traceback" not in out + err
+    (folder,) = (tmp_path / "xu").iterdir()
+    assert list(Store(folder).errors()) == [] and not (folder / "results.zarr").exists()
+    before = {p: p.read_bytes() for p in (folder / "replications.zarr/status/c").rglob("*") if p.is_file()}
+    assert len(before) < 8
+    assert main([*words, "task=status"]) == 75
+    assert main(words) == 0
+    assert all(p.read_bytes() == data for p, data in before.items()) and contents(folder / "results.zarr") == expected
+
+
+def test_a_full_disk_while_writing(words, tmp_path, monkeypatch, capsys, expected):
+    write, count = Store.write, iter(range(100))
+
+    def full(self, *rest, **options):
+        if next(count) == 3:
+            raise OSError(28, "No space left on device")
+        write(self, *rest, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "write", full)
+        assert main(words) == 1
+    assert "No space left on device" in capsys.readouterr().err
+    assert main(words) == 0
+    assert "5 units to do, 3 done before" in capsys.readouterr().out
+    assert contents(results(tmp_path)) == expected
+
+
+def test_an_unknown_unit_is_named(words, capsys):
+    for unit in ("c0123456789abcdef-0", "c0-9", "nonsense", "-", "c-1"):
+        assert main([*words, "task=replay", f"unit={unit}"]) == 2
+        assert f"unit={unit}: no such unit" in capsys.readouterr().err
+    assert main([*words, "task=replay"]) == 2
+    assert "task=status prints" in capsys.readouterr().err

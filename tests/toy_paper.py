@@ -1,0 +1,166 @@
+"""A fifth paper, defined wholly here: the private mean of bounded answers with Laplace noise.
+
+n people hold answers X ~ Uniform(0, 1); each releases X + Laplace(1/ε), which is ε-LDP. The mean of the
+releases has mean square error (1/12 + 2/ε²)/n around ½; half of the people give twice that.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.claims.claim import Claim, equivalence
+from pipeline.parameters import parameter
+from pipeline.reduce.estimate import Estimate
+from pipeline.reduce.summary import summarise
+
+NAMES = {
+    "model": {"toy": "Answers"}, "mechanism": {"toy_laplace": "LaplaceNoise"},
+    "estimator": {"toy_mean": "Mean", "toy_half": "Half"}, "metric": {"toy_error_squared": "ErrorSquared"},
+    "derivation": {"toy_budget": "budget"}, "claims": {"toy": "CLAIMS"},
+}
+
+
+def register(names=NAMES):
+    """Tell the engine about this paper."""
+    from pipeline import registry
+
+    for kind, targets in names.items():
+        for name, attribute in targets.items():
+            registry.register(kind, name, f"{__name__}:{attribute}")
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """(reps, n) answers, raw or released."""
+
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Released(Matrix):
+    """Answers after noise."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """mean: (reps,)."""
+
+    mean: np.ndarray
+    converged: np.ndarray
+
+
+@dataclass(frozen=True)
+class Answers:
+    """n answers, Uniform(0, 1)."""
+
+    n: int = parameter("people", unit="people", low=2)
+
+    population: ClassVar[tuple[str, ...]] = ()
+    produces: ClassVar[type] = Matrix
+
+    def truth(self, rng, reps, population):
+        """The mean of the law, the same in every replication."""
+        return np.full(reps, 0.5)
+
+    def simulate(self, truth, rng):
+        """Answers of a block."""
+        return Matrix(rng.random((truth.size, self.n)))
+
+    def work(self):
+        """Predicted cost of one replication, in nanoseconds."""
+        return 10 * self.n
+
+
+@dataclass(frozen=True)
+class LaplaceNoise:
+    """Laplace noise of scale 1/ε on every answer: ε-LDP, as answers lie in [0, 1]."""
+
+    epsilon: float = parameter("privacy budget of an answer", above=0)
+
+    unit: ClassVar[str] = "one answer of one person"
+    neighbours: ClassVar[str] = "that answer replaced by any other in [0, 1]"
+    budget: ClassVar[str] = "pure ε-LDP per answer"
+    accepts: ClassVar[type] = Matrix
+    releases: ClassVar[type] = Released
+
+    def release(self, data, rng):
+        """Noisy answers of a block."""
+        return Released(data.values + rng.laplace(scale=1 / self.epsilon, size=data.values.shape))
+
+    def work(self):
+        """Predicted cost of one replication, in nanoseconds."""
+        return 0.0
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Mean of all releases."""
+
+    accepts: ClassVar[type] = Released
+
+    def fit(self, release, rng):
+        """Estimate of a block."""
+        return Fit(release.values.mean(axis=1), np.ones(len(release.values), bool))
+
+    def work(self):
+        """Predicted cost of one replication, in nanoseconds."""
+        return 0.0
+
+
+class Half(Mean):
+    """Mean of the first half of the releases."""
+
+    def fit(self, release, rng):
+        """Estimate of a block."""
+        return super().fit(Released(release.values[:, : release.values.shape[1] // 2]), rng)
+
+
+@dataclass(frozen=True)
+class ErrorSquared:
+    """Squared error of the mean."""
+
+    long_name: ClassVar[str] = "squared error of the mean"
+    units: ClassVar[str] = "1"
+    least: ClassVar[float] = 0.0
+
+    def __call__(self, truth, release, estimate):
+        """(reps,)"""
+        return (estimate.mean - truth) ** 2
+
+
+def budget(share: float) -> float:
+    """ε at which noise adds `share` times the sampling variance: 2/ε² = share/12."""
+    return (24 / share) ** 0.5
+
+
+def risk(n, share, estimator):
+    """Mean square error in closed form."""
+    return (1 + share) / (12 * n) * {"toy_mean": 1, "toy_half": 2}[estimator]
+
+
+def times_closed_form(results, factor=1.0):
+    """Measured risk over the closed form of the first cell, times a factor."""
+    cell = summarise(results, 0.99).isel(n=0, share=0).sel(estimator="toy_mean")
+    scale = factor / risk(cell["n"].item(), cell["share"].item(), "toy_mean")
+    value, low, high, error = (scale * cell[f"toy_error_squared{s}"].item() for s in ("", "_low", "_high", "_mcse"))
+    return Estimate(value, low, high, error)
+
+
+CLAIMS = (
+    Claim(
+        id="toy.risk", statement="The private mean has mean square error (1/12 + 2/ε²)/n.", source="this file",
+        experiment="toy/mean", estimand="mean square error over its closed form", tolerance="1 ± 0.1",
+        why="far above the Monte Carlo error, far below the factor 2 of the other estimator",
+        conditions="the first cell", check=lambda results: equivalence(times_closed_form(results), 1, 0.1, "ratio"),
+        twin="errors twice as large", twin_data=lambda results: results.assign(
+            toy_error_squared=(2 * results["toy_error_squared"]).assign_attrs(results["toy_error_squared"].attrs)),
+    ),
+)
+
+CONFIG = dict(
+    name="toy/mean", title="The private mean", question="What does Laplace noise cost?", claims="toy", seed=5,
+    replications=4000, block=500, grid={"n": [10, 40], "share": [1.0, 8.0], "estimator": ["toy_mean", "toy_half"]},
+    parameters={"model": "toy", "mechanism": "toy_laplace"}, derive={"epsilon": "toy_budget"},
+    metrics=["toy_error_squared"],
+)

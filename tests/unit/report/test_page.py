@@ -1,0 +1,187 @@
+"""The page: one file that needs nothing else, with everything escaped and every link resolved."""
+
+import csv
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace as Plain
+
+import pytest
+
+from pipeline.reduce.estimate import Estimate
+from pipeline.reduce.summary import summarise
+from pipeline.report import page, specs
+
+FIGURES = [
+    dict(kind="phase_diagram", metric="error", along="x", at="budget", size=["m", "L"], level=0.5,
+         select={"rule": "plain"}),
+    dict(kind="curves", metric="error", along="x", by=["m", "L"], split="rule", title="<i>T</i> & co"),
+]
+EVIL = "<script>alert('x')</script>"
+
+
+def verdict(name, word, estimate=None, twin="contradicted"):
+    claim = Plain(id=name, statement=f"Statement of {name} {EVIL}", source="Theorem 1", conditions="always",
+                  estimand="exponent", tolerance="0.05", why="because", twin="data scaled")
+    check = Plain(verdict=word, estimate=estimate, text="exponent -0.5 found")
+    return Plain(claim=claim, check=check, twin=Plain(verdict=twin, text="twin text"))
+
+
+VERDICTS = [verdict("a.one", "supported", Estimate(-0.498, -0.503, -0.493)), verdict("a.two", "contradicted",
+            Estimate(1.0, 0.9, 1.1)), verdict("a.three", "inconclusive", None, "inconclusive")]
+SESSION = {"started": "2026-01-01", "seconds": 61.0, "units": 3, "workers": 2, "state": "stopped",
+           "versions": {"numpy": "2.4"}, "machine": "Linux"}
+FACTS = {
+    "seed": 7, "units": 8, "config": f"a: 1\nb: {EVIL}\n", "folder": "outputs/a", "sessions": [
+        SESSION, {"started": "2026-01-02", "seconds": 10, "units": 5, "workers": 4, "interrupted": False}],
+    "failures": [{"unit": "c1-0", "error": f"ValueError: {EVIL}", "replay": "pipeline task=replay unit=c1-0"}],
+    "privacy": [{"mechanism": "flip", "unit": "one answer", "neighbours": "replaced", "budget": "ε"}],
+}
+
+
+class Reader(HTMLParser):
+    """Tags, attributes and text of a page; checks that tags are closed in order."""
+
+    VOID = {"meta", "link", "br", "img", "hr"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+
+
+def sections(data, **changes):
+    figures = specs.read(FIGURES, {d: data[d].values.tolist() for d in ("m", "L", "x", "rule")}, ["budget"],
+                         ["error", "bound"])
+    first = dict(name="a/one", title=f"One {EVIL}", question="Why?", results=data, figures=figures,
+                 verdicts=VERDICTS, facts=FACTS)
+    return [page.Section(**first | changes), page.Section("a/two", "Two", "", data.isel(m=[0]))]
+
+
+@pytest.fixture(scope="module")
+def written(make, tmp_path_factory):
+    data = make(replications=10)
+    status = data["status"].copy(deep=True)
+    status[0, 0, 0, 0, :3], status[0, 0, 1, 0, :2] = 2, 3
+    data = data.assign(status=status)
+    folder = tmp_path_factory.mktemp("report")
+    path = page.write(folder, f"All {EVIL}", sections(data), {"command": "pipeline suite=demo"})
+    assert path == folder / "report.html"
+    return folder, path.read_text(), Reader(path.read_text()), data
+
+
+def test_nothing_is_loaded_from_anywhere(written):
+    _, text, reader, _ = written
+    for tag, attributes in reader.tags:
+        assert tag not in ("script", "iframe", "object", "embed", "base")
+        for name in ("src", "href", "xlink:href", "data", "srcset", "action"):
+            value = attributes.get(name) or ""
+            assert not re.match(r"(https?:)?//", value), (tag, value)
+    assert "@import" not in text and not re.search(r"url\((?!#)", text) and "http:" not in text
+
+
+def test_everything_is_escaped_and_resolved(written):
+    _, text, reader, _ = written
+    assert "<script" not in text and "&lt;script&gt;" in text
+    assert "{{" not in text and "{%" not in text and "Undefined" not in text
+    assert not re.search(r"\b(None|nan|inf)\b", reader.text), re.findall(r".{20}\b(?:None|nan|inf)\b.{20}", reader.text)
+
+
+def test_links_lead_somewhere_and_ids_are_unique(written):
+    folder, _, reader, _ = written
+    ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for tag, attributes in reader.tags:
+        link = attributes.get("href") or ""
+        if link.startswith("#"):
+            assert link[1:] in ids, link
+        elif tag == "a":
+            assert (folder / link).is_file(), link
+    for stem in ("a-one-1-phase_diagram", "a-one-2-curves"):
+        for kind in ("csv", "png", "pdf", "svg"):
+            assert (folder / "figures" / f"{stem}.{kind}").stat().st_size > 100
+    assert not list(folder.rglob("*.partial"))
+
+
+def test_the_answer_comes_first(written):
+    _, text, reader, data = written
+    answer = " ".join(re.sub("<[^>]*>", " ", text[text.index('id="answer"'):text.index("<nav>")]).split())
+    assert "Of 3 claims, 1 is supported , 1 is contradicted and 1 is inconclusive (a.two)." in answer
+    assert "contradicted 2 of 3. 480 replications in 48 cells were simulated in 1 min 11 s on 4 workers" in answer
+    assert "stopped once and resumed" in answer and "failed" in answer and "did not converge" in answer
+
+
+def test_verdicts_have_a_word_and_a_symbol(written):
+    _, text, reader, _ = written
+    for word, symbol in page.SYMBOLS.items():
+        assert re.search(rf'verdict {word}"><span class="mark"[^>]*>{re.escape(symbol)}</span>{word}', text)
+    assert "−0.498 [−0.503, −0.493]" in reader.text and "exponent −0.5 found" in reader.text
+
+
+def test_failures_and_what_they_could_change(written):
+    _, _, reader, _ = written
+    assert "pipeline task=replay unit=c1-0" in reader.text
+    assert "2 failed, 3 did not converge" in reader.text and "its range has no end" in reader.text
+    assert "outputs/a/results.zarr" in reader.text and "one answer" in reader.text
+
+
+def test_summary_csv_has_every_cell_and_metric(written):
+    folder, _, _, data = written
+    lines = list(csv.DictReader((folder / "summary.csv").open()))
+    assert len(lines) == (32 + 16) * 2
+    summary = summarise(data)
+    for line in lines[:32]:
+        cell = summary.sel(m=int(line["m"]), L=int(line["L"]), x=float(line["x"]), rule=line["rule"])
+        assert float(line["mean"]) == cell[line["metric"]].item()
+        assert float(line["mcse"]) == cell[line["metric"] + "_mcse"].item()
+        assert int(line["n_failed"]) == cell["n_failed"].item()
+
+
+def test_verdicts_csv(written):
+    lines = list(csv.DictReader((written[0] / "verdicts.csv").open()))
+    assert [line["verdict"] for line in lines] == ["supported", "contradicted", "inconclusive"]
+    assert float(lines[0]["low"]) == -0.503 and lines[2]["estimate"] == "" and EVIL in lines[0]["statement"]
+
+
+def test_writing_again_gives_the_same_bytes_and_leaves_nothing_old(make, tmp_path):
+    data = make(replications=5)
+    page.write(tmp_path, "T", sections(data), {"command": "c"})
+    first = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    page.write(tmp_path, "T", sections(data), {"command": "c"})
+    assert first == {path.relative_to(tmp_path): path.read_bytes()
+                     for path in tmp_path.rglob("*") if path.is_file()}
+    page.write(tmp_path, "T", sections(data, figures=()), {})
+    assert not list((tmp_path / "figures").iterdir())
+
+
+def test_a_broken_figure_leaves_the_old_report(make, tmp_path, monkeypatch):
+    data = make(replications=5)
+    path = page.write(tmp_path, "Old", sections(data), {})
+    before = path.read_text()
+    monkeypatch.setattr("pipeline.report.style.images", lambda figure: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        page.write(tmp_path, "New", sections(data), {})
+    assert path.read_text() == before and len(list((tmp_path / "figures").iterdir())) == 8
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_page_without_anything_to_say(make, tmp_path):
+    data = make(replications=1, m=[10], L=[100], x=[1.0], rule=["plain"])
+    text = page.write(tmp_path, "Bare", [page.Section("bare", "", "", data)], {}).read_text()
+    reader = Reader(text)
+    assert "1 replication in 1 cell" in " ".join(reader.text.split()) and "claim" not in reader.text
