@@ -46,23 +46,24 @@ def _choose(arguments: list[str]) -> int:
 
         complete.answer()
         return DONE
-    if any(a.startswith("-") for a in arguments):
-        return _hydra()
+    if arguments and arguments[0] in ("-sc", "--shell-completion"):
+        return _install_completion(arguments[1:])
+    if flags := [a for a in arguments if a.startswith("-")]:
+        raise InvalidInput("command line", flags[0], "no such flag; write key=value pairs, or --help")
     return _run(arguments)
 
 
-def _hydra() -> int:
-    """Hydra's own flags, such as --shell-completion and --cfg; it knows the configs."""
+def _install_completion(arguments: list[str]) -> int:
+    """Print the hook that a shell evaluates; Hydra has one for each shell."""
     import hydra
 
     from pipeline.compose import folder
 
-    @hydra.main(config_path=str(folder()), config_name="config", version_base="1.3")
-    def show(_config):
-        print("error: command line: give key=value pairs, or --help", file=sys.stderr)
-        raise SystemExit(BAD_INPUT)
-
-    show()
+    allowed = [f"{what}={shell}" for what in ("install", "uninstall") for shell in ("bash", "zsh", "fish")]
+    if arguments not in [[one] for one in allowed]:
+        raise InvalidInput("--shell-completion", " ".join(arguments), f"allowed: {', '.join(allowed)}")
+    sys.argv[1:] = ["--shell-completion", *arguments]
+    hydra.main(config_path=str(folder()), config_name="config", version_base="1.3")(lambda config: None)()
     return DONE
 
 

@@ -48,7 +48,7 @@ class _Bundle:
     units: list
     cost: float
     kills: int = 0
-    result: tuple = ()
+    result: tuple | None = None
 
     def split(self) -> list["_Bundle"]:
         """Ten parts, so that a unit that kills its worker is alone after a few deaths."""
@@ -146,8 +146,7 @@ class _Bundler:
 
     def __init__(self, units, total_cost, bundle_seconds, slots):
         self.units, self.total, self.wanted, self.slots = iter(units), total_cost, bundle_seconds, slots
-        self.handed_out = 0.0
-        self.seconds = self.cost = 0.0  # of recent bundles: their ratio is the price of a unit of cost
+        self.handed_out = self.seconds = self.cost = 0.0  # the latter two of recent bundles: their ratio is the price of a unit of cost
         self.most = 1
 
     def next(self) -> _Bundle | None:
@@ -258,22 +257,20 @@ class _Pool:
             number = self.ready.get(timeout=POLL)
         except queue.Empty:
             return []
-        future, bundle = self.futures[number]
-        try:
-            bundle.result = self._result(future)
-        except TimeoutError:  # its worker died with the result, which is being computed again: look later
+        future, bundle = self.futures.pop(number)
+        bundle.result = self._result(future)
+        if bundle.result is None:  # look again later
+            self.futures[number] = future, bundle
             self.ready.put(number)
-            return []
-        del self.futures[number]
-        return [bundle]
+        return [bundle] if bundle.result else []
 
     def _result(self, future):
         from distributed.scheduler import KilledWorker
 
         try:
             return future.result(timeout=1)
-        except TimeoutError:
-            raise
+        except TimeoutError:  # its worker died with the result, which is being computed again
+            return None
         except KilledWorker:
             return "lost", "its worker was killed", 0.0
         except (OSError, asyncio.CancelledError) as error:

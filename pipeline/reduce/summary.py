@@ -29,7 +29,7 @@ def t_interval(
     mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Ends of the interval mean ± t·mcse with n − 1 degrees of freedom."""
-    half = stats.t.ppf(0.5 + confidence / 2, np.maximum(n - 1, 1)) * mcse
+    half = xr.apply_ufunc(stats.t.ppf, 0.5 + confidence / 2, np.maximum(n - 1, 1)) * mcse
     return mean - half, mean + half
 
 

@@ -53,6 +53,8 @@ def phase_diagram(spec: PhaseDiagram, data: xr.Dataset) -> Drawing:
     words = (f"Colour: mean of the {label} in every cell. Marks: {symbol(spec.position)} where it crosses "
              f"{number(spec.level)}; bars: {percent(confidence)} interval, Monte Carlo error and "
              "spacing of the grid together.")
+    if edge["product"].duplicated().any():
+        words += f" Curves of one {product(spec.size)} stand side by side."
     meaning = data[spec.metric].attrs.get("long_name", symbol(spec.metric))
     title = spec.title or f"Where the {meaning} crosses {number(spec.level)}"
     return Drawing(spec.kind, figure, title, table, caption(
