@@ -1,6 +1,5 @@
 """From a composed config to checked, frozen objects: everything is checked before anything is created."""
 
-import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -12,7 +11,7 @@ import numpy as np
 
 from pipeline.clusters import CLUSTERS
 from pipeline.grid import Grid
-from pipeline.parameters import InvalidInput, check, fields, nearest, parameter, shorten
+from pipeline.parameters import InvalidInput, arguments, check, fields, nearest, parameter, shorten
 from pipeline.registry import NAMES, lookup
 from pipeline.report import specs
 from pipeline.study import ROLES, Study
@@ -208,12 +207,8 @@ def _declared(constants: Mapping, products: list[dict], derive: Mapping, metrics
         for name, found in fields(part).items():
             declared.setdefault(name, []).append(found)
     for target in derive.values():
-        for name, argument in inspect.signature(lookup("derivation", target)).parameters.items():
-            if name not in declared:  # ranges are checked by the derivation itself
-                kind = getattr(argument.annotation, "__name__", str(argument.annotation))
-                typed = parameter("input of a derivation", infinite=True)
-                typed.type = kind if kind in ("int", "float", "str", "bool") else "float"
-                declared[name] = [typed]
+        for name, found in arguments(lookup("derivation", target)).items():
+            declared.setdefault(name, [found])
     return declared
 
 
@@ -239,9 +234,8 @@ def _levels(levels: Any, declared: list, axis: str) -> list:
 def _check_cells(study: Study) -> None:
     """Build every component of every cell; distinct parameter values are built once."""
     for name, target in study.derive.items():
-        needed = inspect.signature(lookup("derivation", target)).parameters
         before = list(study.derive)[: list(study.derive).index(name)]
-        for argument in needed:
+        for argument in arguments(lookup("derivation", target)):
             if argument not in (*study.grid.axes, *study.parameters, *before):
                 raise InvalidInput(f"derive.{name}", target,
                                    f"needs {argument}; give it in grid or parameters")

@@ -7,9 +7,11 @@ a dataset are all read from there.
 
 import dataclasses
 import difflib
+import inspect
 import math
 import sys
-from collections.abc import Iterable
+import typing
+from collections.abc import Callable, Iterable
 from typing import Any
 
 LISTED = 110  # characters of a list of names in a message
@@ -67,6 +69,19 @@ def parameter(
 def fields(component: type) -> dict[str, dataclasses.Field]:
     """Parameters of a component class, by name."""
     return {f.name: f for f in dataclasses.fields(component)}
+
+
+def arguments(function: Callable) -> dict[str, dataclasses.Field]:
+    """Inputs of a derivation as parameters, from its annotations: a type, or Annotated[type, meaning].
+
+    Their ranges are left to the function itself.
+    """
+    found = {}
+    for name, argument in inspect.signature(function, eval_str=True).parameters.items():
+        kind, *said = typing.get_args(argument.annotation) or (argument.annotation,)
+        found[name] = parameter(said[0] if said else "input of a derivation", infinite=True)
+        found[name].type = getattr(kind, "__name__", str(kind))
+    return found
 
 
 def describe(field: dataclasses.Field) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pipeline.parameters import fields
+from pipeline.parameters import arguments, fields
 from pipeline.registry import lookup
 from pipeline.store import Store
 from pipeline.streams import canonical, digest
@@ -113,7 +113,8 @@ def _declared(study: Study) -> dict[str, Any]:
     for role in ROLES:
         names = study.grid.axes.get(role, (study.parameters.get(role),))
         parts += [lookup(role, name) for name in names]
-    return {name: found for part in parts for name, found in fields(part).items()}
+    inputs = [arguments(lookup("derivation", target)) for target in study.derive.values()]
+    return {name: found for given in (*inputs, *map(fields, parts)) for name, found in given.items()}
 
 
 def _coordinates(study: Study, shape: tuple, places: np.ndarray) -> dict[str, xr.Variable]:

@@ -146,7 +146,8 @@ class _Bundler:
 
     def __init__(self, units, total_cost, bundle_seconds, slots):
         self.units, self.total, self.wanted, self.slots = iter(units), total_cost, bundle_seconds, slots
-        self.handed_out = self.seconds = self.cost = 0.0  # the latter two of recent bundles: their ratio is the price of a unit of cost
+        # `seconds` and `cost` are of recent bundles: their ratio is the price of a unit of cost.
+        self.handed_out = self.seconds = self.cost = 0.0
         self.most = 1
 
     def next(self) -> _Bundle | None:

@@ -4,6 +4,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -96,6 +97,8 @@ def _serve():
             while line := stdin.readline():
                 lines.append(line)
                 order_line.set()
+        if lines:  # the process that would have removed the folder was killed
+            shutil.rmtree(json.loads(lines[0])["folder"], ignore_errors=True)
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()

@@ -15,9 +15,12 @@ from pipeline.reduce.estimate import Estimate
 from pipeline.reduce.summary import summarise
 
 NAMES = {
-    "model": {"toy": "Answers"}, "mechanism": {"toy_laplace": "LaplaceNoise"},
-    "estimator": {"toy_mean": "Mean", "toy_half": "Half"}, "metric": {"toy_error_squared": "ErrorSquared"},
-    "derivation": {"toy_budget": "budget"}, "claims": {"toy": "CLAIMS"},
+    "model": {"toy": "Answers"},
+    "mechanism": {"toy_laplace": "LaplaceNoise"},
+    "estimator": {"toy_mean": "Mean", "toy_half": "Half", "toy_raises": "Raises", "toy_exhausted": "Exhausted"},
+    "metric": {"toy_error_squared": "ErrorSquared"},
+    "derivation": {"toy_budget": "budget"},
+    "claims": {"toy": "CLAIMS"},
 }
 
 
@@ -127,6 +130,22 @@ class ErrorSquared:
     def __call__(self, truth, release, estimate):
         """(reps,)"""
         return (estimate.mean - truth) ** 2
+
+
+class Raises(Mean):
+    """A mistake of whoever wrote it."""
+
+    def fit(self, release, rng):
+        """Always raises."""
+        raise ZeroDivisionError("planted")
+
+
+class Exhausted(Mean):
+    """More memory than there is."""
+
+    def fit(self, release, rng):
+        """Always raises."""
+        raise MemoryError("planted")
 
 
 def budget(share: float) -> float:

@@ -8,6 +8,8 @@ Users who share a budget form a group: `epsilon` (group,) or scalar goes with co
 The paper's constants are unspecified: rates here have constant 1 and are for slopes and orders only.
 """
 
+from typing import Annotated
+
 import numpy as np
 from scipy.special import expit
 
@@ -143,7 +145,7 @@ def critical_budget(m, L):
     return budget_from_x(1.0, m, L)
 
 
-def budget_from_x(x: float, m: int, L: int):
+def budget_from_x(x: Annotated[float, "ε√(mL), the budget in units of the critical one"], m: int, L: int):
     """Budget ε = x/√(mL) at x times the critical one; broadcasts.
 
     Errors at one x agree across m and L while ε is small. Source: Xu, Sun and Cheng, Table 1.
@@ -154,7 +156,11 @@ def budget_from_x(x: float, m: int, L: int):
 _SCHEMES = {"log": 1, "critical": 0, "inverse_log": -1}
 
 
-def scheme_budget(scheme: str, m: int, L: int, reference_L: int, reference_epsilon: float):
+def scheme_budget(
+    scheme: Annotated[str, "how ε falls with the data"], m: int, L: int,
+    reference_L: Annotated[int, "users at which ε = reference_epsilon"],
+    reference_epsilon: Annotated[float, "ε at L = reference_L"],
+):
     """Budget ε ∝ log(mL)^k/√(mL), with k = 1 (`log`), 0 (`critical`), −1 (`inverse_log`); scalar or (L,).
 
     The constant makes ε = reference_epsilon at L = reference_L for the same m. mL ≥ 2. As L grows the

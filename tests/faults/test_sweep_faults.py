@@ -131,7 +131,8 @@ def test_workers_that_never_come_back_end_the_sweep(tmp_path):
 
 def drive(folder, kind, seconds):
     """A driver in a process group of its own, as a shell starts it."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), os.getcwd()])}
+    path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
+    environment = os.environ | {"PYTHONPATH": path, "TMPDIR": str(folder)}
     return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder), kind, str(seconds)], env=environment,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
@@ -183,3 +184,4 @@ def test_workers_do_not_outlive_a_killed_driver(tmp_path):
     driver.communicate()
     assert len(workers) == 2
     wait_for(lambda: not any(w.is_running() and w.status() != psutil.STATUS_ZOMBIE for w in workers), 5)
+    assert not list(tmp_path.glob("pipeline-workers-*"))

@@ -30,10 +30,11 @@ def registered():
             del registry.NAMES[kind][name]
 
 
-def perform(where, cluster, task="run"):
-    experiment = read_experiment(toy_paper.CONFIG)
+def perform(where, cluster, task="run", **changes):
+    config = toy_paper.CONFIG | changes
+    experiment = read_experiment(config)
     settings = Settings(task=task, outputs=str(where))
-    code = tasks.perform(settings, cluster, [experiment], [toy_paper.CONFIG], "pipeline experiment=toy/mean")
+    code = tasks.perform(settings, cluster, [experiment], [config], "pipeline experiment=toy/mean")
     return code, experiment.folder(settings)
 
 
@@ -107,6 +108,26 @@ def test_a_process_that_never_heard_of_it_can_work(tmp_path):
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "work")], env=environment(),
                           capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0] == "[False, False] True" and store.units() == 2
+
+
+def test_its_failures_in_workers_are_kept_and_told(tmp_path, monkeypatch, capsys):
+    without_report(monkeypatch)
+    grid = {"n": [10], "share": [1.0, 8.0], "estimator": ["toy_mean", "toy_raises"]}
+    code, folder = perform(tmp_path, Local(workers=2), grid=grid)
+    assert code == 0 and "16 units failed; task=status names them" in capsys.readouterr().err
+    texts = [text for _, _, text in Store(folder).errors()]
+    assert len(texts) == 16 and all("toy_paper.py" in t and t.endswith("ZeroDivisionError: planted\n") for t in texts)
+    summary = summarise(xr.open_zarr(folder / "results.zarr").load())
+    assert (summary["n_failed"] == [0, 4000]).all() and (summary["n_ok"] == [4000, 0]).all()
+    # Lack of memory is the machine's fault: nothing is stored, one line, and the rest is kept.
+    grid["estimator"] = ["toy_mean", "toy_half", "toy_exhausted"]
+    code, folder = perform(tmp_path, Local(workers=2), grid=grid)
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert code == 1 and len(errors) == 1 and "MemoryError: planted; finished units are kept" in errors[0]
+    study = read_experiment(toy_paper.CONFIG | {"grid": grid}).study
+    done = Store(folder).done(study, Store(folder).rows(study))
+    names = np.array([labels["estimator"] for labels in study.grid])
+    assert done[names == "toy_mean"].all() and not done[names == "toy_exhausted"].any()
 
 
 def test_its_mistakes_are_reported_like_any_other():

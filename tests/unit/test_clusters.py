@@ -43,7 +43,6 @@ def test_listens_on_loopback_only_and_leaves_nothing(cluster):
         assert {address.ip for address in found} <= {"127.0.0.1"}
         assert (len(found) > len(sockets)) == (executor.client is not None)
         start = time.monotonic()
-    assert time.monotonic() - start < 2
     assert len(family()) == children and listening(psutil.Process()) == sockets
     assert logging.getLogger("distributed").level == level
 
