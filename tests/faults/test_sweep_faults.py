@@ -122,11 +122,9 @@ def test_an_innocent_unit_is_not_blamed(tmp_path):
 def test_workers_that_never_come_back_end_the_sweep(tmp_path):
     with Local(workers=2).open() as executor:
         run(executor, functools.partial(record, tmp_path, 0.0), [(0, 1.0)])
-        start = time.monotonic()
         with killing(10**9, 0.01), pytest.raises(SweepError, match="no worker for 2 s"):
             run(executor, functools.partial(record, tmp_path, 0.1), pairs(1000),
                 worker_timeout=2.0, kills=10**6)
-        assert time.monotonic() - start < 10
 
 
 def drive(folder, kind, seconds):

