@@ -20,6 +20,9 @@ from pipeline.parameters import shorten
 
 MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
 LEAST_SECONDS = 0.05  # no bundle is planned shorter, so that scheduling stays a small share
+# What a client raises when a worker dies under its feet. A wait that is cancelled inside Dask comes out of its
+# `sync` as UnboundLocalError; errors of the work itself never get here, they arrive as text.
+LOST = (OSError, asyncio.CancelledError, UnboundLocalError)
 POLL = 0.2  # seconds between looks at signals and workers
 
 
@@ -241,7 +244,7 @@ class _Pool:
             try:  # reaches present workers now and later ones as they join
                 executor.client.register_worker_callbacks(setup)
                 break
-            except OSError:  # a worker died while being told
+            except LOST:  # a worker died while being told
                 if attempt == 3:
                     raise SweepError("workers die when given work: look at their output") from None
         self.watch()
@@ -274,13 +277,13 @@ class _Pool:
             return None
         except KilledWorker:
             return "lost", "its worker was killed", 0.0
-        except (OSError, asyncio.CancelledError) as error:
+        except LOST as error:
             return "lost", f"lost ({_one_line(error)})", 0.0
         except Exception as error:
             return "failed", _one_line(error), 0.0
 
     def halt(self):
-        with contextlib.suppress(OSError):  # no answer from a dying worker is as good
+        with contextlib.suppress(*LOST):  # no answer from a dying worker is as good
             self.executor.client.run(_halt, self.name, on_error="ignore")
 
     def watch(self):

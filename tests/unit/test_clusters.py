@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import distributed  # noqa: F401  its first import sets the level of its logger
 import psutil
 import pytest
 
