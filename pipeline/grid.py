@@ -6,9 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pipeline.parameters import InvalidInput
-from pipeline.streams import canonical
+from pipeline.streams import canonical, digest
 
 Level = int | float | str | bool
+
+
+def cell_key(labels: Mapping[str, Level]) -> int:
+    """64-bit digest of a cell's canonical labels: its name wherever it is stored or talked about; never 0."""
+    return int.from_bytes(digest(canonical(labels), 8), "little") or 1
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,10 @@ class Grid:
     def sizes(self) -> tuple[int, ...]:
         """Number of cells of each product."""
         return tuple(math.prod(len(levels) for _, levels in product) for product in self.products)
+
+    def keys(self) -> Iterator[int]:
+        """Key of every cell, in order."""
+        return map(cell_key, self)
 
     def __len__(self) -> int:
         return sum(self.sizes)

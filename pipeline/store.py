@@ -26,9 +26,8 @@ from zarr.codecs import Crc32cCodec
 from zarr.core.sync import collect_aiterator, sync
 from zarr.storage import LocalStore
 
-from pipeline.grid import Grid
+from pipeline.grid import cell_key
 from pipeline.parameters import InvalidInput, shorten
-from pipeline.streams import canonical, digest
 from pipeline.study import FAILED, NOT_CONVERGED, OK, Study
 
 ERROR_BYTES = 8192
@@ -43,16 +42,6 @@ class Damage(NamedTuple):
     row: int
     block: int
     what: str
-
-
-def cell_keys(grid: Grid) -> np.ndarray:
-    """(cells,) uint64: 64-bit digest of each cell's canonical labels; never 0."""
-    count = len(grid)
-    return np.fromiter(map(_key, grid), np.uint64, count)
-
-
-def _key(labels: Mapping[str, Any]) -> int:
-    return int.from_bytes(digest(canonical(labels), 8), "little") or 1
 
 
 class Store:
@@ -97,7 +86,7 @@ class Store:
 
     def rows(self, study: Study) -> np.ndarray:
         """(cells,) row of each cell of the grid, -1 where the store has none yet. O(cells log rows)"""
-        wanted = cell_keys(study.grid)
+        wanted = np.fromiter(study.grid.keys(), np.uint64, len(study.grid))
         known = self._known()
         if not known.size:
             return np.full(wanted.size, -1)
@@ -256,7 +245,7 @@ class Store:
                 array[place] = np.array([cell[axis] for cell in labels], _label_type(levels))
             keys = self.array("key")
             keys.resize((total,))
-            keys[place] = cell_keys(study.grid)[new]
+            keys[place] = np.array([cell_key(cell) for cell in labels], np.uint64)
             rows[new] = np.arange(used, used + new.size)
         return rows
 
@@ -317,7 +306,7 @@ class Store:
         names = self._cell_arrays()[1:]
         columns = [self.array(name)[:count].tolist() for name in names]
         axes = [name.removeprefix("label_") for name in names]
-        return np.fromiter((_key(dict(zip(axes, row, strict=True))) for row in zip(*columns, strict=True)),
+        return np.fromiter((cell_key(dict(zip(axes, row, strict=True))) for row in zip(*columns, strict=True)),
                            np.uint64, count)
 
     def _rebuild_keys(self) -> bool:
@@ -333,7 +322,7 @@ class Store:
         if any(True for _ in self._holes("key")):
             return False
         axis, keys = name.removeprefix("label_"), self._known()[start : start + CELL_CHUNK]
-        levels = {_key(labels): labels[axis] for labels in study.grid}
+        levels = {cell_key(labels): labels[axis] for labels in study.grid}
         if not all(int(key) in levels for key in keys):
             return False
         array = self.array(name)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.grid import cell_key
 from pipeline.registry import NAMES
-from pipeline.store import Store, cell_keys
-from pipeline.streams import canonical
+from pipeline.store import Store
 from pipeline.study import Study
 
 
@@ -64,11 +64,14 @@ class Agenda:
     def __init__(self, study: Study, rows: np.ndarray, done: np.ndarray):
         self.study, self.rows, self.done = study, rows, done
         self.costs = np.array([study.work(labels) for labels in study.grid])
-        groups: dict[str, list[int]] = {}
-        for cell, labels in enumerate(study.grid):
-            shared = canonical({n: v for n, v in labels.items() if n not in study.paired})
-            groups.setdefault(shared, []).append(cell)
-        self.groups = sorted(groups.values(), key=lambda cells: -self.costs[cells].sum())
+        paired = set(study.paired)
+        shared = np.fromiter(
+            (cell_key({n: v for n, v in labels.items() if n not in paired}) for labels in study.grid),
+            np.uint64, len(study.grid))
+        _, group = np.unique(shared, return_inverse=True)
+        weight = np.bincount(group, self.costs)[group]
+        self.order = np.lexsort((group, -weight))  # stable: cells of a group stay in the grid's order
+        self.ends = np.flatnonzero(np.diff(group[self.order], append=-1)) + 1
 
     @property
     def pending(self) -> int:
@@ -81,32 +84,26 @@ class Agenda:
         return float(((~self.done).sum(axis=1) * self.costs).sum())
 
     def __iter__(self) -> Iterator[tuple[Unit, float]]:
-        for cells in self.groups:
+        start = 0
+        for end in self.ends:
             for block in range(self.study.blocks):
-                for cell in cells:
+                for cell in self.order[start:end]:
                     if not self.done[cell, block]:
-                        yield Unit(cell, int(self.rows[cell]), block), float(self.costs[cell])
+                        yield Unit(int(cell), int(self.rows[cell]), block), float(self.costs[cell])
+            start = end
 
 
 def unit_name(study: Study, cell: int, block: int) -> str:
     """Short name of a unit, for `task=replay unit=…`: stable, made of the cell's labels."""
-    key = int(cell_keys_of(study, cell))
-    return f"c{key:016x}-{block}"
-
-
-def cell_keys_of(study: Study, cell: int) -> np.uint64:
-    """Key of one cell."""
-    from pipeline.grid import Grid
-
-    return cell_keys(Grid.of({axis: [level] for axis, level in study.grid.labels(cell).items()}))[0]
+    return f"c{cell_key(study.grid.labels(cell)):016x}-{block}"
 
 
 def find_unit(study: Study, name: str) -> tuple[int, int] | None:
     """(cell, block) of a unit's name, None if the study has no such unit."""
     key, _, block = name.removeprefix("c").partition("-")
     try:
-        place = np.flatnonzero(cell_keys(study.grid) == np.uint64(int(key, 16)))
-        number = int(block)
-    except (ValueError, OverflowError):
+        wanted, number = int(key, 16), int(block)
+    except ValueError:
         return None
-    return (int(place[0]), number) if place.size and 0 <= number < study.blocks else None
+    cell = next((cell for cell, found in enumerate(study.grid.keys()) if found == wanted), None)
+    return (cell, number) if cell is not None and 0 <= number < study.blocks else None

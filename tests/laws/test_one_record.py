@@ -11,7 +11,7 @@ from engine import GRID, advance, arguments, contents, pending, sealed, stamps, 
 
 from pipeline.__main__ import main
 from pipeline.parameters import InvalidInput
-from pipeline.store import Store, cell_keys
+from pipeline.store import Store
 from pipeline.study import OK, Study
 from pipeline.work import Work
 
@@ -146,7 +146,7 @@ def test_two_drivers_append_at_once(tmp_path):
         store, union = Store(folder), study(grid=GRID | {"m": [2, 3, 4, 5, 6, 7]}, replications=80)
         keys, rows = store.array("key")[:], store.rows(union)
         assert len(set(keys)) == len(keys) == 48 and (rows >= 0).all() and len(set(rows)) == 48
-        assert (keys[rows] == cell_keys(union.grid)).all()
+        assert (keys[rows] == list(union.grid.keys())).all()
         assert (store.array("label_m")[:][rows] == [labels["m"] for labels in union.grid]).all()
         assert store.array("status").shape == store.array("kendall").shape == (48, 80)
         assert list(store.verify()) == []
@@ -196,7 +196,7 @@ def test_an_interrupted_preparation_heals(begun, tmp_path, monkeypatch):
         Store(folder).prepare(other)  # somebody else's grid comes first
         store = Store(folder)
         rows, keys = store.prepare(wanted), store.array("key")[:]
-        assert sorted(set(rows)) == sorted(rows) and (keys[rows] == cell_keys(wanted.grid)).all()
+        assert sorted(set(rows)) == sorted(rows) and (keys[rows] == list(wanted.grid.keys())).all()
         assert len(set(keys[keys > 0])) == (keys > 0).sum() and list(store.verify()) == []
         assert old.items() <= contents(folder / "replications.zarr/error_l2/c").items()
         if steps == 10:
