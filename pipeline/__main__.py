@@ -75,7 +75,13 @@ def _run(arguments: list[str]) -> int:
     mappings = compose(arguments)
     settings = [read_settings(raw) for raw in mappings][0]
     cluster: Any = read_cluster(mappings[0])
-    experiments = [read_experiment(raw) for raw in mappings]
+    experiments = []
+    for raw in mappings:
+        try:
+            experiments.append(read_experiment(raw))
+        except InvalidInput as error:
+            where = f" [in {raw.get('name')}]" if len(mappings) > 1 else ""
+            raise InvalidInput(error.key, error.value, error.allowed + where) from None
     command = shlex.join(["pipeline", *arguments])
     return tasks.perform(settings, cluster, experiments, mappings, command)
 

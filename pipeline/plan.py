@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +30,20 @@ def stored_bytes(study: Study) -> int:
     return units * (len(study.metrics) * chunk + 4 * KIB) + units * study.block * 8 * len(study.metrics)
 
 
-def check_room(study: Study, store: Store) -> None:
-    """Raise InvalidInput unless the output folder can be written and has room for what is to come."""
-    place = _existing(store.folder.absolute())
-    if not place.is_dir():
-        raise InvalidInput("outputs", store.folder, f"{place} is a file, not a folder")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise InvalidInput("outputs", store.folder, f"no permission to write in {place}")
-    needed, free = stored_bytes(study), shutil.disk_usage(place).free
-    if store.exists():
-        rows = store.rows(study)
-        needed = int(needed * (1 - store.done(study, rows).mean()))
-    if needed > free:
-        raise InvalidInput("outputs", store.folder, f"needs {size(needed)}, but only {size(free)} are free there")
+def check_room(studies: Sequence[tuple[Study, Store]]) -> None:
+    """Raise InvalidInput unless the output folders can be written and have room for what is to come."""
+    needed = 0
+    for study, store in studies:
+        place = _existing(store.folder.absolute())
+        if not place.is_dir():
+            raise InvalidInput("outputs", store.folder, f"{place} is a file, not a folder")
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise InvalidInput("outputs", store.folder, f"no permission to write in {place}")
+        share = 1 - store.done(study, store.rows(study)).mean() if store.exists() else 1
+        needed += int(stored_bytes(study) * share)
+        free = shutil.disk_usage(place).free
+        if needed > free:
+            raise InvalidInput("outputs", store.folder, f"needs {size(needed)}, but only {size(free)} are free there")
 
 
 def text(study: Study, store: Store, cluster: Any) -> str:

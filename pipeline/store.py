@@ -75,7 +75,7 @@ class Store:
     def check_identity(self, study: Study) -> None:
         """Raise InvalidInput unless the store belongs to this study."""
         try:
-            found = self._identity()
+            found = dict(self._identity())
         except (ValueError, KeyError, TypeError):
             raise InvalidInput("outputs", self.path, "is not a store of this program; choose another folder") from None
         if found != (wanted := json.loads(json.dumps(study.identity))):

@@ -43,8 +43,7 @@ def perform(
 
 
 def _run(settings, cluster, experiments, stores, raw, command) -> int:
-    for experiment, store in zip(experiments, stores, strict=True):
-        plan.check_room(experiment.study, store)
+    plan.check_room([(e.study, s) for e, s in zip(experiments, stores, strict=True)])
     agendas, new = [], False
     for experiment, store in zip(experiments, stores, strict=True):
         agenda = _agenda(settings, experiment, store)
@@ -105,7 +104,7 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
     total = sum(a.cost for a in agendas)
     pending = sum(a.pending for a in agendas)
     failed: list[str] = []
-    print(f"{pending:,} units to do, {sum(a.done.size for a in agendas) - pending:,} done before")
+    print(f"{pending:,} units to do, {sum(a.done.size for a in agendas) - pending:,} done before", flush=True)
     with interruptible(settings.stop_after) as stop, cluster.open() as executor:
         print(executor.description, flush=True)
         with Progress(pending, total) as progress:

@@ -151,7 +151,7 @@ def _value(declared: Any, value: Any, key: str, study: _Study) -> Any:
 
 def _name(value: Any, key: str, names: Iterable[str], what: str) -> str:
     if not isinstance(value, str) or value not in names:
-        raise InvalidInput(key, value, f"no such {what}; {nearest(value, names)}")
+        raise InvalidInput(key, value, f"no such {what}; {nearest(value, names)}; figures=[] draws none")
     return value
 
 
@@ -164,7 +164,8 @@ def _selection(value: Any, key: str, study: _Study) -> dict[str, Any]:
         levels = study.axes[axis]
         same = [own for own in levels if own == level and isinstance(own, bool) == isinstance(level, bool)]
         if not same:
-            raise InvalidInput(f"{key}.{axis}", level, f"no such level; {nearest(level, map(str, levels))}")
+            advice = nearest(level, map(str, levels))
+            raise InvalidInput(f"{key}.{axis}", level, f"no such level; {advice}; figures=[] draws none")
         found[axis] = same[0]
     return found
 

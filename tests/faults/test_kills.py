@@ -87,49 +87,57 @@ def moments(chance):
     return early + late
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expected, capfd):
-    chance, tally = random.Random(seed), []
+    chance, tally, study = random.Random(seed), [], 0
+    where = tmp_path / "0"
     for moment, seconds in moments(chance):
-        before = units(tmp_path)
-        driver = start(tmp_path)
-        happened = {
-            "start": lambda: True,
-            "sweep": lambda before=before: units(tmp_path) > before,
-            "seal": lambda: (folder(tmp_path) / "results.zarr.partial/zarr.json").exists(),
-            "report": lambda: (folder(tmp_path) / "results.zarr/zarr.json").exists(),
-        }[moment]
-        if reaches(driver, happened):
-            time.sleep(seconds)
-        killed = driver.poll() is None
-        if killed:
-            os.killpg(driver.pid, signal.SIGKILL)
-        driver.communicate()
-        tally.append(f"{moment}+{seconds:.2f}s{'' if killed else ' (too late)'}: {units(tmp_path)} units")
-        assert not group(driver.pid) and units(tmp_path) >= before
-    finish(tmp_path, expected)
+        killed = False
+        while not killed:
+            before = units(where)
+            driver = start(where)
+            happened = {
+                "start": lambda: True,
+                "sweep": lambda before=before, where=where: units(where) > before,
+                "seal": lambda where=where: (folder(where) / "results.zarr.partial/zarr.json").exists(),
+                "report": lambda where=where: (folder(where) / "results.zarr/zarr.json").exists(),
+            }[moment]
+            if reaches(driver, happened):
+                time.sleep(seconds)
+            if killed := driver.poll() is None:
+                os.killpg(driver.pid, signal.SIGKILL)
+            driver.communicate()
+            assert not group(driver.pid) and units(where) >= before
+            if not killed:  # it was done before the moment came: check it, and begin another study
+                finish(where, expected)
+                study += 1
+                where = tmp_path / str(study)
+        tally.append(f"{moment}+{seconds:.2f}s: {units(where)} units")
+    finish(where, expected)
     with capfd.disabled():
-        print(f"\n{sum('late' not in line for line in tally)} kills of the group: " + "; ".join(tally))
-    assert sum("late" not in line for line in tally) >= 8
+        print(f"\n{len(tally)} kills of the group over {study + 1} studies: " + "; ".join(tally))
 
 
+@pytest.mark.timeout(900)
 def test_killed_workers(tmp_path, expected, capfd):
-    chance, killed = random.Random(3), 0
-    driver = start(tmp_path)
+    chance, killed, study = random.Random(3), 0, 0
     while killed < 20:
-        before = units(tmp_path)
-        if not reaches(driver, lambda before=before: units(tmp_path) > before):
-            break
-        workers = psutil.Process(driver.pid).children()
-        if workers:
-            chance.choice(workers).kill()
-            killed += 1
-    _, error = driver.communicate(timeout=120)
-    assert driver.returncode == 0, error
+        where = tmp_path / str(study)
+        driver = start(where)
+        while killed < 20:
+            before = units(where)
+            if not reaches(driver, lambda before=before, where=where: units(where) > before):
+                break
+            if workers := psutil.Process(driver.pid).children():
+                chance.choice(workers).kill()
+                killed += 1
+        _, error = driver.communicate(timeout=120)
+        assert driver.returncode == 0, error
+        assert units(where) == UNITS and contents(folder(where) / "results.zarr") == expected
+        study += 1
     with capfd.disabled():
-        print(f"\n{killed} workers killed in one sweep of {UNITS} units")
-    assert killed >= 15 and units(tmp_path) == UNITS
-    assert contents(folder(tmp_path) / "results.zarr") == expected
+        print(f"\n{killed} workers killed in {study} sweeps of {UNITS} units")
 
 
 def test_signals_to_the_group_drain(tmp_path, expected):
@@ -138,7 +146,7 @@ def test_signals_to_the_group_drain(tmp_path, expected):
         before = units(tmp_path)
         driver = start(tmp_path)
         if early:
-            time.sleep(1.0)  # the interpreter is up by now; the sweep is not
+            assert "units to do" in driver.stdout.readline()  # the cluster is about to start
         else:
             assert reaches(driver, lambda before=before: units(tmp_path) > before)
         os.killpg(driver.pid, number)
