@@ -33,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    except OSError as error:  # disk full, a share that went away
+        print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
+        return FAILED
 
 
 def _choose(arguments: list[str]) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pipeline.parameters import arguments, fields
+from pipeline.parameters import InvalidInput, arguments, fields, shorten
 from pipeline.registry import lookup
 from pipeline.store import Store
 from pipeline.streams import canonical, digest
@@ -95,7 +95,11 @@ def _gather(store: Store, study: Study, name: str, rows: np.ndarray, places: np.
     values = np.full((int(np.prod(shape)), study.replications), 0 if status else np.nan, "i1" if status else "f8")
     array = store.array(name)
     for row, place in zip(rows, places, strict=True):
-        values[place] = array[int(row), : study.replications]
+        try:
+            values[place] = array[int(row), : study.replications]
+        except (ValueError, KeyError) as error:  # a checksum or a size that is wrong
+            raise InvalidInput("outputs", store.folder, f"{name} of row {row} is damaged ({shorten(error)}); "
+                               "run task=verify repair=true, then this command again") from None
     return values.reshape(*shape, study.replications)
 
 

@@ -185,7 +185,7 @@ def _verify(settings: Settings, experiment: Experiment, store: Store, command: s
     study = experiment.study
     if not store.exists():
         raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.folder}")
-    found, beyond = 0, 0
+    found, beyond, count = 0, 0, store.units()
     for damage in list(store.verify()):
         if settings.repair and not found:
             seal.unseal(store.folder)
@@ -195,7 +195,6 @@ def _verify(settings: Settings, experiment: Experiment, store: Store, command: s
         if settings.repair and not store.repair(damage, study):
             beyond += 1
             print("    cannot be repaired")
-    count = store.units()
     print(f"{study.name}: {count:,} done units, {count * (1 + len(study.metrics)):,} chunks checked, {found} damaged"
           + (f", {found - beyond} repaired: run again to simulate them anew" if settings.repair and found else "")
           + ("; repair=true marks them as not run" if found and not settings.repair else ""))

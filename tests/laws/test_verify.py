@@ -98,6 +98,12 @@ def test_every_damage_is_found_and_repaired(copy):
     assert sum(found_by.values()) >= 60 and len(found_by) == 29
 
 
+def test_a_damaged_chunk_is_never_sealed(copy):
+    damage(chunks(copy, "error_l2")[0], "flip", random.Random(1))
+    with pytest.raises(InvalidInput, match="error_l2 of row 0 is damaged .* task=verify repair=true"):
+        run(copy)
+
+
 def test_many_damages_at_once(copy):
     chance, before = random.Random(6), contents(copy)
     for path in chance.sample([p for variable in DATA for p in chunks(copy, variable)], 30):
