@@ -79,6 +79,9 @@ def read_settings(raw: Mapping[str, Any]) -> Settings:
     if not settings.outputs.strip() or longest > LONGEST:
         raise InvalidInput("outputs", settings.outputs,
                            f"must be a folder, of names up to {LONGEST} bytes; outputs=. is this one")
+    for name, task in (("repair", "verify"), ("unit", "replay")):
+        if getattr(settings, name) and settings.task != task:
+            raise InvalidInput(name, getattr(settings, name), f"goes with task={task} only, not task={settings.task}")
     return settings
 
 

@@ -56,7 +56,7 @@ def _heading(name: str, group: str = "experiment") -> str:
     """Title of an experiment, or the first comment of a suite."""
     import yaml
 
-    source = (compose.folder() / group / f"{name}.yaml").read_text()
+    source = (compose.folder() / group / f"{name}.yaml").read_text("utf-8")
     if group == "suite":
         return next((line[2:] for line in source.splitlines() if line.startswith("# ") and "@" not in line), "")
     return str(yaml.safe_load(source).get("title", ""))

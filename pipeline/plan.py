@@ -54,6 +54,8 @@ def text(study: Study, store: Store, cluster: Any) -> str:
     pace = _pace(study, agenda.costs)
     workers = getattr(cluster, "workers", 1) or cores()
     work = agenda.cost * pace
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB  # of the largest unit, among others
+    crowded = memory * workers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
     return "\n".join([
         f"{study.name}: {store.folder}",
@@ -61,7 +63,8 @@ def text(study: Study, store: Store, cluster: Any) -> str:
         f"  units         {done.size:,} = cells × {study.blocks} blocks of {study.block:,} replications",
         f"  done          {int(done.sum()):,}; to do {agenda.pending:,}",
         f"  time          about {duration(work / workers)} on {workers} workers ({duration(work)} of work)",
-        f"  memory        about {size(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB)} per worker",
+        f"  memory        about {size(memory)} per worker"
+        + (": more than this machine has; fewer workers, or a smaller block" if crowded else ""),
         f"  disk          about {size(stored_bytes(study))} when complete, raw and sealed",
     ])
 

@@ -10,14 +10,24 @@ from pipeline.registry import lookup
 from pipeline.session import sessions
 from pipeline.store import Store
 from pipeline.study import ROLES, Study
-from pipeline.work import unit_name
+from pipeline.work import failures, unit_name
 
 SETTING_KEYS = ("task", "outputs", "stop_after", "retry_failed", "repair", "unit", "cluster", "experiments", "suite")
+
+PASSING = ("task", "stop_after", "retry_failed", "repair", "unit")  # not part of the command that repeats a study
 
 
 def words(experiment: Experiment) -> dict[str, str]:
     """Texts that go into the sealed dataset."""
     return {"title": experiment.text.title, "question": experiment.text.question, "experiment": experiment.text.name}
+
+
+def shown(raw: Mapping) -> str:
+    """YAML of what a report shows of a config: another title or figure asks for another page."""
+    import yaml
+
+    lasting = {name: value for name, value in raw.items() if name not in SETTING_KEYS}
+    return yaml.safe_dump(lasting, sort_keys=False, allow_unicode=True)
 
 
 def folder(
@@ -34,9 +44,12 @@ def replay_command(command: str, study: Study, cell: int, block: int) -> str:
         key = word.partition("=")[0]
         return key == "outputs" or key.partition(".")[0] not in (*SETTING_KEYS, "experiment")
 
-    kept = filter(matters, shlex.split(command)[1:])
-    name = unit_name(study, cell, block)
-    return shlex.join(["pipeline", f"experiment={study.name}", *kept, "task=replay", f"unit={name}"])
+    words = shlex.split(command)[1:]
+    experiment = [f"experiment={study.name}"]
+    if any(word.startswith("name=") for word in words):  # the study is not called as its config any more
+        experiment = [word for word in words if word.startswith("experiment=")]
+    unit = unit_name(study, cell, block)
+    return shlex.join(["pipeline", *experiment, *filter(matters, words), "task=replay", f"unit={unit}"])
 
 
 def write(
@@ -60,26 +73,23 @@ def write(
             facts=facts(experiment.study, store, mapping, command),
         ))
     title = experiments[0].text.title if len(experiments) == 1 else "What privacy costs: " + experiments[0].text.title
-    return page.write(where, title, sections, {"command": command}), lines
+    lasting = (word for word in shlex.split(command) if word.partition("=")[0] not in PASSING)
+    return page.write(where, title, sections, {"command": shlex.join(lasting)}), lines
 
 
 def facts(study: Study, store: Store, raw: Mapping, command: str) -> dict[str, Any]:
     """What was run, for the page: config, sessions, failures, privacy."""
-    import yaml
-
     rows = store.rows(study)
-    cells = {int(row): cell for cell, row in enumerate(rows)}
-    shown = {k: v for k, v in raw.items() if k not in SETTING_KEYS}
-    failures = [
-        {"unit": unit_name(study, cells[row], block), "error": text.strip().splitlines()[-1],
-         "replay": replay_command(command, study, cells[row], block)}
-        for row, block, text in store.errors() if row in cells and block < study.blocks
+    failed = [
+        {"unit": unit_name(study, cell, block), "error": text.strip().splitlines()[-1],
+         "replay": replay_command(command, study, cell, block)}
+        for cell, _, block, text in failures(study, store, rows)
     ]
     return {
         "command": command, "folder": str(store.folder), "seed": study.seed, "replications": study.replications,
         "block": study.block, "cells": len(study.grid), "units": len(study.grid) * study.blocks,
-        "config": yaml.safe_dump(shown, sort_keys=False, allow_unicode=True), "sessions": sessions(store.folder),
-        "failures": failures, "privacy": privacy(study), "key": study.key,
+        "config": shown(raw),
+        "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
     }
 
 

@@ -5,16 +5,18 @@ import shutil
 import warnings
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from pipeline.parameters import InvalidInput, arguments, fields, shorten
 from pipeline.registry import lookup
 from pipeline.store import Store
 from pipeline.streams import canonical, digest
 from pipeline.study import ROLES, Study
+
+if TYPE_CHECKING:  # imported where it is used: asking for the status must not wait for it
+    import xarray as xr
 
 PACKAGES = ("numpy", "scipy", "xarray", "zarr", "dask", "distributed", "hydra-core")
 MOST_CHUNK = 2**22  # values in one chunk
@@ -37,7 +39,7 @@ def request(study: Study) -> str:
 def is_sealed(folder: Path, study: Study) -> bool:
     """Whether results.zarr holds exactly this study."""
     try:
-        attributes = json.loads((folder / "results.zarr" / "zarr.json").read_text())["attributes"]
+        attributes = json.loads((folder / "results.zarr" / "zarr.json").read_text("utf-8"))["attributes"]
         return attributes["request"] == request(study)
     except (OSError, ValueError, KeyError):
         return False
@@ -55,11 +57,11 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
     Dimensions: the axes of the grid, then replication. Cells outside a non-rectangular grid hold NaN and
     status 0. Derived parameters are coordinates. Memory: one variable.
     """
+    import xarray as xr
+
     axes = study.grid.axes
     shape = tuple(len(levels) for levels in axes.values())
-    position = {axis: {level: i for i, level in enumerate(levels)} for axis, levels in axes.items()}
-    places = np.array([np.ravel_multi_index([position[a][v] for a, v in labels.items()], shape)
-                       for labels in study.grid])
+    places = _places(study, shape)
     coordinates = _coordinates(study, shape, places)
     derived = {name: coordinates[name] for name in study.derive}
     attributes = {
@@ -84,6 +86,33 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
     return final
 
 
+def altered(store: Store, study: Study, rows: np.ndarray) -> list[str]:
+    """Variables of results.zarr that are missing, unreadable or not what the replications say."""
+    import xarray as xr
+
+    shape = tuple(len(levels) for levels in study.grid.axes.values())
+    places = _places(study, shape)
+    expected = {**_coordinates(study, shape, places), **dict.fromkeys((*study.metrics, "status"))}
+    found = []
+    for name, variable in expected.items():
+        values = variable.values if variable is not None else _gather(store, study, name, rows, places, shape)
+        try:
+            stored = xr.open_zarr(store.folder / "results.zarr", consolidated=True)[name].values
+            same = np.array_equal(stored, values, equal_nan=values.dtype.kind == "f")
+        except Exception:  # whatever a damaged file makes a reader raise
+            same = False
+        if not same:
+            found.append(name)
+    return found
+
+
+def _places(study: Study, shape: tuple[int, ...]) -> np.ndarray:
+    """(cells,) flat position of every cell in an array of all combinations of levels."""
+    position = {axis: {level: i for i, level in enumerate(levels)} for axis, levels in study.grid.axes.items()}
+    return np.array([np.ravel_multi_index([position[a][v] for a, v in labels.items()], shape)
+                     for labels in study.grid])
+
+
 def _consolidate(path: Path) -> None:
     import zarr
 
@@ -93,10 +122,10 @@ def _consolidate(path: Path) -> None:
 def _gather(store: Store, study: Study, name: str, rows: np.ndarray, places: np.ndarray, shape: tuple) -> np.ndarray:
     status = name == "status"
     values = np.full((int(np.prod(shape)), study.replications), 0 if status else np.nan, "i1" if status else "f8")
-    array = store.array(name)
+    blocks = range(study.blocks)
     for row, place in zip(rows, places, strict=True):
-        try:
-            values[place] = array[int(row), : study.replications]
+        try:  # one chunk at a time: a damaged one leaves no other read under way
+            values[place] = np.concatenate([store.read(name, int(row), block) for block in blocks])
         except (ValueError, KeyError) as error:  # a checksum or a size that is wrong
             raise InvalidInput("outputs", store.folder, f"{name} of row {row} is damaged ({shorten(error)}); "
                                "run task=verify repair=true, then this command again") from None
@@ -121,7 +150,9 @@ def _declared(study: Study) -> dict[str, Any]:
     return {name: found for given in (*inputs, *map(fields, parts)) for name, found in given.items()}
 
 
-def _coordinates(study: Study, shape: tuple, places: np.ndarray) -> dict[str, xr.Variable]:
+def _coordinates(study: Study, shape: tuple, places: np.ndarray) -> "dict[str, xr.Variable]":
+    import xarray as xr
+
     declared = _declared(study)
     axes = study.grid.axes
 
@@ -133,9 +164,10 @@ def _coordinates(study: Study, shape: tuple, places: np.ndarray) -> dict[str, xr
     found = {axis: xr.Variable((axis,), np.array(levels), about(axis)) for axis, levels in axes.items()}
     found["replication"] = xr.Variable(("replication",), np.arange(study.replications))
     for name in study.derive:
-        values = np.full(int(np.prod(shape)), np.nan)
-        for place, labels in zip(places, study.grid, strict=True):
-            values[place] = study.derived(labels)[name]
+        given = np.array([study.derived(labels)[name] for labels in study.grid])
+        text = given.dtype.kind in "US"
+        values = np.full(int(np.prod(shape)), "" if text else np.nan, given.dtype if text else float)
+        values[places] = given
         whole = xr.Variable(tuple(axes), values.reshape(shape), about(name))
         for axis in axes:  # drop axes that it does not depend on
             first = whole.isel({axis: 0}) if axis in whole.dims else whole

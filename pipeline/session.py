@@ -32,7 +32,7 @@ class Session:
     def _write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         partial = self.path.with_suffix(".partial")
-        partial.write_text(json.dumps(self.facts, indent=1) + "\n")
+        partial.write_text(json.dumps(self.facts, indent=1) + "\n", "utf-8")
         partial.replace(self.path)
 
 
@@ -41,7 +41,7 @@ def sessions(folder: Path) -> list[dict[str, Any]]:
     found = []
     for path in sorted((folder / "sessions").glob("*.json")):
         try:
-            found.append(json.loads(path.read_text()))
+            found.append(json.loads(path.read_text("utf-8")))
         except ValueError:
             continue
     return found

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.grid import Grid
-from pipeline.parameters import InvalidInput, check, fields, shorten
+from pipeline.parameters import InvalidInput, check, fields
 from pipeline.registry import lookup
 from pipeline.streams import Stream, canonical, digest
 
@@ -138,6 +138,7 @@ class Study:
 
         def remember(kind, key, make):
             if kind not in memo or memo[kind][0] != key:
+                memo.pop(kind, None)  # before the next is made: it may be large
                 memo[kind] = (key, make())
             return memo[kind][1]
 
@@ -148,6 +149,8 @@ class Study:
             return truth, parts.model.simulate(truth, streams["data"].generator())
 
         data_key = (parts.model, streams["truth"], streams["data"], self.block)
+        if memo.get("data", (None,))[0] != data_key:
+            memo.clear()  # a release of other data is of no use
         truth, data = remember("data", data_key, draw)
         release = remember(
             "release", (data_key, parts.mechanism, streams["noise"]),
@@ -181,8 +184,3 @@ def build(component: type, values: Mapping[str, Any]) -> Any:
             raise InvalidInput(name, None,
                                f"is needed by {component.__name__} ({declared.metadata['meaning']})")
     return _build(component, tuple(given))
-
-
-def reproduce(study: Study, labels: Mapping[str, Any], block: int) -> str:
-    """Text that names one unit for a person: its labels and block."""
-    return f"{shorten(canonical(labels), 200)} block {block}"

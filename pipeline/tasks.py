@@ -17,9 +17,10 @@ from pipeline.session import Session, sessions
 from pipeline.store import Store
 from pipeline.study import FAILED as STATUS_FAILED
 from pipeline.study import OK
-from pipeline.work import Agenda, Work, find_unit, unit_name
+from pipeline.work import Agenda, Work, failures, find_unit, unit_name
 
 DONE, FAILED, MORE_TO_DO = 0, 1, 75
+MOST_FAILURES = 20  # named by status
 
 
 def perform(
@@ -65,7 +66,7 @@ def _agenda(settings: Settings, experiment: Experiment, store: Store) -> Agenda:
     study = experiment.study
     rows = store.prepare(study)
     if settings.retry_failed:
-        for row, block, _ in list(store.errors()):
+        for _, row, block, _ in list(failures(study, store, rows)):
             seal.unseal(store.folder)  # first: it holds what is about to be simulated again
             store.forget(row, block)
     done = store.done(study, rows)
@@ -103,7 +104,7 @@ def _recompute_one(study, store: Store, rows, done) -> None:
 def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
     total = sum(a.cost for a in agendas)
     pending = sum(a.pending for a in agendas)
-    failed: list[str] = []
+    failed = 0
     print(f"{pending:,} units to do, {sum(a.done.size for a in agendas) - pending:,} done before", flush=True)
     with interruptible(settings.stop_after) as stop, cluster.open() as executor:
         print(executor.description, flush=True)
@@ -114,7 +115,8 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
                 session = Session(store.folder, command, agenda.pending)
 
                 def on_done(flags, cost, workers):
-                    failed.extend("" for flag in flags if flag)
+                    nonlocal failed
+                    failed += sum(flags)
                     progress.advance(len(flags), cost, workers)
 
                 try:
@@ -128,7 +130,8 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
                 session.end("stopped" if outcome.interrupted else "finished", units=outcome.units_done,
                             workers=outcome.workers, lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1))
     if failed:
-        print(f"{len(failed)} units failed; task=status names them", file=sys.stderr)
+        for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
+            _print_failures(experiment.study, store, agenda.rows, command)
     left = sum(int((~s.done(e.study, a.rows)).sum())
                for e, s, a in zip(experiments, stores, agendas, strict=True))
     if left:
@@ -139,13 +142,16 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
 
 def _report(settings, experiments, stores, raw, command, only_if_stale=False) -> int:
     folder = present.folder(settings, experiments, stores, raw)
-    path = folder / "report.html"
-    if not (only_if_stale and _newer(path, [store.folder / "results.zarr" / "zarr.json" for store in stores])):
+    path, shown = folder / "report.html", folder / "report.yaml"
+    wanted = "---\n".join(map(present.shown, raw))
+    if not (only_if_stale and path.exists() and _says(shown, wanted)
+            and _newer(path, [store.folder / "results.zarr" / "zarr.json" for store in stores])):
         for experiment, store in zip(experiments, stores, strict=True):
             if not seal.is_sealed(store.folder, experiment.study):
                 raise InvalidInput("task", "report", f"{experiment.study.name} is not complete; run it first")
         start = time.monotonic()
         path, verdicts = present.write(folder, experiments, stores, raw, command)
+        shown.write_text(wanted, "utf-8")  # last: without it the page counts as stale
         for line in verdicts:
             print(line)
         print(f"report written in {duration(time.monotonic() - start)}")
@@ -153,9 +159,13 @@ def _report(settings, experiments, stores, raw, command, only_if_stale=False) ->
     return DONE
 
 
+def _says(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text("utf-8") == text
+
+
 def _newer(path: Path, sources: list[Path]) -> bool:
     """Whether the report was written after all that it shows: a run may have been killed in between."""
-    return path.exists() and all(path.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
+    return all(path.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
 
 
 def _status(settings: Settings, experiment: Experiment, store: Store, command: str) -> int:
@@ -170,15 +180,18 @@ def _status(settings: Settings, experiment: Experiment, store: Store, command: s
     print(f"  {int(done.sum()):,} of {done.size:,} units done ({100 * done.mean():.1f} %), "
           f"{len(study.grid):,} cells × {study.blocks} blocks of {study.block:,} replications; "
           f"{'sealed' if sealed else 'not sealed'}")
-    failures = [(row, block, text) for row, block, text in store.errors() if block < study.blocks]
-    cells = {int(row): cell for cell, row in enumerate(rows)}
-    for row, block, text in [f for f in failures if f[0] in cells][:20]:
-        print(f"  failed: {present.replay_command(command, study, cells[row], block)}"
-              f"  # {text.strip().splitlines()[-1]}")
-    print(f"  {len(failures)} failed units")
+    _print_failures(study, store, rows, command)
     for past in sessions(store.folder)[-3:]:
         print(f"  session {past['started']}: {past['state']}, {past['units']:,} units in {duration(past['seconds'])}")
     return DONE if done.all() else MORE_TO_DO
+
+
+def _print_failures(study, store: Store, rows, command: str) -> None:
+    """How many units failed, and for the first of them what happened and the command that replays it."""
+    failed = list(failures(study, store, rows))
+    for cell, _, block, text in failed[:MOST_FAILURES]:
+        print(f"  failed: {present.replay_command(command, study, cell, block)}  # {text.strip().splitlines()[-1]}")
+    print(f"  {len(failed)} failed units" + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else ""))
 
 
 def _verify(settings: Settings, experiment: Experiment, store: Store, command: str) -> int:
@@ -195,6 +208,12 @@ def _verify(settings: Settings, experiment: Experiment, store: Store, command: s
         if settings.repair and not store.repair(damage, study):
             beyond += 1
             print("    cannot be repaired")
+    if not found and seal.is_sealed(store.folder, study):
+        for name in seal.altered(store, study, store.rows(study)):
+            found += 1
+            print(f"  damaged: results.zarr {name}: not what the replications say")
+        if found and settings.repair:
+            seal.unseal(store.folder)
     print(f"{study.name}: {count:,} done units, {count * (1 + len(study.metrics)):,} chunks checked, {found} damaged"
           + (f", {found - beyond} repaired: run again to simulate them anew" if settings.repair and found else "")
           + ("; repair=true marks them as not run" if found and not settings.repair else ""))

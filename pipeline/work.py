@@ -93,6 +93,14 @@ class Agenda:
             start = end
 
 
+def failures(study: Study, store: Store, rows: np.ndarray) -> Iterator[tuple[int, int, int, str]]:
+    """(cell, row, block, text of the error) of every failed unit of the study; the store may hold others."""
+    cells = {int(row): cell for cell, row in enumerate(rows)}
+    for row, block, text in store.errors():
+        if row in cells and block < study.blocks:
+            yield cells[row], row, block, text
+
+
 def unit_name(study: Study, cell: int, block: int) -> str:
     """Short name of a unit, for `task=replay unit=…`: stable, made of the cell's labels."""
     return f"c{cell_key(study.grid.labels(cell)):016x}-{block}"

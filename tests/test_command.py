@@ -145,3 +145,24 @@ def test_the_wheel_works_from_any_folder(wheel, tmp_path):
     done = subprocess.run([sys.executable, "-m", "pipeline", *words], **options)
     assert done.returncode == 0, done.stderr
     assert len(list(elsewhere.glob("out/xu/*/report.html"))) == 1
+
+
+def test_another_title_or_figure_asks_for_another_report(tmp_path, call):
+    words = arguments(tmp_path)
+    assert call(words)[0] == 0
+    (page,) = tmp_path.rglob("report.html")
+    code, out, _ = call([*words, "title=Another heading"])
+    assert code == 0 and "nothing to do" in out and "report written" in out and "Another heading" in page.read_text()
+    assert "report written" not in call([*words, "title=Another heading"])[1]
+
+
+@pytest.mark.parametrize("task", ["help", "task=plan"])
+@pytest.mark.parametrize("where", ["ascii", "no stdin", "no stdout", "no stderr"])
+def test_any_terminal_or_none(task, where, tmp_path):
+    closed = {"no stdin": "<&-", "no stdout": ">&-", "no stderr": "2>&-"}.get(where, "")
+    words = " ".join([task, *arguments(tmp_path)]).replace("[", "'[").replace("]", "]'")
+    changes = dict(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") if where == "ascii" else {}
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m pipeline {words} {closed}"], cwd=ROOT,
+                          env=environment(**changes), capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == ""
+    assert "cells" in done.stdout or where == "no stdout"

@@ -1,5 +1,6 @@
 """What a check may use of a sealed dataset, and cells of the grid as named estimates."""
 
+import json
 from collections.abc import Callable
 
 import numpy as np
@@ -9,6 +10,7 @@ from pipeline.claims.claim import CONFIDENCE, TooLittle
 from pipeline.reduce.estimate import Estimate
 from pipeline.reduce.summary import OK, REPLICATION
 
+COMMON = "1:1"  # the profile of one budget for all
 LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
 
 
@@ -21,10 +23,15 @@ def enough(
     """`variables` and `status` in memory; cells where `within` is false count as not run (status 0).
 
     Each axis of the claim is taken at a level (text), or must have that many levels (number). Raises
-    `TooLittle` where something is missing, where the grid has another axis, where a cell has fewer than LEAST
-    replications, and where one failed, did not converge or is not finite: an error has no upper limit, so
-    that one replication can change any mean.
+    `TooLittle` where budgets are personal, where something is missing, where the grid has another axis, where a
+    cell has fewer than LEAST replications, and where one failed, did not converge or is not finite: an error
+    has no upper limit, so that one replication can change any mean.
     """
+    constants = json.loads(results.attrs.get("study", "{}")).get("parameters", {})
+    given = results["profile"].values if "profile" in results.coords else constants.get("profile", COMMON)
+    profiles = np.atleast_1d(given).tolist()
+    if any(profile != COMMON for profile in profiles):
+        raise TooLittle(f"is stated for one budget of all users, not for profile={', '.join(profiles)}")
     for axis, wanted in axes.items():
         levels = results[axis].values.tolist() if axis in results.dims else []
         if isinstance(wanted, str) and wanted not in levels:

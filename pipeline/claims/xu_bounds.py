@@ -18,6 +18,7 @@ from pipeline.claims.xu_rates import (
 )
 from pipeline.reduce.rates import fit_rate
 from pipeline.reduce.ratio import risk_ratio
+from pipeline.reduce.summary import summarise
 from pipeline.theory.btl import amplification
 
 _COLUMNS = ("ratio", "low", "high", "mcse")
@@ -44,10 +45,23 @@ def _theorem_2(metric):
 def _plug_in(metric):
     def check(results):
         data = phase(results, metric, estimator="plug_in", within=above_log)
-        slope = exponent(data, metric, ("m",), L=data["L"], epsilon=data["epsilon"])
-        return at_least(slope, -0.25, "exponent in L at fixed ε and m")
+        summary = summarise(data[[metric, "status"]])
+        mean, error = (_by_budget(summary[name], data["epsilon"]) for name in (metric, f"{metric}_mcse"))
+        rate = fit_rate(mean, error, groups=("curve",), confidence=CONFIDENCE, L=mean["L"])
+        return at_least(rate.exponents["L"], -0.1, "exponent in L at fixed ε and m")
 
     return check
+
+
+def _by_budget(cells, epsilon):
+    """Cells over (m, L, x) as curves in L, one for every m and ε: different x have equal ε at different L."""
+    levels = cells["L"].values
+    cells, epsilon = (a.transpose("m", "L", "x").values for a in xr.broadcast(cells, epsilon))
+    budgets = np.log(epsilon).round(9)
+    curves = {}
+    for (i, j, k), value in np.ndenumerate(cells):
+        curves.setdefault((i, budgets[i, j, k]), np.full(levels.size, np.nan))[j] = value
+    return xr.DataArray(list(curves.values()), dict(curve=range(len(curves)), L=levels), ("curve", "L"))
 
 
 def _ratio(yardstick, power, within, decide, aim):
@@ -99,14 +113,18 @@ def _norm_claims(norm):
         source="Xu, Sun and Cheng, section 3.1 and Scenario V (classic randomized response)",
         experiment="xu/phase_transition",
         estimand="exponent of the plug-in's mean error in L at fixed ε and m",
-        tolerance="at least −¼",
-        why="Half of the debiased estimator's −½. A floor shows as an exponent near 0.",
-        conditions="Cells with x ≥ log(mL), where the debiased estimator is consistent. The exponents of L "
-                   "and of ε are fitted together.",
+        tolerance="at least −0.1",
+        why="A fifth of the debiased estimator's −½. A floor shows as an exponent near 0.",
+        conditions="Cells with x ≥ log(mL), where the debiased estimator is consistent. Every m and ε has "
+                   "its own constant: x = 16 at L = 100 and x = 32 at L = 400 are one ε.",
         check=_plug_in(metric),
         twin="the debiased estimator in place of the plug-in",
         twin_data=renamed("estimator", "debiased", "plug_in"),
     )
+
+
+_TENTH_MORE = dict(twin="errors 10 % larger, mean squared errors 21 %",
+                   twin_data=lambda r: r.assign(error_l2=1.1 * r["error_l2"]))
 
 
 CLAIMS = (
@@ -134,8 +152,8 @@ CLAIMS = (
         experiment="xu/phase_transition",
         estimand="exponent in L of mean error over mean bound, at fixed m and x",
         tolerance="0 ± 0.03",
-        why="The paper's upper and lower rates differ by √log(mL), here an exponent of 0.06. Half of that "
-            "tells whether the logarithm is there.",
+        why="The paper's upper and lower rates differ by √log(mL), here an exponent of 0.05 to 0.06. About "
+            "half of that tells whether the logarithm is there.",
         conditions=f"Cells with ε ≤ {SMALL_BUDGET:g}. With m the ratio grows, because κ of random θ* grows "
                    "with m and the bound falls with κ, in the wrong direction.",
         check=_theorem_3_rate,
@@ -144,18 +162,18 @@ CLAIMS = (
     ),
     Claim(
         id="xu.sharp.sandwich",
-        statement="Where the ridge is small the mean squared error is that of the sandwich formula, "
-                  "constant and all.",
+        statement="Where the ridge is small the mean squared error is that of the sandwich formula "
+                  "to 10 %.",
         source="eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng by the delta method; the paper has rates only",
         experiment="xu/phase_transition",
         estimand="mean ‖θ̂ − θ*‖₂²/m over mean predicted risk, in every cell",
         tolerance="1 ± 0.1 in every cell (simultaneous intervals)",
-        why="The formula is of first order and the ridge acts beyond it: it is 3 to 7 % too large at mL/G = "
-            "1000.",
+        why="The formula is of first order and the ridge acts beyond it: it is 4 to 6 % too large near "
+            "mL/G = 1000.",
         conditions="Cells with mL/G(ε) ≥ 800, which is x ≥ 57 while ε is small.",
         check=_ratio("sandwich_risk", 2, lambda d: _size(d) >= 800,
                      lambda found, what: equivalence(found, 1, 0.1, what), 1),
-        **PLUG_IN,
+        **_TENTH_MORE,
     ),
     Claim(
         id="xu.sharp.cramer_rao",
@@ -171,6 +189,6 @@ CLAIMS = (
         conditions="Cells with mL/G(ε) ≥ 800.",
         check=_ratio("cramer_rao_risk", 2, lambda d: _size(d) >= 800,
                      lambda found, what: at_most(found, 1.3, what), -HIGH),
-        **PLUG_IN,
+        **_TENTH_MORE,
     ),
 )

@@ -67,7 +67,7 @@ def _sums_to_zero(results):
     sums = sums[np.isfinite(sums)]
     broken, n = int((sums > ROUNDING).sum()), sums.size
     estimate = Estimate(broken / n, *_share_limits(broken, n), math.sqrt(broken * (n - broken) / n**3))
-    text = f"largest |Σθ̂| {sums.max():.2g} logits in {n} replications; share above {ROUNDING:g}:"
+    text = f"largest |Σθ̂| {sums.max():.2g} logits in {n:,} replications; share above {ROUNDING:g} logits:"
     if broken:  # the lemma speaks of every replication
         return Check(CONTRADICTED, estimate, f"{text} {estimate}, claimed none")
     return at_most(estimate, EXCEPTIONS, text)
@@ -75,7 +75,8 @@ def _sums_to_zero(results):
 
 _LAW = dict(
     experiment="xu/lemmas",
-    tolerance="0 in every cell (simultaneous intervals, false alarm 1e-6), and ± 1 % at every ε over all m and L",
+    tolerance="measured/predicted = 1: no cell may exclude it (false alarm 1e-6 over all), and 1 ± 0.01 at "
+              "every ε over all m and L",
     why="The laws are exact, so any clear difference contradicts. One per cent is a tenth of the least that "
         "a wrong formula shifts: t for t² moves ε = 3 by 10 %, and smaller ε by more.",
 )
@@ -130,7 +131,7 @@ CLAIMS = (
     ),
     Claim(
         id="xu.lemma_3",
-        statement="The estimated preferences sum to zero without being asked to.",
+        statement="The estimated preferences sum to zero.",
         source="Xu, Sun and Cheng, Lemma 3",
         experiment="xu/lemmas",
         estimand="share of replications with |Σθ̂| above 1e-9 logits",

@@ -129,8 +129,7 @@ def _table_1_claims(norm):
         yield Claim(
             id=f"xu.table_1.{scheme}.{norm}",
             statement=f"With a budget ε ∝ {formula} the error {symbol} {verb} as users are added.",
-            source="Xu, Sun and Cheng, Table 1, in the design of Scenario II. The discussion of Figure 3 "
-                   "swaps schemes 1 (log) and 3 (inverse_log); Table 1 and the formulas are right",
+            source="Xu, Sun and Cheng, Table 1, in the design of Scenario II",
             experiment="xu/scenario_2",
             estimand=f"exponent of the mean {symbol} in L, common to all m",
             tolerance=tolerance,
@@ -138,7 +137,8 @@ def _table_1_claims(norm):
                 "0.03 is a quarter. The critical scheme tilts by −0.01 itself, because ε = 1 is not yet "
                 "small.",
             conditions="The scheme's constant makes ε = 1 at L = 100 for every m, so only L can be asked "
-                       "about, at fixed m. ‖·‖∞ grows slowly with m for reasons that are not in Table 1.",
+                       "about, at fixed m. The discussion of Figure 3 swaps log and inverse_log; Table 1 and "
+                       "the formulas are right. ‖·‖∞ grows slowly with m for reasons that are not in Table 1.",
             check=_table_1(metric, scheme, decide),
             twin=twin,
             twin_data=twin_data,
@@ -156,7 +156,7 @@ def _phase_claims(norm):
         estimand="exponent in " + ("m and in L" if norm == "l2" else "L, at fixed m,")
                  + " of ε*, at which the error is 70 % of its plateau",
         tolerance="−½ ± 0.03",
-        why="The nearest other order that one may have in mind, (mL)^(−1/3), is five times as far away.",
+        why="The nearest other order that one may have in mind, (mL)^(−1/3), is more than five times as far away.",
         conditions=f"Levels of L with ε* ≤ {SMALL_BUDGET:g} at every m. The plateau is the mean error at "
                    "the smallest x at that m, for θ* spreads a little more when m is larger."
                    + ("" if norm == "l2" else " ‖·‖∞ also grows with m, so m is not asked about."),

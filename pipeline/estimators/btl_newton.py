@@ -40,13 +40,17 @@ def scores(mean: np.ndarray, m: int) -> np.ndarray:
     """Scores s_i = Σ_{j≠i} z̄_ij with z̄_ji = 1 − z̄_ij, the sufficient statistic of eq. (3).
 
     mean (rep, pair), any reals, pairs in the order of `np.triu_indices(m, 1)` -> (rep, item). A non-finite
-    entry makes its replication non-finite. O(rep · m²).
+    entry makes its replication non-finite. O(rep · m²); work memory max(2 MB, 8m² bytes).
     """
     first, second = np.triu_indices(m, 1)
-    square = np.zeros((len(mean), m, m))
-    square[:, first, second] = mean
-    square[:, second, first] = 1 - square[:, first, second]
-    return square.sum(2)
+    length = max(1, SLICE_BYTES // (8 * m * m))
+    square, found = np.zeros((min(length, len(mean)), m, m)), np.empty((len(mean), m))
+    for start in range(0, len(mean), length):
+        rows = mean[start : start + length]
+        square[: len(rows), first, second] = rows
+        square[: len(rows), second, first] = 1 - rows
+        square[: len(rows)].sum(2, out=found[start : start + length])
+    return found
 
 
 def minimise(scores: np.ndarray, ridge, tolerance: float = 1e-8, iterations: int = 100) -> Minimum:

@@ -70,8 +70,12 @@ class ReleasedWins:
 
         Source: Xu, Sun and Cheng, eq. (1), averaged over users.
         """
-        gain = amplification(self.epsilon)[:, None]
-        return 0.5 + (gain * (self.wins - self.users[:, None] / 2)).sum(axis=1) / self.users.sum()
+        mean = self.wins - self.users[:, None] / 2  # in place from here on: at m = 500 it is gigabytes
+        mean *= amplification(self.epsilon)[:, None]
+        mean = mean.sum(axis=1)
+        mean /= self.users.sum()
+        mean += 0.5
+        return mean
 
 
 @dataclass(frozen=True)

@@ -47,15 +47,14 @@ def _ratio(spec: Ratio, results: xr.Dataset, summary: xr.Dataset, confidence: fl
     ratio = risk_ratio(results, spec.metric, spec.yardstick, spec.power, confidence)
     columns = ratio.rename(ratio="mean", pairs="replications").assign(n_run=summary["n_run"])
     table = tabulate(columns[[*COLUMNS, "replications", "n_run"]], results, spec)
-    figure = _lines(spec, results, table, "measured / predicted", level=1.0)
-    finite = table["mean"][np.isfinite(table["mean"])]
-    measured = metric_label(results[spec.metric], spec.metric)
-    raised = {1: "", 2: "square of the "}.get(spec.power, f"power {spec.power:g} of the ") + measured
-    words = (f"Mean of the {raised} over the mean of its prediction, the "
-             f"{metric_label(results[spec.yardstick], spec.yardstick)}; 1 is a perfect prediction.")
-    found = f"Ratios: {number(finite.min(), 3)} to {number(finite.max(), 3)}." if len(finite) else ""
     meaning = results[spec.yardstick].attrs.get("long_name", symbol(spec.yardstick))
-    title = spec.title or f"Measured over predicted: {meaning}"
+    figure = _lines(spec, results, table, f"measured / {meaning}", level=1.0)
+    finite = table["mean"][np.isfinite(table["mean"])]
+    measured = results[spec.metric].attrs.get("long_name", symbol(spec.metric))
+    raised = {1: "", 2: "square of the "}.get(spec.power, f"power {spec.power:g} of the ") + measured
+    words = f"Mean of the {raised} over the mean of the {meaning}. Dashed: 1, where they are equal."
+    found = f"Ratios: {number(finite.min(), 3)} to {number(finite.max(), 3)}." if len(finite) else ""
+    title = spec.title or f"Measured error over the {meaning}"
     seen = bars(table, confidence, figure.axes[0], "the ratio")
     return Drawing(spec.kind, figure, title, table.rename(columns={"mean": "ratio"}),
                    caption(spec, results, words, found, seen, missing(table)))

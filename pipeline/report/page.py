@@ -11,11 +11,12 @@ from typing import Any
 
 import xarray as xr
 
+from pipeline.claims.claim import CONFIDENCE
 from pipeline.progress import duration
 from pipeline.reduce.summary import summarise
 from pipeline.report import tables
 from pipeline.report.specs import Spec
-from pipeline.report.words import count, minus, number, percent, symbol
+from pipeline.report.words import count, findings, minus, number, percent, symbol
 
 SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?"}
 FACTS = ("seed", "units", "config", "folder", "failures", "privacy")
@@ -61,6 +62,7 @@ def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[
     _put(folder / "verdicts.csv", tables.verdict_table(judged).to_csv(index=False))
     page = _environment().get_template("page.html.j2").render(
         title=title, sections=shown, command=facts.get("command"), answer=_answer(shown, judged), symbols=SYMBOLS,
+        claimed_at=percent(CONFIDENCE),
         most_rows=MOST_ROWS, most_failures=MOST_FAILURES)
     return _put(folder / "report.html", page)
 
@@ -71,7 +73,7 @@ def _environment() -> Any:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pipeline.report", "."), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {f.__name__: f for f in (duration, number, symbol, count, minus)}
+    environment.filters |= {f.__name__: f for f in (duration, number, symbol, count, minus, findings)}
     return environment
 
 

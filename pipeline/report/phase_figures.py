@@ -50,13 +50,17 @@ def phase_diagram(spec: PhaseDiagram, data: xr.Dataset) -> Drawing:
     layers = [cells.assign(layer="cell"), edge.assign(layer="boundary"), theory.assign(layer="theory")]
     table = pandas.concat([layer for layer in layers if len(layer)], ignore_index=True)
     table.insert(0, "layer", table.pop("layer"))
+    unit = data[spec.metric].attrs.get("units", "1")
+    level = number(spec.level) + ("" if unit == "1" else f" {unit}")
     words = (f"Colour: mean of the {label} in every cell. Marks: {symbol(spec.position)} where it crosses "
-             f"{number(spec.level)}; bars: {percent(confidence)} interval, Monte Carlo error and "
-             "spacing of the grid together.")
+             f"{level}. Bars and brackets: {percent(confidence)} intervals, Monte Carlo error and spacing of "
+             "the grid together; a bar that is not seen is shorter than its mark.")
+    if len(theory):
+        words += " Line: the slope of the theory, its height fitted."
     if edge["product"].duplicated().any():
-        words += f" Curves of one {product(spec.size)} stand side by side."
+        words += f" Curves of one {product(spec.size)} stand side by side, {symbol(spec.size[0])} growing to the right."
     meaning = data[spec.metric].attrs.get("long_name", symbol(spec.metric))
-    title = spec.title or f"Where the {meaning} crosses {number(spec.level)}"
+    title = spec.title or f"Where the {meaning} crosses {level}"
     return Drawing(spec.kind, figure, title, table, caption(
         spec, data, words, _exponent(spec, boundary, size, confidence), _outside(edge), missing(cells)))
 
@@ -234,5 +238,5 @@ def _agreement(spec: Collapse, columns: xr.Dataset, at: xr.DataArray, size: xr.D
     bounds = spec.exponent - 0.5, spec.exponent + 0.5
     draws = 200 if mean.size <= 500 else 50  # the cost grows with the square of the cells
     best = phase.collapse_exponent(mean, mcse, at, size, spec.size, bounds, draws)
-    drawn = f" Best exponent {interval(best)}, drawn {number(spec.exponent)}." * math.isfinite(best.value)
+    drawn = f" Best exponent {interval(best)} (95 %), drawn {number(spec.exponent)}." * math.isfinite(best.value)
     return f"Rescaled curves agree to {percent(found.spread)}{quality}{before}.{drawn}"

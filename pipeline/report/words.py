@@ -40,6 +40,17 @@ def minus(text: str) -> str:
     return re.sub(r"(?<![\w)\]])-(?=[\d.]|inf)", "−", text)
 
 
+def findings(text: str) -> list[Any]:
+    """What a check found, one line for each part (Markup), with the estimates and their intervals in bold."""
+    from markupsafe import Markup, escape
+
+    def bold(found):
+        return "not determined" if found[0].startswith("nan") else f"<b>{found[0].replace('inf', '∞')}</b>"
+
+    estimate = r"(?:nan|−?[\d.]+(?:e[+−-]?\d+)?) \[[^\[\]]*\]"
+    return [Markup(re.sub(estimate, bold, str(escape(minus(part))))) for part in text.split("; ")]
+
+
 def percent(share: float) -> str:
     """A share in two significant digits: 0.012 → 1.2 %."""
     return "–" if math.isnan(share) else f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"

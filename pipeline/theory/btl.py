@@ -73,7 +73,9 @@ def released_probability(probability, epsilon):
     Source: Xu, Sun and Cheng, Lemma 1.
     """
     # The same as p̃ = f + p t with f the flip probability; written so, small p keep their digits at large ε.
-    return flip_probability(epsilon) + np.asarray(probability, float) * attenuation(epsilon)
+    released = np.asarray(probability, float) * attenuation(epsilon)
+    released += flip_probability(epsilon)
+    return released
 
 
 def win_probability(theta):
@@ -83,7 +85,9 @@ def win_probability(theta):
     """
     theta = np.asarray(theta, float)
     first, second = np.triu_indices(theta.shape[-1], 1)
-    return expit(theta[..., first] - theta[..., second])
+    gap = theta[..., first]
+    gap -= theta[..., second]
+    return expit(gap, out=gap)
 
 
 def condition_number(theta):

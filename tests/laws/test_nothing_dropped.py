@@ -58,7 +58,7 @@ def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expec
         patch.setattr(Debiased, "fit", breaks(LinAlg("planted: singular matrix")))
         assert main([*words, f"cluster={cluster}"]) == 0
         out, err = capsys.readouterr()
-        assert "2 units failed; task=status names them" in err and "Traceback" not in out + err
+        assert "2 failed units" in out and "task=replay" in out and "Traceback" not in out + err
         # Stored as failed, with the rest as ever.
         found = xr.open_zarr(results(tmp_path)).load()
         assert (found["status"].sel(CELL) == FAILED).all() and (found["status"] == FAILED).sum() == 40
@@ -176,3 +176,37 @@ def test_an_unknown_unit_is_named(words, capsys):
         assert f"unit={unit}: no such unit" in capsys.readouterr().err
     assert main([*words, "task=replay"]) == 2
     assert "task=status prints" in capsys.readouterr().err
+
+
+def test_a_text_left_by_a_killed_retry_is_no_failure(words, tmp_path, monkeypatch, capsys, expected):
+    with monkeypatch.context() as patch:
+        patch.setattr(Debiased, "fit", breaks(LinAlg("planted")))
+        assert main(words) == 0
+    (folder,) = (tmp_path / "xu").iterdir()
+    for path in (folder / "replications.zarr/status/c").glob("*/*"):
+        if b"\x03" in path.read_bytes()[:1]:
+            path.unlink()  # the first thing that a retry removes, and then it is killed
+    assert main(words) == 0 and contents(results(tmp_path)) == expected
+    capsys.readouterr()
+    assert main([*words, "task=status"]) == 0
+    assert "0 failed units" in capsys.readouterr().out
+
+
+def test_only_failures_of_the_grid_count_and_are_tried_again(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(Debiased, "fit", breaks(LinAlg("planted")))
+    assert main(words) == 0
+    capsys.readouterr()
+    assert main([*words, "grid.m=[3]", "task=status"]) == 0
+    assert "0 failed units" in capsys.readouterr().out
+    assert main([*words, "grid.m=[3]", "retry_failed=true"]) == 0
+    assert "nothing to do" in capsys.readouterr().out
+    assert len(list(Store(results(tmp_path).parent).errors())) == 2
+
+
+def test_replay_of_a_study_under_another_name(words, monkeypatch, capsys):
+    monkeypatch.setattr(Debiased, "fit", breaks(LinAlg("planted")))
+    words = [*words, "name=mine"]
+    assert main(words) == 0 and main([*words, "task=status"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  failed: ")]
+    assert main(shlex.split(lines[0].removeprefix("  failed: "), comments=True)[1:]) == 1
+    assert "planted" in capsys.readouterr().err

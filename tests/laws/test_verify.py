@@ -196,3 +196,24 @@ def raise_from(function, words, capsys):
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1
     raise InvalidInput("command", "", error)
+
+
+@pytest.mark.parametrize("kind", ["flip", "delete"])
+@pytest.mark.parametrize("variable", ["lean_true", "status", "epsilon"])
+def test_a_damaged_sealed_dataset_is_found_and_made_anew(kind, variable, tmp_path, monkeypatch, capsys):
+    without_report(monkeypatch)
+    words = arguments(tmp_path)
+    assert main(words) == 0 and main([*words, "task=verify"]) == 0
+    (folder,) = (tmp_path / "xu").iterdir()
+    whole = contents(folder / "results.zarr")
+    path = next(p for p in (folder / "results.zarr" / variable / "c").rglob("*") if p.is_file())
+    if kind == "delete":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[::-1])
+    capsys.readouterr()
+    assert main([*words, "task=verify"]) == 1
+    assert f"results.zarr {variable}: not what the replications say" in capsys.readouterr().out
+    assert main([*words, "task=verify", "repair=true"]) == 0
+    assert main(words) == 0 and contents(folder / "results.zarr") == whole
+    assert "nothing to do" in capsys.readouterr().out

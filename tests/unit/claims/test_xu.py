@@ -115,6 +115,22 @@ def test_ideal_data_support_and_the_twin_is_contradicted(claim):
     assert verdict.check.estimate.low <= verdict.check.estimate.value <= verdict.check.estimate.high
 
 
+@pytest.mark.parametrize("norm", ["l2", "inf"])
+def test_plug_in_is_judged_at_one_number_of_items(norm):
+    whole = ideal("xu/phase_transition")
+    one = whole.isel(m=[0]).assign_coords(epsilon=whole["epsilon"].isel(m=0, drop=True))  # as a sealed study has it
+    verdict = judge(by_name(f"xu.plug_in.{norm}"), one)
+    assert (verdict.check.verdict, verdict.twin.verdict) == (SUPPORTED, CONTRADICTED)
+    assert abs(verdict.check.estimate.value) < 0.02
+
+
+def test_plug_in_needs_one_budget_at_two_numbers_of_users():
+    apart = ideal("xu/phase_transition").sel(x=[1, 5.6, 11, 32]).isel(L=[0, 1, 3]).sel(L=[100, 200, 800])
+    apart = apart.assign_coords(epsilon=apart["epsilon"] * (1 + apart["L"] / 1e5))
+    verdict = judge(by_name("xu.plug_in.l2"), apart)
+    assert verdict.check.verdict == INCONCLUSIVE, verdict.check.text
+
+
 @pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
 @pytest.mark.parametrize("cut", ["2 replications", "4 replications", "one cell", "one failure", "no metric"])
 def test_too_little_data_are_inconclusive(claim, cut):
@@ -274,3 +290,14 @@ def test_claims_need_neither_dask_nor_zarr():
             "print(sorted({'dask', 'distributed', 'zarr', 'hydra', 'matplotlib'} & set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
+def test_personal_budgets_are_not_judged_as_common_ones(claim):
+    results = ideal(claim.experiment)
+    mixed = '{"parameters": {"profile": "0.5:1,0.5:4"}}'
+    for changed in (results.assign_attrs(study=mixed), results.assign_coords(profile="0.5:1,0.5:4")):
+        verdict = judge(claim, changed)
+        assert verdict.check.verdict == verdict.twin.verdict == INCONCLUSIVE
+        assert "one budget of all users" in verdict.check.text
+    assert judge(claim, results.assign_attrs(study='{"parameters": {"profile": "1:1"}}')).check.verdict == SUPPORTED

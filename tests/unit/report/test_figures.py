@@ -117,7 +117,7 @@ def test_ratio_table_is_the_risk_ratio(make):
     for _, row in drawing.table.iterrows():
         cell = ratio.sel(m=row["m"], L=row["L"], x=row["x"], rule=row["rule"])
         assert (row["ratio"], row["low"], row["high"]) == tuple(cell[n].item() for n in ("ratio", "low", "high"))
-    assert "1 is a perfect prediction" in drawing.caption
+    assert "Dashed: 1, where they are equal." in drawing.caption
 
 
 @pytest.mark.parametrize("figure", ALL, ids=lambda figure: figure["kind"])

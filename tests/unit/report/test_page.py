@@ -185,3 +185,20 @@ def test_a_page_without_anything_to_say(make, tmp_path):
     text = page.write(tmp_path, "Bare", [page.Section("bare", "", "", data)], {}).read_text()
     reader = Reader(text)
     assert "1 replication in 1 cell" in " ".join(reader.text.split()) and "claim" not in reader.text
+
+
+def test_findings_are_lines_with_bold_estimates():
+    from pipeline.report.words import findings
+
+    lines = findings("exponent <x> -0.5 [-0.6, -0.4], claimed -0.5; slope nan [-inf, inf]; ratio 2 [1.5, inf]; little")
+    assert [str(line) for line in lines] == [
+        "exponent &lt;x&gt; <b>−0.5 [−0.6, −0.4]</b>, claimed −0.5", "slope not determined", "ratio <b>2 [1.5, ∞]</b>",
+        "little"]
+
+
+def test_an_estimate_is_said_once_and_a_weak_check_is_named(make, tmp_path):
+    found = verdict("a.b", "supported", Estimate(-0.5, -0.6, -0.4), "inconclusive")
+    found.check.text = "exponent -0.50 [-0.60, -0.40], claimed -0.5"
+    text = page.write(tmp_path, "T", [page.Section("a", "A", "", make(replications=5), (), [found])], {}).read_text()
+    assert text.count("−0.50 [−0.60, −0.40]") == 1
+    assert "inconclusive: the check is too weak" in text and "with 99 % confidence" in text
