@@ -11,9 +11,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from collections.abc import Sequence  # noqa: E402
 from typing import Any  # noqa: E402
 
+from pipeline.codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO  # noqa: E402
 from pipeline.parameters import InvalidInput  # noqa: E402
-
-DONE, FAILED, BAD_INPUT, MORE_TO_DO = 0, 1, 2, 75
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,16 +27,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except InvalidInput as error:
         print(f"error: {error}", file=sys.stderr)
-        return BAD_INPUT
+        return EXIT_BAD_INPUT
     except KeyboardInterrupt:
         print("stopped; finished units are kept, the same command goes on", file=sys.stderr)
-        return MORE_TO_DO
+        return EXIT_MORE_TO_DO
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+        return EXIT_FAILED
     except OSError as error:  # disk full, a share that went away
         print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
-        return FAILED
+        return EXIT_FAILED
 
 
 def _open_streams() -> None:
@@ -61,12 +60,12 @@ def _choose(arguments: list[str]) -> int:
         from pipeline import help
 
         print(help.text())
-        return DONE
+        return EXIT_DONE
     if any(a.startswith("query=") for a in arguments):
         from pipeline import complete
 
         complete.answer()
-        return DONE
+        return EXIT_DONE
     if arguments and arguments[0] in ("-sc", "--shell-completion"):
         return _install_completion(arguments[1:])
     if flags := [a for a in arguments if a.startswith("-")]:
@@ -85,7 +84,7 @@ def _install_completion(arguments: list[str]) -> int:
         raise InvalidInput("--shell-completion", " ".join(arguments), f"allowed: {', '.join(allowed)}")
     sys.argv[1:] = ["--shell-completion", *arguments]
     hydra.main(config_path=str(folder()), config_name="config", version_base="1.3")(lambda config: None)()
-    return DONE
+    return EXIT_DONE
 
 
 def _run(arguments: list[str]) -> int:

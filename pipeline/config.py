@@ -16,7 +16,14 @@ from pipeline.registry import NAMES, lookup
 from pipeline.report import specs
 from pipeline.study import ROLES, Study
 
-TASKS = ("run", "plan", "status", "report", "verify", "replay")
+TASKS = {
+    "run": "simulate what is missing, seal, judge the claims, write the report (the default)",
+    "plan": "what run would do: cells, units, what is done, predicted time, memory and bytes",
+    "status": "what is done and what failed, from disk alone",
+    "report": "write the report again from the sealed results",
+    "verify": "check every stored chunk; repair=true marks damaged units as not run",
+    "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
+}
 CELLS_MOST = 10_000_000
 LONGEST = 100  # bytes of a folder's name: file systems allow 255, the study adds its key
 
@@ -25,7 +32,7 @@ LONGEST = 100  # bytes of a folder's name: file systems allow 255, the study add
 class Settings:
     """How to run: nothing here can change a number."""
 
-    task: str = parameter("what to do", default="run", choices=TASKS)
+    task: str = parameter("what to do", default="run", choices=tuple(TASKS))
     outputs: str = parameter("folder that holds one folder per study", default="outputs")
     stop_after: float | None = parameter(
         "stop after this long, keep what is done", unit="s", default=None, above=0

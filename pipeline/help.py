@@ -3,17 +3,8 @@
 import dataclasses
 
 from pipeline import compose
-from pipeline.config import Settings, Size
+from pipeline.config import TASKS, Settings, Size
 from pipeline.parameters import describe, fields
-
-TASKS = {
-    "run": "simulate what is missing, seal, judge the claims, write the report (the default)",
-    "plan": "what run would do: cells, units, what is done, predicted time, memory and bytes",
-    "status": "what is done and what failed, from disk alone",
-    "report": "write the report again from the sealed results",
-    "verify": "check every stored chunk; repair=true marks damaged units as not run",
-    "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
-}
 
 
 def text() -> str:

@@ -26,9 +26,10 @@ from zarr.codecs import Crc32cCodec
 from zarr.core.sync import collect_aiterator, sync
 from zarr.storage import LocalStore
 
+from pipeline.codes import FAILED, NOT_CONVERGED, OK
 from pipeline.grid import cell_key
 from pipeline.parameters import InvalidInput, shorten
-from pipeline.study import FAILED, NOT_CONVERGED, OK, Study
+from pipeline.study import Study
 
 ERROR_BYTES = 8192
 CELL_CHUNK = 4096

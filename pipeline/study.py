@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.codes import NOT_CONVERGED, OK
 from pipeline.grid import Grid
 from pipeline.parameters import InvalidInput, check, fields
 from pipeline.registry import lookup
 from pipeline.streams import Stream, canonical, digest
 
-NOT_RUN, OK, NOT_CONVERGED, FAILED = 0, 1, 2, 3
 ROLES = ("model", "mechanism", "estimator")
 
 

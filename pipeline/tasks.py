@@ -10,16 +10,14 @@ from typing import Any
 import numpy as np
 
 from pipeline import plan, present, seal, sweep
+from pipeline.codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO, FAILED, OK
 from pipeline.config import Experiment, Settings
 from pipeline.parameters import InvalidInput, shorten
 from pipeline.progress import Progress, duration, interruptible
 from pipeline.session import Session, sessions
 from pipeline.store import Store
-from pipeline.study import FAILED as STATUS_FAILED
-from pipeline.study import OK
 from pipeline.work import Agenda, Work, failures, find_unit, unit_name
 
-DONE, FAILED, MORE_TO_DO = 0, 1, 75
 MOST_FAILURES = 20  # named by status
 
 
@@ -36,7 +34,7 @@ def perform(
     if settings.task == "plan":
         for experiment, store in zip(experiments, stores, strict=True):
             print(plan.text(experiment.study, store, cluster))
-        return DONE
+        return EXIT_DONE
     if settings.task == "report":
         return _report(settings, experiments, stores, raw, command)
     task = {"status": _status, "verify": _verify, "replay": _replay}[settings.task]
@@ -52,7 +50,7 @@ def _run(settings, cluster, experiments, stores, raw, command) -> int:
         new |= bool(agenda.pending)
     if new:
         code = _sweep(settings, cluster, experiments, stores, agendas, command)
-        if code != DONE:
+        if code != EXIT_DONE:
             return code
     else:
         print(f"nothing to do: all {sum(a.done.size for a in agendas):,} units were done before")
@@ -85,7 +83,7 @@ def _recompute_one(study, store: Store, rows, done) -> None:
         except Exception as error:
             raise InvalidInput("outputs", store.folder, f"unit {unit_name(study, cell, block)} cannot be read "
                                f"({shorten(error)}); run task=verify repair=true") from None
-        if (stored["status"] == STATUS_FAILED).any():
+        if (stored["status"] == FAILED).any():
             continue
         with np.errstate(all="ignore"):
             again = study.simulate(study.grid.labels(int(cell)), int(block))
@@ -126,7 +124,7 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
                 except sweep.SweepError as error:
                     session.end("failed", error=str(error))
                     print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
-                    return FAILED
+                    return EXIT_FAILED
                 session.end("stopped" if outcome.interrupted else "finished", units=outcome.units_done,
                             workers=outcome.workers, lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1))
     if failed:
@@ -136,8 +134,8 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
                for e, s, a in zip(experiments, stores, agendas, strict=True))
     if left:
         print(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
-        return MORE_TO_DO
-    return DONE
+        return EXIT_MORE_TO_DO
+    return EXIT_DONE
 
 
 def _report(settings, experiments, stores, raw, command, only_if_stale=False) -> int:
@@ -156,7 +154,7 @@ def _report(settings, experiments, stores, raw, command, only_if_stale=False) ->
             print(line)
         print(f"report written in {duration(time.monotonic() - start)}")
     print(f"report: {path}")
-    return DONE
+    return EXIT_DONE
 
 
 def _says(path: Path, text: str) -> bool:
@@ -173,7 +171,7 @@ def _status(settings: Settings, experiment: Experiment, store: Store, command: s
     print(f"{study.name}: {store.folder}")
     if not store.exists():
         print("  not begun")
-        return MORE_TO_DO
+        return EXIT_MORE_TO_DO
     rows = store.rows(study)
     done = store.done(study, rows)
     sealed = seal.is_sealed(store.folder, study)
@@ -183,7 +181,7 @@ def _status(settings: Settings, experiment: Experiment, store: Store, command: s
     _print_failures(study, store, rows, command)
     for past in sessions(store.folder)[-3:]:
         print(f"  session {past['started']}: {past['state']}, {past['units']:,} units in {duration(past['seconds'])}")
-    return DONE if done.all() else MORE_TO_DO
+    return EXIT_DONE if done.all() else EXIT_MORE_TO_DO
 
 
 def _print_failures(study, store: Store, rows, command: str) -> None:
@@ -217,7 +215,7 @@ def _verify(settings: Settings, experiment: Experiment, store: Store, command: s
     print(f"{study.name}: {count:,} done units, {count * (1 + len(study.metrics)):,} chunks checked, {found} damaged"
           + (f", {found - beyond} repaired: run again to simulate them anew" if settings.repair and found else "")
           + ("; repair=true marks them as not run" if found and not settings.repair else ""))
-    return DONE if found == 0 or (settings.repair and not beyond) else FAILED
+    return EXIT_DONE if found == 0 or (settings.repair and not beyond) else EXIT_FAILED
 
 
 def _replay(settings: Settings, experiment: Experiment, store: Store, command: str) -> int:
@@ -234,12 +232,12 @@ def _replay(settings: Settings, experiment: Experiment, store: Store, command: s
             values = study.simulate(labels, block)
     except Exception:
         traceback.print_exc()
-        return FAILED
+        return EXIT_FAILED
     for name, value in values.items():
         good = np.isfinite(value)
         print(f"  {name}: mean {value[good].mean() if good.any() else float('nan'):.6g}, "
               f"{int((~good).sum())} of {value.size} not finite")
     print(f"  {int((values['status'] == OK).sum()):,} ok, {int((values['status'] != OK).sum()):,} not converged")
-    return DONE
+    return EXIT_DONE
 
 

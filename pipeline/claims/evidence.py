@@ -7,8 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pipeline.claims.claim import CONFIDENCE, TooLittle
+from pipeline.codes import OK
 from pipeline.reduce.estimate import Estimate
-from pipeline.reduce.summary import OK, REPLICATION
+from pipeline.reduce.summary import REPLICATION
 
 COMMON = "1:1"  # the profile of one budget for all
 LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely

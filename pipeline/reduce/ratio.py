@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from pipeline.reduce.summary import FAILED, moments, t_interval
+from pipeline.codes import FAILED
+from pipeline.reduce.summary import moments, t_interval
 
 
 def risk_ratio(

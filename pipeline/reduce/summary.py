@@ -4,7 +4,8 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-OK, NOT_CONVERGED, FAILED = 1, 2, 3  # values of `status`; 0 is a replication that was not run
+from pipeline.codes import FAILED, NOT_CONVERGED, OK
+
 REPLICATION = "replication"
 
 

@@ -15,18 +15,19 @@ ORDER = ["theory", "models", "mechanisms", "estimators", "metrics"]
 ALLOWED = {
     "": set(),
     "parameters": set(),
+    "codes": set(),
     "progress": set(),
     "streams": {"numpy"},
     "grid": {"parameters", "streams"},
     "registry": {"parameters"},
     **{name: SCIENCE | set(ORDER[:place]) for place, name in enumerate(ORDER)},
-    "study": {"numpy", "parameters", "registry", "grid", "streams"},
-    "store": {"numpy", "zarr", "parameters", "grid", "streams", "study"},
+    "study": {"codes", "numpy", "parameters", "registry", "grid", "streams"},
+    "store": {"codes", "numpy", "zarr", "parameters", "grid", "streams", "study"},
     "sweep": {"distributed", "parameters"},
     "workers": {"dask", "distributed"},
     "clusters": {"dask", "distributed", "parameters", "workers"},
-    "reduce": {"numpy", "scipy", "xarray", "theory"},
-    "claims": {"numpy", "scipy", "xarray", "theory", "reduce"},
+    "reduce": {"codes", "numpy", "scipy", "xarray", "theory"},
+    "claims": {"codes", "numpy", "scipy", "xarray", "theory", "reduce"},
     "report": {"numpy", "xarray", "pandas", "matplotlib", "jinja2", "markupsafe", "parameters", "progress",
                "theory", "reduce", "claims"},
     # Where layers meet.
@@ -40,9 +41,9 @@ ALLOWED = {
     "plan": {"numpy", "parameters", "progress", "clusters", "study", "store", "work"},
     "present": {"xarray", "yaml", "parameters", "config", "registry", "session", "store", "study", "work", "claims",
                 "report"},
-    "tasks": {"numpy", "parameters", "progress", "config", "plan", "present", "seal", "session", "store", "study",
-              "sweep", "work"},
-    "__main__": {"hydra", "parameters", "complete", "compose", "config", "help", "tasks"},
+    "tasks": {"codes", "numpy", "parameters", "progress", "config", "plan", "present", "seal", "session", "store",
+              "study", "sweep", "work"},
+    "__main__": {"codes", "hydra", "parameters", "complete", "compose", "config", "help", "tasks"},
 }
 
 

@@ -9,10 +9,10 @@ import xarray as xr
 from engine import arguments, contents, without_report
 
 from pipeline.__main__ import main
+from pipeline.codes import FAILED, NOT_CONVERGED, OK
 from pipeline.estimators.btl import Debiased
 from pipeline.reduce.summary import summarise
 from pipeline.store import Store
-from pipeline.study import FAILED, NOT_CONVERGED, OK
 
 CELL = dict(m=4, L=20, epsilon=0.5)
 

@@ -10,9 +10,10 @@ import zarr
 from engine import GRID, advance, arguments, contents, pending, sealed, stamps, study, without_report
 
 from pipeline.__main__ import main
+from pipeline.codes import OK
 from pipeline.parameters import InvalidInput
 from pipeline.store import Store
-from pipeline.study import OK, Study
+from pipeline.study import Study
 from pipeline.work import Work
 
 CELLS, BLOCKS = 16, 3

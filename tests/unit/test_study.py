@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.codes import OK
 from pipeline.grid import Grid
 from pipeline.models.btl import BTL
 from pipeline.parameters import InvalidInput, parameter
 from pipeline.registry import NAMES, register
-from pipeline.study import OK, Study, build
+from pipeline.study import Study, build
 
 BASE = {"spread": 2.0, "draw": "conditional", "profile": "1:1"}
 
