@@ -12,9 +12,8 @@ from pipeline.store import Store
 from pipeline.study import ROLES, Study
 from pipeline.work import failures, unit_name
 
-SETTING_KEYS = ("task", "outputs", "stop_after", "retry_failed", "repair", "unit", "cluster", "experiments", "suite")
-
 PASSING = ("task", "stop_after", "retry_failed", "repair", "unit")  # not part of the command that repeats a study
+SETTING_KEYS = (*PASSING, "outputs", "cluster", "experiments", "suite")
 
 
 def words(experiment: Experiment) -> dict[str, str]:
