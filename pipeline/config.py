@@ -74,7 +74,8 @@ class Experiment:
         return Path(settings.outputs) / f"{self.study.name}-{self.study.key}"
 
 
-STUDY_KEYS = {*fields(Size), *fields(Text), "grid", "parameters", "derive", "metrics", "paired", "figures"}
+STUDY_KEYS = {*fields(Size), *fields(Text), "grid", "parameters", "derive", "coordinates", "metrics", "paired",
+              "figures", "data"}
 OTHER_KEYS = {*fields(Settings), "cluster", "size", "suite", "experiments"}
 
 
@@ -121,12 +122,20 @@ def read_experiment(raw: Mapping[str, Any]) -> Experiment:
     derive = dict(_mapping({} if raw.get("derive") is None else raw["derive"], "derive"))
     for name, target in derive.items():
         lookup("derivation", target, f"derive.{name}")
+    coordinates = _names(raw["coordinates"], "coordinates") if raw.get("coordinates") else ()
+    for name in coordinates:
+        lookup("derivation", name, "coordinates")
     constants = dict(_mapping({} if raw.get("parameters") is None else raw["parameters"], "parameters"))
+    files = _mapping({} if raw.get("data") is None else raw["data"], "data")
+    constants |= {f"data_{name}": path for name, path in files.items() if path is not None}
     products = _products(raw.get("grid"))
-    declared = _declared(constants, products, derive, metrics)
+    declared = _declared(constants, products, [*derive.values(), *coordinates], metrics)
     axes = list(products[0])
     for name in (*axes, *constants, *derive):
         place = "grid" if name in axes else "parameters" if name in constants else "derive"
+        if name not in declared and name.removeprefix("data_") in files:
+            raise InvalidInput(_place(f"parameters.{name}"), constants[name], "this study takes no such file; its "
+                               f"model simulates, it must be null here")
         if name not in declared:
             raise InvalidInput(f"{place}.{name}", _given(name, products, constants, derive),
                                f"no part of this study has such a parameter; {nearest(name, declared)}")
@@ -134,7 +143,7 @@ def read_experiment(raw: Mapping[str, Any]) -> Experiment:
             raise InvalidInput(f"{place}.{name}", _given(name, products, constants, derive),
                                "given twice among grid, parameters and derive; remove one, as "
                                f"~{place}.{name} does")
-    constants = {n: _coerce(declared[n], v, f"parameters.{n}") for n, v in constants.items()}
+    constants = {n: _coerce(declared[n], v, _place(f"parameters.{n}")) for n, v in constants.items()}
     products = [{axis: _levels(levels, declared[axis], axis) for axis, levels in p.items()} for p in products]
     if sum(math.prod(len(v) for v in p.values()) for p in products) > CELLS_MOST:
         raise InvalidInput("grid", "…", f"more than {CELLS_MOST:,} cells; make it smaller")
@@ -142,12 +151,14 @@ def read_experiment(raw: Mapping[str, Any]) -> Experiment:
     for name in paired:
         if name not in (pairable := {*axes, *Study.paired}):
             raise InvalidInput("paired", name, f"no such axis to pair across; {nearest(name, pairable)}")
+    for name in set(coordinates) & {*axes, *constants, *derive}:
+        raise InvalidInput("coordinates", name, "is a parameter of this study already; it must not be given twice")
     study = Study(
         text.name, size.seed, size.replications, size.block, Grid.of(*products), constants, metrics, derive,
-        paired,
+        paired, coordinates,
     )
     _check_cells(study)
-    figures = specs.read(raw.get("figures"), study.grid.axes, derive, metrics)
+    figures = specs.read(raw.get("figures"), study.grid.axes, study.derivations, metrics)
     return Experiment(study, text, figures)
 
 
@@ -199,7 +210,12 @@ def _products(grid: Any) -> list[dict[str, Any]]:
     return products
 
 
-def _declared(constants: Mapping, products: list[dict], derive: Mapping, metrics: tuple) -> dict[str, list]:
+def _place(key: str) -> str:
+    """Where a person gives it: parameters that are data files stand under data."""
+    return key.replace("parameters.data_", "data.", 1)
+
+
+def _declared(constants: Mapping, products: list[dict], derivations: Iterable[str], metrics: tuple) -> dict[str, list]:
     """Name -> the fields that declare it, over all components that any cell uses."""
     declared: dict[str, list] = {}
     parts = [lookup("metric", name, "metrics") for name in metrics]
@@ -216,7 +232,7 @@ def _declared(constants: Mapping, products: list[dict], derive: Mapping, metrics
     for part in parts:
         for name, found in fields(part).items():
             declared.setdefault(name, []).append(found)
-    for target in derive.values():
+    for target in derivations:
         for name, found in arguments(lookup("derivation", target)).items():
             declared.setdefault(name, [found])
     return declared
@@ -243,12 +259,13 @@ def _levels(levels: Any, declared: list, axis: str) -> list:
 
 def _check_cells(study: Study) -> None:
     """Build every component of every cell; distinct parameter values are built once."""
-    for name, target in study.derive.items():
-        before = list(study.derive)[: list(study.derive).index(name)]
-        for argument in arguments(lookup("derivation", target)):
+    before: list[str] = []
+    for name, (_, needed) in study.derivations.items():
+        for argument in needed:
             if argument not in (*study.grid.axes, *study.parameters, *before):
-                raise InvalidInput(f"derive.{name}", target,
-                                   f"needs {argument}; give it in grid or parameters")
+                place = ("coordinates", name) if name in study.coordinates else (f"derive.{name}", study.derive[name])
+                raise InvalidInput(*place, f"needs {argument}; give it in grid or parameters")
+        before.append(name)
     for labels in study.grid:
         try:
             with np.errstate(all="ignore"):  # a derivation that overflows is told by its value
@@ -257,7 +274,7 @@ def _check_cells(study: Study) -> None:
             place = next((p for p, names in (("grid", study.grid.axes), ("derive", study.derive))
                           if error.key in names), "parameters")
             key = error.key if "." in error.key or error.key == "metrics" else f"{place}.{error.key}"
-            raise InvalidInput(key, error.value, f"{error.allowed} [at {shorten(labels)}]") from None
+            raise InvalidInput(_place(key), error.value, f"{error.allowed} [at {shorten(labels)}]") from None
         except (ArithmeticError, TypeError, ValueError) as error:
             raise InvalidInput("derive", dict(study.derive), f"{error} [at {shorten(labels)}]") from None
 

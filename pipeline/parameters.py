@@ -7,11 +7,13 @@ a dataset are all read from there.
 
 import dataclasses
 import difflib
+import hashlib
 import inspect
 import math
 import sys
 import typing
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 LISTED = 110  # characters of a list of names in a message
@@ -23,6 +25,32 @@ class InvalidInput(ValueError):
     def __init__(self, key: str, value: Any, allowed: str):
         self.key, self.value, self.allowed = key, value, allowed
         super().__init__(f"{shorten(key, 80)}={shorten(value)}: {allowed}")
+
+
+@dataclasses.dataclass(frozen=True)
+class DataFile:
+    """A file of a person's data: known by its content, wherever it lies. sha256: 64 hexadecimal digits."""
+
+    sha256: str
+    path: str = dataclasses.field(compare=False)
+
+    @classmethod
+    def at(cls, path: str, key: str) -> "DataFile":
+        """The file at a path; InvalidInput naming `key` if it cannot be read."""
+        try:
+            return cls(hashlib.sha256(Path(path).read_bytes()).hexdigest(), str(Path(path).absolute()))
+        except OSError as error:
+            raise InvalidInput(key, path, f"cannot be read ({error.strerror}); must be the path of a file") from None
+
+    def read(self) -> bytes:
+        """Its content; OSError if it is gone, ValueError if it is not what it was."""
+        content = Path(self.path).read_bytes()
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise ValueError(f"{self.path} has changed since the study began")
+        return content
+
+    def __str__(self) -> str:
+        return f"sha256:{self.sha256}"
 
 
 def shorten(value: Any, width: int = 60) -> str:
@@ -56,8 +84,8 @@ def parameter(
 ) -> Any:
     """Field of a component: meaning, unit and allowed range (`low`/`high` inclusive, `above`/`below` not).
 
-    `infinite` allows +inf (an infinite budget is no privacy). Numbers are checked against the annotation,
-    one of int, float, str, bool, optionally `| None`.
+    `infinite` allows +inf. Values are checked against the annotation, one of int, float, str, bool, DataFile
+    (given as a path), optionally `| None`.
     """
     metadata = dict(
         meaning=meaning, unit=unit, low=low, above=above, high=high, below=below, choices=choices,
@@ -84,13 +112,20 @@ def arguments(function: Callable) -> dict[str, dataclasses.Field]:
     return found
 
 
+def outcome(function: Callable) -> dict[str, str]:
+    """Meaning and unit of what a derivation gives, from its annotation Annotated[type, meaning, unit]."""
+    said = typing.get_args(inspect.signature(function, eval_str=True).return_annotation)[1:]
+    return dict(zip(("long_name", "units"), (*said, "1")[:2], strict=False)) if said else {}
+
+
 def describe(field: dataclasses.Field) -> str:
     """What values a parameter may take, in words."""
     meta, kinds = field.metadata, _kinds(field)
     if meta["choices"]:
         return "one of " + ", ".join(meta["choices"])
     kind = next(k for k in kinds if k != "None")
-    words = {"int": "a whole number", "float": "a number", "str": "a name", "bool": "true or false"}[kind]
+    words = {"int": "a whole number", "float": "a number", "str": "a name", "bool": "true or false",
+             "DataFile": "the path of a file"}[kind]
     bounds = [f"{sign} {_number(meta[name])}" for name, sign in
               (("low", "≥"), ("above", ">"), ("high", "≤"), ("below", "<")) if meta[name] is not None]
     return words + (" " + " and ".join(bounds) if bounds else "") + (" or null" if "None" in kinds else "")
@@ -107,6 +142,12 @@ def check(field: dataclasses.Field, value: Any, key: str) -> Any:
         if "None" in kinds:
             return None
         raise InvalidInput(key, value, allowed)
+    if "DataFile" in kinds and isinstance(value, DataFile):
+        return value
+    if "DataFile" in kinds:
+        if not isinstance(value, str) or not _is_text(value):
+            raise InvalidInput(key, value, allowed)
+        return DataFile.at(value, key)
     if "bool" in kinds or "str" in kinds:
         wanted = bool if "bool" in kinds else str
         if not isinstance(value, wanted):

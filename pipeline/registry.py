@@ -14,6 +14,7 @@ NAMES: dict[str, dict[str, str]] = {
         "btl": "pipeline.models.btl:BTL",
     },
     "mechanism": {
+        "laplace": "pipeline.mechanisms.laplace:Laplace",
         "none": "pipeline.mechanisms.none:NoPrivacy",
         "randomized_response": "pipeline.mechanisms.randomized_response:RandomizedResponse",
     },
@@ -38,6 +39,7 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "derivation": {
         "budget_from_x": "pipeline.theory.btl:budget_from_x",
+        "epsilon_user": "pipeline.theory.btl:epsilon_user",
         "scheme_budget": "pipeline.theory.btl:scheme_budget",
     },
     "claims": {

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.parameters import InvalidInput, arguments, fields, shorten
+from pipeline.parameters import InvalidInput, arguments, fields, outcome, shorten
 from pipeline.registry import lookup
 from pipeline.store import Store
 from pipeline.streams import canonical, digest
@@ -33,7 +33,8 @@ def versions() -> dict[str, str]:
 def request(study: Study) -> str:
     """Digest of all that a sealed dataset shows: identity, levels and replications."""
     products = [[[axis, list(levels)] for axis, levels in product] for product in study.grid.products]
-    return digest(canonical({**study.identity, "grid": products, "replications": study.replications}), 8).hex()
+    return digest(canonical({**study.identity, "grid": products, "replications": study.replications,
+                             "coordinates": list(study.coordinates)}), 8).hex()
 
 
 def is_sealed(folder: Path, study: Study) -> bool:
@@ -63,7 +64,7 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
     shape = tuple(len(levels) for levels in axes.values())
     places = _places(study, shape)
     coordinates = _coordinates(study, shape, places)
-    derived = {name: coordinates[name] for name in study.derive}
+    derived = {name: coordinates[name] for name in study.derivations}
     attributes = {
         **text, "request": request(study), "study": json.dumps(study.identity, sort_keys=True),
         "replications": study.replications, "versions": json.dumps(versions(), sort_keys=True),
@@ -146,7 +147,7 @@ def _declared(study: Study) -> dict[str, Any]:
     for role in ROLES:
         names = study.grid.axes.get(role, (study.parameters.get(role),))
         parts += [lookup(role, name) for name in names]
-    inputs = [arguments(lookup("derivation", target)) for target in study.derive.values()]
+    inputs = [arguments(function) for function, _ in study.derivations.values()]
     return {name: found for given in (*inputs, *map(fields, parts)) for name, found in given.items()}
 
 
@@ -158,12 +159,12 @@ def _coordinates(study: Study, shape: tuple, places: np.ndarray) -> "dict[str, x
 
     def about(name):
         if name not in declared:
-            return {}
+            return outcome(study.derivations[name][0]) if name in study.derivations else {}
         return {"long_name": declared[name].metadata["meaning"], "units": declared[name].metadata["unit"]}
 
     found = {axis: xr.Variable((axis,), np.array(levels), about(axis)) for axis, levels in axes.items()}
     found["replication"] = xr.Variable(("replication",), np.arange(study.replications))
-    for name in study.derive:
+    for name in study.derivations:
         given = np.array([study.derived(labels)[name] for labels in study.grid])
         text = given.dtype.kind in "US"
         values = np.full(int(np.prod(shape)), "" if text else np.nan, given.dtype if text else float)

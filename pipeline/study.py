@@ -26,7 +26,7 @@ import numpy as np
 
 from pipeline.codes import NOT_CONVERGED, OK
 from pipeline.grid import Grid
-from pipeline.parameters import InvalidInput, check, fields
+from pipeline.parameters import DataFile, InvalidInput, check, fields
 from pipeline.registry import lookup
 from pipeline.streams import Stream, canonical, digest
 
@@ -49,7 +49,7 @@ class Study:
     replications: per cell, a multiple of block. parameters: constants, among them model, mechanism and
     estimator unless these are axes of the grid. derive: parameter -> name of a derivation. paired: labels
     across which cells share their data (and, but for the mechanism, their release), so that differences
-    between them are paired.
+    between them are paired. coordinates: derivations that nothing is simulated with, for figures and claims.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Study:
     metrics: tuple[str, ...]
     derive: Mapping[str, str] = field(default_factory=dict)
     paired: tuple[str, ...] = ("estimator", "mechanism")
+    coordinates: tuple[str, ...] = ()
 
     @property
     def blocks(self) -> int:
@@ -69,11 +70,14 @@ class Study:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What makes stored numbers comparable: all but the levels of the grid and the replications."""
+        """What makes stored numbers comparable: all but the levels of the grid and the replications.
+
+        A data file counts by its content, not by its place.
+        """
+        constants = {n: str(v) if isinstance(v, DataFile) else v for n, v in self.parameters.items()}
         return dict(
-            name=self.name, seed=self.seed, block=self.block, axes=list(self.grid.axes),
-            parameters=dict(self.parameters), derive=dict(self.derive), metrics=list(self.metrics),
-            paired=sorted(self.paired),
+            name=self.name, seed=self.seed, block=self.block, axes=list(self.grid.axes), parameters=constants,
+            derive=dict(self.derive), metrics=list(self.metrics), paired=sorted(self.paired),
         )
 
     @cached_property
@@ -82,24 +86,23 @@ class Study:
         return digest(canonical(self.identity), 4).hex()
 
     @cached_property
-    def _derivations(self) -> list[tuple[str, Any, tuple[str, ...]]]:
-        found = []
-        for name, target in self.derive.items():
-            function = lookup("derivation", target, f"derive.{name}")
-            found.append((name, function, tuple(inspect.signature(function).parameters)))
-        return found
+    def derivations(self) -> dict[str, tuple[Any, tuple[str, ...]]]:
+        """Derived parameters, then coordinates: name -> function, names of its arguments."""
+        named = {**self.derive, **{name: name for name in self.coordinates}}
+        found = {name: lookup("derivation", target, f"derive.{name}") for name, target in named.items()}
+        return {name: (function, tuple(inspect.signature(function).parameters)) for name, function in found.items()}
 
     def values(self, labels: Mapping[str, Any]) -> dict[str, Any]:
         """All parameters of a cell: constants, labels, and what is derived from them."""
         values = {**self.parameters, **labels}
-        for name, function, arguments in self._derivations:
+        for name, (function, arguments) in self.derivations.items():
             values[name] = function(**{a: values[a] for a in arguments})
         return values
 
     def derived(self, labels: Mapping[str, Any]) -> dict[str, Any]:
-        """Derived parameters of a cell."""
+        """Derived parameters and coordinates of a cell."""
         values = self.values(labels)
-        return {name: values[name] for name in self.derive}
+        return {name: values[name] for name in self.derivations}
 
     def components(self, labels: Mapping[str, Any]) -> Components:
         """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""

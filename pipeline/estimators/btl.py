@@ -8,16 +8,19 @@ import numpy as np
 from pipeline.estimators.btl_newton import minimise, scores
 from pipeline.models.btl import ReleasedWins
 from pipeline.parameters import parameter
-from pipeline.theory.btl import mean_squared_amplification
 
 
 @dataclass(frozen=True)
 class PreferenceEstimate:
-    """theta: (reps, m), rows sum to 0. converged: (reps,). ridge: λ that was used."""
+    """theta: (reps, m), rows sum to 0. converged: (reps,). ridge: λ of eq. (3) that was used, or its like.
+
+    weights: (groups,), how users' comparisons were weighted; None is all alike.
+    """
 
     theta: np.ndarray
     converged: np.ndarray
     ridge: float
+    weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,5 @@ class PlugIn(Debiased):
 
 
 def ridge_of(lambda_scale: float, release: ReleasedWins) -> float:
-    """λ = c·G(ε)/L. Source: Xu, Sun and Cheng, Theorem 1."""
-    return float(
-        lambda_scale * mean_squared_amplification(release.epsilon, release.users) / release.users.sum()
-    )
+    """λ = c·G/L, G the mean `gain`, G(ε) for randomized response. Source: Xu, Sun and Cheng, Theorem 1."""
+    return float(lambda_scale * (release.users * release.gain).sum() / release.users.sum() ** 2)

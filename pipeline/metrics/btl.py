@@ -27,7 +27,8 @@ class SandwichRisk(_Yardstick):
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
         """(reps,); O(reps · m³)"""
-        return theory.sandwich_risk(truth.theta, release.epsilon, release.users, estimate.ridge)
+        return theory.sandwich_risk(
+            truth.theta, release.equivalent_epsilon, release.users, estimate.ridge, estimate.weights)
 
 
 @dataclass(frozen=True)

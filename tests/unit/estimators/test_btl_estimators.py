@@ -9,7 +9,7 @@ from pipeline.estimators.btl import Debiased, PlugIn, ridge_of
 from pipeline.estimators.btl_newton import minimise, scores
 from pipeline.mechanisms.none import NoPrivacy
 from pipeline.mechanisms.randomized_response import RandomizedResponse
-from pipeline.models.btl import Comparisons, ReleasedWins
+from pipeline.models.btl import Comparisons, FlippedWins
 from pipeline.parameters import InvalidInput
 from pipeline.study import build
 from pipeline.theory.btl import sandwich_risk, win_probability
@@ -24,7 +24,7 @@ def rng(seed):
 def release(L, epsilon, profile="1:1", reps=400, seed=1, theta=THETA):
     probability = win_probability(theta)
     data = Comparisons(np.broadcast_to(probability, (reps, probability.size)), L, theta.size, rng(seed))
-    mechanism = RandomizedResponse(L=L, epsilon=epsilon, profile=profile, draw="marginal")
+    mechanism = RandomizedResponse(m=3, L=L, epsilon=epsilon, profile=profile, draw="marginal")
     return mechanism.release(data, rng(seed + 1))
 
 
@@ -59,7 +59,7 @@ def test_debiased_has_the_predicted_risk_and_a_wrong_twin_has_not():
     squared = np.square(fit.theta - THETA).mean(axis=1)
     predicted = float(np.mean(sandwich_risk(THETA[None], data.epsilon, data.users, fit.ridge)))
     assert mean_agrees(squared, predicted, "squared error")
-    mistaken = ReleasedWins(data.wins, data.users, data.epsilon * 1.1, data.items)
+    mistaken = FlippedWins(data.wins, data.users, data.epsilon * 1.1, data.items)
     twin = np.square(estimator.fit(mistaken, rng(0)).theta - THETA).mean(axis=1)
     assert not mean_agrees(twin, predicted, "squared error, debiased with 1.1 ε")
 
@@ -68,7 +68,7 @@ def test_debiased_has_the_predicted_risk_and_a_wrong_twin_has_not():
 @pytest.mark.parametrize("epsilon, users", [([0.7], [5]), ([0.5, 2.0], [3, 7]), ([np.inf], [9]), ([1e-3], [9])])
 def test_the_ridge_is_c_G_over_L(scale, epsilon, users):
     users, epsilon = np.array(users), np.array(epsilon)
-    found = ReleasedWins(np.zeros((1, len(users), 1)), users, epsilon, 2)
+    found = FlippedWins(np.zeros((1, len(users), 1)), users, epsilon, 2)
     with np.errstate(over="ignore", invalid="ignore"):
         gain = np.where(np.isinf(epsilon), 1, (np.exp(epsilon) + 1) / np.expm1(epsilon))
     expected = scale * (users * gain**2).sum() / users.sum() / users.sum()
@@ -120,7 +120,7 @@ def test_the_order_of_items_does_not_matter():
     i, j = np.triu_indices(5, 1)
     square[:, i, j] = data.wins[:, 0]
     square[:, j, i] = 30 - data.wins[:, 0]
-    moved = ReleasedWins(square[:, order][:, :, order][:, i, j][:, None], data.users, data.epsilon, 5)
+    moved = FlippedWins(square[:, order][:, :, order][:, i, j][:, None], data.users, data.epsilon, 5)
     first, second = (Debiased(m=5).fit(d, rng(0)).theta for d in (data, moved))
     assert second == pytest.approx(first[:, order], abs=1e-7)
 

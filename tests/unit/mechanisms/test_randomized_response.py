@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.mechanisms.none import NoPrivacy
 from pipeline.mechanisms.randomized_response import RandomizedResponse
-from pipeline.models.btl import Comparisons, ReleasedWins
+from pipeline.models.btl import Comparisons, FlippedWins
 from pipeline.parameters import InvalidInput
 from pipeline.theory.btl import flip_probability, released_probability
 
@@ -51,7 +51,7 @@ def law_holds(wins, law, what):
     (5, 0.5, "0.2:1,0.4:2,0.4:6"),
 ])
 def test_law_of_every_released_count(draw, L, epsilon, profile):
-    mechanism = RandomizedResponse(L=L, epsilon=epsilon, profile=profile, draw=draw)
+    mechanism = RandomizedResponse(m=3, L=L, epsilon=epsilon, profile=profile, draw=draw)
     _, release = released(mechanism)
     groups = [float(part.split(":")[1]) for part in profile.split(",")]
     flips = [1 / (1 + math.exp(epsilon * multiple)) for multiple in groups]
@@ -77,7 +77,7 @@ def test_a_last_pair_without_noise_is_found(draw):
 
     flips = [float(flip_probability(1.0))]
     for kind, fine in ((RandomizedResponse, True), (Careless, False)):
-        _, release = released(kind(L=3, epsilon=1.0, draw=draw))
+        _, release = released(kind(m=3, L=3, epsilon=1.0, draw=draw))
         laws = [law_by_enumeration(probability, [3], flips) for probability in PROBABILITY]
         assert fine == law_holds(release.wins[:, :, 2], laws[2], f"{kind.__name__}, last pair")
         assert all(law_holds(release.wins[:, :, k], laws[k], f"{kind.__name__}, pair {k}") for k in (0, 1))
@@ -86,7 +86,7 @@ def test_a_last_pair_without_noise_is_found(draw):
 def test_the_release_given_the_data():
     """Given the data, the law is that of every answer flipped by itself: on this the guarantee rests."""
     L, epsilon = 3, 0.8
-    data, release = released(RandomizedResponse(L=L, epsilon=epsilon))
+    data, release = released(RandomizedResponse(m=3, L=L, epsilon=epsilon))
     for pair, raw in itertools.product(range(3), range(L + 1)):
         found = np.bincount(release.wins[data.wins[:, pair] == raw, 0, pair], minlength=L + 1)
         answers, one_group = [1] * raw + [0] * (L - raw), np.zeros(L, int)
@@ -99,7 +99,7 @@ def test_the_release_given_the_data():
 
 def test_released_pairs_are_flipped_independently():
     data = Comparisons(np.ones((REPS, 3)), 1, 3, rng(1))  # raw: all ones, so that the release shows the flips
-    release = RandomizedResponse(L=1, epsilon=1.0).release(data, rng(2))
+    release = RandomizedResponse(m=3, L=1, epsilon=1.0).release(data, rng(2))
     flip = 1 / (1 + math.e)
     law = [math.prod(1 - flip if b else flip for b in bits) for bits in itertools.product((0, 1), repeat=3)]
     cells = release.wins[:, 0] @ [4, 2, 1]
@@ -126,7 +126,7 @@ def test_privacy_of_one_comparison(epsilon):
 @pytest.mark.parametrize("profile", ["1:1", "0.5:1,0.5:4", "0.25:0.5,0.75:2"])
 def test_privacy_of_all_that_is_released(profile):
     """Law of the whole release of L users under data that differ in one comparison, by enumeration."""
-    mechanism = RandomizedResponse(L=4, epsilon=0.9, profile=profile)
+    mechanism = RandomizedResponse(m=3, L=4, epsilon=0.9, profile=profile)
     flips = flip_probability(mechanism.budgets)
     group = np.repeat(np.arange(len(flips)), mechanism.users)
     for user in range(4):
@@ -157,7 +157,7 @@ def answers_law(answers, group, flips, sizes):
 
 def test_an_infinite_budget_releases_the_data():
     for profile in ("1:1", "0.5:1,0.5:4"):
-        data, release = released(RandomizedResponse(L=6, epsilon=math.inf, profile=profile), reps=50)
+        data, release = released(RandomizedResponse(m=3, L=6, epsilon=math.inf, profile=profile), reps=50)
         assert (release.wins.sum(axis=1) == data.wins).all() and np.isinf(release.epsilon).all()
     plain = NoPrivacy().release(data, rng(0))
     assert (plain.wins[:, 0] == data.wins).all()
@@ -166,7 +166,7 @@ def test_an_infinite_budget_releases_the_data():
 
 
 def test_a_vanishing_budget_releases_coin_flips():
-    _, release = released(RandomizedResponse(L=2, epsilon=1e-12))
+    _, release = released(RandomizedResponse(m=3, L=2, epsilon=1e-12))
     for pair in range(3):
         counts = np.bincount(release.wins[:, 0, pair], minlength=3)
         assert counts_agree(counts, [0.25, 0.5, 0.25], "coin flips")
@@ -179,15 +179,15 @@ def test_mechanisms_share_the_raw_wins(seed):
         return Comparisons(np.broadcast_to(PROBABILITY, (5, 3)), 8, 3, rng(seed))
 
     first, second = data(), data()
-    RandomizedResponse(L=8, epsilon=1.0, profile="0.5:1,0.5:2").release(first, rng(1))
-    RandomizedResponse(L=8, epsilon=0.1).release(second, rng(2))
+    RandomizedResponse(m=3, L=8, epsilon=1.0, profile="0.5:1,0.5:2").release(first, rng(1))
+    RandomizedResponse(m=3, L=8, epsilon=0.1).release(second, rng(2))
     plain = NoPrivacy().release(data(), rng(3))
     assert (first.wins == second.wins).all() and (plain.wins[:, 0] == first.wins).all()
 
 
 def test_extreme_data_and_budgets_are_released():
     for epsilon, draw in itertools.product((1e-320, 1e-8, 700.0, math.inf), ("conditional", "marginal")):
-        mechanism = RandomizedResponse(L=5, epsilon=epsilon, draw=draw)
+        mechanism = RandomizedResponse(m=3, L=5, epsilon=epsilon, draw=draw)
         for probability in (0.0, 1.0, 1 - 2**-53, 5e-324):
             release = mechanism.release(Comparisons(np.full((20, 1), probability), 5, 2, rng(1)), rng(2))
             assert ((release.wins >= 0) & (release.wins <= 5)).all()
@@ -207,7 +207,7 @@ def profile_of(weights):
 def test_sizes_add_up_by_largest_remainder(weights, L):
     exact = [L * w / sum(weights) for w in weights]
     assume(min(exact) >= 1)
-    mechanism = RandomizedResponse(L=L, epsilon=0.5, profile=profile_of(weights))
+    mechanism = RandomizedResponse(m=3, L=L, epsilon=0.5, profile=profile_of(weights))
     assert mechanism.users.sum() == L
     assert all(abs(size - e) < 1 + 1e-6 for size, e in zip(mechanism.users, exact, strict=True))
     assert mechanism.budgets == pytest.approx([0.5 * (k + 1) for k in range(len(weights))])
@@ -219,20 +219,20 @@ def test_sizes_add_up_by_largest_remainder(weights, L):
     (999_999_999, "0.3333333333:1,0.3333333333:2,0.3333333333:3", [333_333_333] * 3),
 ])
 def test_sizes_by_hand(L, profile, users):
-    assert RandomizedResponse(L=L, epsilon=1.0, profile=profile).users.tolist() == users
+    assert RandomizedResponse(m=3, L=L, epsilon=1.0, profile=profile).users.tolist() == users
 
 
 @pytest.mark.parametrize("profile", ["", "1", "0.5:1", "0.6:1,0.5:1", "1:0", "-1:1,2:1", "nan:1", "1:inf"])
 def test_bad_profiles_are_refused(profile):
     with pytest.raises(InvalidInput, match="profile="):
-        RandomizedResponse(L=10, epsilon=1.0, profile=profile)
+        RandomizedResponse(m=3, L=10, epsilon=1.0, profile=profile)
 
 
 def test_a_group_without_users_is_refused():
     with pytest.raises(InvalidInput, match="no user at L=100"):
-        RandomizedResponse(L=100, epsilon=1.0, profile="0.999:1,0.001:2")
+        RandomizedResponse(m=3, L=100, epsilon=1.0, profile="0.999:1,0.001:2")
 
 
 def test_statement_of_privacy():
     assert "comparison" in RandomizedResponse.unit and "ε-LDP" in RandomizedResponse.budget
-    assert RandomizedResponse.accepts is Comparisons and RandomizedResponse.releases is ReleasedWins
+    assert RandomizedResponse.accepts is Comparisons and RandomizedResponse.releases is FlippedWins

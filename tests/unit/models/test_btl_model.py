@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit
 
-from pipeline.models.btl import BTL, Comparisons, Preferences, ReleasedWins
+from pipeline.models.btl import BTL, Comparisons, Preferences, FlippedWins
 from pipeline.parameters import InvalidInput
 from pipeline.study import build
 
@@ -128,7 +128,7 @@ def test_the_most_users_can_be_split():
 
 
 def test_means_of_a_release_by_hand():
-    release = ReleasedWins(np.array([[[3], [1]]]), np.array([4, 2]), np.array([np.log(3), np.inf]), 2)
+    release = FlippedWins(np.array([[[3], [1]]]), np.array([4, 2]), np.array([np.log(3), np.inf]), 2)
     assert release.raw_mean() == pytest.approx(4 / 6)
     # a(log 3) = (3 + 1)/(3 − 1) = 2: ½ + (2 · (3 − 2) + 1 · (1 − 1))/6
     assert release.debiased_mean() == pytest.approx(0.5 + 2 / 6)

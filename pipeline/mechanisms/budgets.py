@@ -1,0 +1,62 @@
+"""Users in groups that share a budget: what mechanisms with personalised budgets have in common."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.parameters import InvalidInput, parameter
+from pipeline.theory.btl import epsilon_user
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """L users, their groups and the budgets of these.
+
+    profile: groups of users as "share:multiple, …"; a group's budget is multiple · epsilon, its size
+    share · L rounded so that sizes add up. "1:1" is one budget for all.
+    """
+
+    m: int = parameter("items", unit="items", low=2)
+    L: int = parameter("users", unit="users", low=1)
+    epsilon: float = parameter("privacy budget of one comparison; mechanism=none is for no privacy", unit="nats",
+                               above=0)
+    profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
+
+    def __post_init__(self):
+        if (self.users == 0).any():
+            raise InvalidInput("profile", self.profile, f"a group has no user at L={self.L}; raise its share")
+
+    @cached_property
+    def users(self) -> np.ndarray:
+        """(groups,): users in each group, by largest remainder."""
+        shares = np.array([share for share, _ in groups_of(self.profile)])
+        exact = shares / shares.sum() * self.L  # shares may miss 1 by rounding, sizes may not miss L
+        sizes = np.floor(exact + 1e-9).astype(int)
+        sizes[np.argsort(sizes - exact, kind="stable")[: self.L - sizes.sum()]] += 1
+        return sizes
+
+    @cached_property
+    def budgets(self) -> np.ndarray:
+        """(groups,): budget of one comparison in each group."""
+        return self.epsilon * np.array([multiple for _, multiple in groups_of(self.profile)])
+
+    def spent(self) -> dict[str, float]:
+        """Largest budget of a user, in nats: of one comparison, and of all by basic composition."""
+        one = float(self.budgets.max())
+        return {"one comparison": one, "all comparisons of a user": epsilon_user(one, self.m)}
+
+
+def groups_of(profile: str) -> tuple[tuple[float, float], ...]:
+    """Shares and multiples of a profile; InvalidInput if it cannot be read."""
+    allowed = 'must be "share:multiple, …", shares and multiples > 0, shares adding up to 1'
+    try:
+        groups = tuple(tuple(float(x) for x in part.split(":")) for part in profile.split(","))
+    except ValueError:
+        raise InvalidInput("profile", profile, allowed) from None
+    if not all(len(g) == 2 and all(0 < x < math.inf for x in g) for g in groups) or not math.isclose(
+        sum(share for share, _ in groups), 1, abs_tol=1e-9
+    ):
+        raise InvalidInput("profile", profile, allowed)
+    return groups
