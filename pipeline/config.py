@@ -135,7 +135,7 @@ def read_experiment(raw: Mapping[str, Any]) -> Experiment:
         place = "grid" if name in axes else "parameters" if name in constants else "derive"
         if name not in declared and name.removeprefix("data_") in files:
             raise InvalidInput(_place(f"parameters.{name}"), constants[name], "this study takes no such file; its "
-                               f"model simulates, it must be null here")
+                               "model simulates, it must be null here")
         if name not in declared:
             raise InvalidInput(f"{place}.{name}", _given(name, products, constants, derive),
                                f"no part of this study has such a parameter; {nearest(name, declared)}")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit
 
-from pipeline.models.btl import BTL, Comparisons, Preferences, FlippedWins
+from pipeline.models.btl import BTL, Comparisons, FlippedWins, Preferences
 from pipeline.parameters import InvalidInput
 from pipeline.study import build
 
