@@ -1,13 +1,12 @@
 """Users in groups that share a budget: what mechanisms with personalised budgets have in common."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from pipeline.parameters import InvalidInput, parameter
-from pipeline.theory.btl import epsilon_user
+from pipeline.theory.btl import epsilon_user, groups_of
 
 
 @dataclass(frozen=True)
@@ -46,17 +45,3 @@ class Budgets:
         """Largest budget of a user, in nats: of one comparison, and of all by basic composition."""
         one = float(self.budgets.max())
         return {"one comparison": one, "all comparisons of a user": epsilon_user(one, self.m)}
-
-
-def groups_of(profile: str) -> tuple[tuple[float, float], ...]:
-    """Shares and multiples of a profile; InvalidInput if it cannot be read."""
-    allowed = 'must be "share:multiple, …", shares and multiples > 0, shares adding up to 1'
-    try:
-        groups = tuple(tuple(float(x) for x in part.split(":")) for part in profile.split(","))
-    except ValueError:
-        raise InvalidInput("profile", profile, allowed) from None
-    if not all(len(g) == 2 and all(0 < x < math.inf for x in g) for g in groups) or not math.isclose(
-        sum(share for share, _ in groups), 1, abs_tol=1e-9
-    ):
-        raise InvalidInput("profile", profile, allowed)
-    return groups

@@ -10,35 +10,47 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.estimators.btl import PreferenceEstimate
-from pipeline.models.btl import Preferences, ReleasedWins
+from pipeline.models.btl import FlippedWins, Preferences, ReleasedWins
 from pipeline.theory import btl as theory
 
 
 class _Yardstick:
+    """NaN where users compared only some pairs: the formulas are for the complete graph."""
+
     units: ClassVar[str] = "logits²"
     least: ClassVar[float] = 0.0
 
 
 @dataclass(frozen=True)
 class SandwichRisk(_Yardstick):
-    """First-order prediction of ‖θ̂ − θ*‖₂²/m of the debiased estimator, ridge bias included."""
+    """First-order prediction of ‖θ̂ − θ*‖₂²/m of the debiased estimator, ridge bias included.
+
+    Laplace noise enters by its variance, as the randomized response that adds as much.
+    """
 
     long_name: ClassVar[str] = "predicted squared error, sandwich"
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
         """(reps,); O(reps · m³)"""
+        if release.compared is not None:
+            return np.full(len(truth.theta), np.nan)
         return theory.sandwich_risk(
             truth.theta, release.equivalent_epsilon, release.users, estimate.ridge, estimate.weights)
 
 
 @dataclass(frozen=True)
 class CramerRaoRisk(_Yardstick):
-    """Cramér–Rao bound on ‖θ̂ − θ*‖₂²/m of unbiased estimators from the released comparisons."""
+    """Cramér–Rao bound on ‖θ̂ − θ*‖₂²/m of unbiased estimators from comparisons flipped by randomized response.
+
+    NaN for other releases, whose law it is not.
+    """
 
     long_name: ClassVar[str] = "Cramér–Rao bound on the squared error"
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
         """(reps,); O(reps · m³)"""
+        if release.compared is not None or not isinstance(release, FlippedWins):
+            return np.full(len(truth.theta), np.nan)
         return theory.cramer_rao_risk(truth.theta, release.epsilon, release.users)
 
 
@@ -54,6 +66,48 @@ class MinimaxBound:
         """(reps,)"""
         information = theory.information(release.epsilon, release.users)
         return theory.minimax_lower_bound(theory.condition_number(truth.theta), release.items, information)
+
+
+@dataclass(frozen=True)
+class LogCondition:
+    """log κ = max θ* − min θ*. Source: Xu, Sun and Cheng, §4.1."""
+
+    long_name: ClassVar[str] = "log condition number log κ"
+    units: ClassVar[str] = "logits"
+    least: ClassVar[float] = 0.0
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,)"""
+        return np.ptp(truth.theta, axis=1)
+
+
+@dataclass(frozen=True)
+class Information:
+    """Σ_l t(ε_l)², the users counted as unperturbed ones; Laplace noise by the budget that adds its variance.
+
+    Source: Xu, Sun and Cheng, Theorem 3.
+    """
+
+    long_name: ClassVar[str] = "information Σ tanh²(ε/2)"
+    units: ClassVar[str] = "users"
+    least: ClassVar[float] = 0.0
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,), all the same"""
+        return np.full(len(truth.theta), theory.information(release.equivalent_epsilon, release.users))
+
+
+@dataclass(frozen=True)
+class MeanGain:
+    """G(ε), mean growth of a debiased comparison's variance by privacy. Source: Xu, Sun and Cheng, Theorem 1."""
+
+    long_name: ClassVar[str] = "mean squared amplification G(ε)"
+    units: ClassVar[str] = "1"
+    least: ClassVar[float] = 1.0
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
+        """(reps,), all the same"""
+        return np.full(len(truth.theta), np.average(release.gain, weights=release.users))
 
 
 class _Moment:

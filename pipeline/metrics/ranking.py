@@ -11,6 +11,12 @@ import numpy as np
 
 from pipeline.parameters import InvalidInput, parameter
 
+# Equal scores leave a solver with estimates that differ a little, either way: up to 2e-12 of the estimates' range was
+# measured. They are ties. In units of the range, since a strong ridge shrinks all estimates: different scores
+# have differed by 2e-7 logits at a range of 6e-6.
+TIE = 1e-8
+ROUNDING = 1e-14  # logits, where all scores are equal
+
 
 @dataclass(frozen=True)
 class ErrorInf:
@@ -39,35 +45,85 @@ class ErrorL2:
 
 
 @dataclass(frozen=True)
-class HammingTopK:
-    """H_K: share of the true top K items that are missed. K defaults to half of the items.
-
-    Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its 1/(2K) sum is this share.
-    """
+class _TopK:
+    """What metrics of the top K items share. K defaults to half of the items."""
 
     m: int = parameter("items", unit="items", low=2)
     K: int | None = parameter("size of the top set", unit="items", default=None, low=1)
 
-    long_name: ClassVar[str] = "top-K Hamming error H_K"
-    units: ClassVar[str] = "share of K"
     least: ClassVar[float] = 0.0
-    most: ClassVar[float] = 1.0
 
     def __post_init__(self):
         if self.K is not None and self.K >= self.m:
             raise InvalidInput("K", self.K, f"must be below the number of items, m={self.m}")
 
+    @property
+    def top(self) -> int:
+        """K."""
+        return self.K or self.m // 2
+
+    def hits(self, truth: Any, estimate: Any) -> np.ndarray:
+        """(reps,): true top items that are found, NaN where the estimate is not finite; O(reps · m log m)"""
+        found = [np.argsort(-levels(theta), axis=1, kind="stable")[:, : self.top] for theta in
+                 (truth.theta, estimate.theta)]
+        chosen = np.zeros((2, *truth.theta.shape), bool)
+        for side, items in zip(chosen, found, strict=True):
+            np.put_along_axis(side, items, True, axis=1)
+        return _or_nan((chosen[0] & chosen[1]).sum(axis=1), estimate.theta)
+
+
+@dataclass(frozen=True)
+class HammingTopK(_TopK):
+    """H_K: share of the true top K items that are missed. Ties at the edge are resolved by the item's number.
+
+    Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its 1/(2K) sum is this share.
+    """
+
+    long_name: ClassVar[str] = "top-K Hamming error H_K"
+    units: ClassVar[str] = "share of K"
+    most: ClassVar[float] = 1.0
+
     def __call__(self, truth: Any, release: Any, estimate: Any) -> np.ndarray:
-        """(reps,); O(reps · m)"""
-        top = self.K or self.m // 2
-        hits = (_top(estimate.theta, top) & _top(truth.theta, top)).sum(axis=1)
-        return np.where(np.isfinite(estimate.theta).all(axis=1), 1 - hits / top, np.nan)
+        """(reps,); O(reps · m log m)"""
+        return (self.top - self.hits(truth, estimate)) / self.top
 
 
-def _top(theta: np.ndarray, top: int) -> np.ndarray:
-    chosen = np.zeros(theta.shape, bool)
-    np.put_along_axis(chosen, np.argpartition(-theta, top - 1, axis=1)[:, :top], True, axis=1)
-    return chosen
+@dataclass(frozen=True)
+class ExactTopK(_TopK):
+    """1 where the set of the top K items is recovered exactly, else 0; its mean is the chance of that.
+
+    Ties as in `HammingTopK`. Source: Xu, Sun and Cheng, Theorem 4.
+    """
+
+    long_name: ClassVar[str] = "exact recovery of the top K"
+    units: ClassVar[str] = "probability"
+    most: ClassVar[float] = 1.0
+
+    def __call__(self, truth: Any, release: Any, estimate: Any) -> np.ndarray:
+        """(reps,); O(reps · m log m)"""
+        return _or_nan(self.hits(truth, estimate) == self.top, estimate.theta)
+
+
+@dataclass(frozen=True)
+class Lemma4Bound(_TopK):
+    """K⁻¹ [#{i in the top K: θ̂_i ≤ t} + #{i not in it: θ̂_i ≥ t}], t midway between θ*_(K) and θ*_(K+1).
+
+    Its mean is the right side of Lemma 4; it is at least H_K in every replication. An estimate that ties with t
+    counts on both sides. Source: Xu, Sun and Cheng, Lemma 4.
+    """
+
+    long_name: ClassVar[str] = "Lemma 4's bound on H_K"
+    units: ClassVar[str] = "share of K"
+
+    def __call__(self, truth: Any, release: Any, estimate: Any) -> np.ndarray:
+        """(reps,); O(reps · m log m)"""
+        order = np.argsort(-levels(truth.theta), axis=1, kind="stable")
+        ranked, found = (np.take_along_axis(x.theta, order, axis=1) for x in (truth, estimate))
+        middle = ranked[:, self.top - 1 : self.top + 1].mean(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            above, tie = found - middle, tie_width(found)
+        crossed = (above[:, : self.top] <= tie).sum(axis=1) + (above[:, self.top :] >= -tie).sum(axis=1)
+        return _or_nan(crossed / self.top, estimate.theta)
 
 
 @dataclass(frozen=True)
@@ -85,9 +141,31 @@ class Kendall:
     def __call__(self, truth: Any, release: Any, estimate: Any) -> np.ndarray:
         """(reps,); O(reps · m²) comparisons"""
         m = truth.theta.shape[1]
-        ordered = np.take_along_axis(estimate.theta, np.argsort(-truth.theta, axis=1), axis=1)
+        ordered = np.take_along_axis(levels(estimate.theta), np.argsort(-truth.theta, axis=1), axis=1)
         wrong = np.zeros(len(ordered))
         for gap in range(1, m):
             difference = ordered[:, gap:] - ordered[:, :-gap]
             wrong += (difference > 0).sum(axis=1) + 0.5 * (difference == 0).sum(axis=1)
-        return np.where(np.isfinite(ordered).all(axis=1), wrong / (m * (m - 1) / 2), np.nan)
+        return _or_nan(wrong / (m * (m - 1) / 2), estimate.theta)
+
+
+def levels(theta: np.ndarray) -> np.ndarray:
+    """(reps, m): 0 for the lowest items, 1 for the next, …; neighbours within `tie_width` share a level.
+
+    O(reps · m log m).
+    """
+    order = np.argsort(theta, axis=1)
+    with np.errstate(invalid="ignore"):
+        step = np.diff(np.take_along_axis(theta, order, axis=1), axis=1) > tie_width(theta)
+    level = np.zeros(theta.shape, int)
+    np.put_along_axis(level, order[:, 1:], step.cumsum(axis=1), axis=1)
+    return level
+
+
+def tie_width(theta: np.ndarray) -> np.ndarray:
+    """(reps, 1): difference up to which two items tie."""
+    return TIE * np.ptp(theta, axis=1, keepdims=True) + ROUNDING
+
+
+def _or_nan(values: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(theta).all(axis=1), values, np.nan)

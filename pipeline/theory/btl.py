@@ -8,10 +8,11 @@ Users who share a budget form a group: `epsilon` (group,) or scalar goes with co
 The paper's constants are unspecified: rates here have constant 1 and are for slopes and orders only.
 """
 
+import math
 from typing import Annotated
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 from pipeline.parameters import InvalidInput, nearest
 from pipeline.theory.btl_risk import cramer_rao_risk as cramer_rao_risk
@@ -186,6 +187,87 @@ def scheme_budget(
     return reference_epsilon * np.sqrt(reference_L / L) * logs ** _SCHEMES[scheme]
 
 
+def users_from_size(size: Annotated[float, "released sample mL/G(ε)"], m: int, epsilon: float) -> int:
+    """Users L = size·G(ε)/m, rounded, at least 1, whose released comparisons are worth `size`."""
+    return max(1, round(size * float(amplification(epsilon)) ** 2 / m))
+
+
 def epsilon_user(epsilon: float, m: int) -> Annotated[float, "budget of all comparisons of a user", "nats"]:
     """Budget ε m(m−1)/2 of all a user releases, by basic composition over the pairs; broadcasts."""
     return epsilon * (m * (m - 1) / 2)
+
+
+def groups_of(profile: str) -> tuple[tuple[float, float], ...]:
+    """Shares and multiples of a profile of budgets, "share:multiple, …"; InvalidInput if it cannot be read."""
+    allowed = 'must be "share:multiple, …", shares and multiples > 0, shares adding up to 1'
+    try:
+        groups = tuple(tuple(float(x) for x in part.split(":")) for part in profile.split(","))
+    except ValueError:
+        raise InvalidInput("profile", profile, allowed) from None
+    if not all(len(g) == 2 and all(0 < x < math.inf for x in g) for g in groups) or not math.isclose(
+        sum(share for share, _ in groups), 1, abs_tol=1e-9
+    ):
+        raise InvalidInput("profile", profile, allowed)
+    return groups
+
+
+Profile = Annotated[str, "groups of users, share:multiple of epsilon"]
+
+
+def mean_gain(epsilon: float, profile: Profile) -> Annotated[float, "G(ε), mean of coth²(ε/2)", "1"]:
+    """G(ε) of users who share out as `profile` says, before their numbers are rounded; scalar.
+
+    Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorem 1.
+    """
+    shares, multiples = np.transpose(groups_of(profile))
+    return float(mean_squared_amplification(epsilon * multiples, shares))
+
+
+def information_share(epsilon: float, profile: Profile) -> Annotated[float, "mean of tanh²(ε/2)", "1"]:
+    """Mean t(ε_l)² of users who share out as `profile` says: what is left of a user's information; scalar.
+
+    Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorem 3.
+    """
+    shares, multiples = np.transpose(groups_of(profile))
+    return float(information(epsilon * multiples, shares) / shares.sum())
+
+
+def _log_excess_gain(epsilon, shares):
+    """log((G − 1)/4), which keeps its digits where G is 1 and where it overflows."""
+    return logsumexp(-epsilon - 2 * np.log(-np.expm1(-epsilon)), b=shares)
+
+
+def _information_odds(epsilon, shares):
+    """Log odds of the mean t², which keep their digits where it is near 0 and near 1."""
+    lost = np.log(4) - epsilon - 2 * np.log1p(np.exp(-epsilon))  # log(1 − t²)
+    return logsumexp(2 * np.log(attenuation(epsilon)), b=shares) - logsumexp(lost, b=shares)
+
+
+_MATCHED = {"G": _log_excess_gain, "information": _information_odds}
+
+
+def matched_budget(
+    profile: Profile, matched: Annotated[str, "what mixed budgets have in common with one for all"],
+    common_epsilon: Annotated[float, "budget of one comparison, the same for all users"],
+) -> float:
+    """Budget ε at which users who share out as `profile` says are worth as much as with `common_epsilon` each.
+
+    matched: `G`, the mean of coth²(ε_l/2), which Theorem 2's rate depends on, or `information`, the mean of
+    tanh²(ε_l/2), which Theorem 3's does. Both are monotone in ε, and at common_epsilon/multiple all budgets lie on
+    one side of the common one for the largest and for the smallest multiple: these enclose the root.
+    Relative accuracy 1e-12. Raises `InvalidInput` for another `matched`, a bad profile, or a budget that is not
+    positive and finite. Source: Xu, Sun and Cheng, Theorems 2 and 3.
+    """
+    from scipy.optimize import brentq  # slow to import, and needed here only
+
+    if matched not in _MATCHED:
+        raise InvalidInput("matched", matched, nearest(matched, _MATCHED))
+    if not 0 < common_epsilon < math.inf:
+        raise InvalidInput("common_epsilon", common_epsilon, "must be a number > 0, and finite")
+    measure, (shares, multiples) = _MATCHED[matched], np.transpose(groups_of(profile))
+    shares = shares / shares.sum()
+    target = measure(np.array([common_epsilon]), np.ones(1))
+    low, high = -math.log(multiples.max()) - 1e-3, -math.log(multiples.min()) + 1e-3  # rounding at the ends
+    ratio = brentq(lambda x: measure(common_epsilon * math.exp(x) * multiples, shares) - target, low, high,
+                   xtol=1e-14, rtol=1e-14)
+    return common_epsilon * math.exp(ratio)

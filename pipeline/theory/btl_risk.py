@@ -77,7 +77,7 @@ def sandwich_covariance(theta, epsilon, users, ridge=0.0, weights=None):
     """
     theta = np.asarray(theta, float)
     ridge = np.broadcast_to(np.asarray(ridge, float), len(theta))
-    own, privacy = _score_variance(epsilon, users, weights)
+    own, privacy = score_variance(epsilon, users, weights)
     inverse = _inverse_laplacian(curvature(theta), ridge)
     ridge = ridge[:, None, None]
     return own * inverse + (privacy * theta.shape[1] - 2 * own * ridge) * (inverse @ inverse)
@@ -89,8 +89,8 @@ def _privacy_variance(epsilon):
     return np.exp(-epsilon) / np.expm1(-epsilon) ** 2
 
 
-def _score_variance(epsilon, users, weights):
-    """Scalars s, c such that Var(z̄_ij) = s·w_ij + c."""
+def score_variance(epsilon, users, weights=None):
+    """Scalars s, c such that Var(z̄_ij) = s·w_ij + c, privacy's share being c; arguments as in `sandwich_risk`."""
     privacy, users, weights = np.broadcast_arrays(
         _privacy_variance(epsilon), np.asarray(users, float), 1.0 if weights is None else weights
     )
@@ -99,7 +99,7 @@ def _score_variance(epsilon, users, weights):
 
 
 def _sandwich(epsilon, users, weights):
-    own, privacy = _score_variance(epsilon, users, weights)
+    own, privacy = score_variance(epsilon, users, weights)
 
     def risk(curve, theta, ridge):
         # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is enough.

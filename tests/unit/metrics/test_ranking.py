@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from pipeline.metrics.ranking import ErrorInf, ErrorL2, HammingTopK, Kendall
+from pipeline.metrics.ranking import ErrorInf, ErrorL2, ExactTopK, HammingTopK, Kendall, Lemma4Bound, levels
 from pipeline.parameters import InvalidInput
 
 
@@ -82,10 +82,88 @@ def test_hamming_by_hand():
     assert measure(HammingTopK(4, K=3), [4, 3, 2, 1], [1, 2, 3, 4]) == pytest.approx([1 / 3])
 
 
+@pytest.mark.parametrize("metric", [HammingTopK, ExactTopK, Lemma4Bound])
 @pytest.mark.parametrize("K", [4, 5, 100])
-def test_the_top_set_is_smaller_than_all(K):
+def test_the_top_set_is_smaller_than_all(metric, K):
     with pytest.raises(InvalidInput, match="m=4"):
-        HammingTopK(4, K)
+        metric(4, K)
+
+
+@given(rankings(), st.data())
+def test_exact_recovery_against_sets(ranking, data):
+    """Ties are resolved by the item's number: the K largest by (estimate, −number)."""
+    truth, estimate = ranking
+    m = truth.shape[1]
+    K = data.draw(st.integers(1, m - 1) | st.none())
+    force = []
+    for rows in zip(truth, estimate, strict=True):
+        sets = [set(sorted(range(m), key=lambda i, row=row: (-row[i], i))[: K or m // 2]) for row in rows]
+        force.append(sets[0] == sets[1])
+    found = measure(ExactTopK(m, K), truth, estimate)
+    assert found.dtype == float and found.tolist() == force
+    assert found.tolist() == (measure(HammingTopK(m, K), truth, estimate) == 0).tolist()
+
+
+def lemma_4_by_force(truth, estimate, K):
+    ordered = sorted(truth, reverse=True)
+    middle = (ordered[K - 1] + ordered[K]) / 2
+    top = [t >= ordered[K - 1] for t in truth]
+    return sum((e <= middle) if inside else (e >= middle) for e, inside in zip(estimate, top, strict=True)) / K
+
+
+@given(rankings(), st.data())
+def test_lemma_4_in_every_replication(ranking, data):
+    truth, estimate = ranking
+    m = truth.shape[1]
+    K = data.draw(st.integers(1, m - 1) | st.none())
+    estimate = estimate * data.draw(st.sampled_from([0.0, 1e-6, 0.3, 1.0, 100.0])) + data.draw(st.floats(-9, 9))
+    force = [lemma_4_by_force(t, e, K or m // 2) for t, e in zip(truth, estimate, strict=True)]
+    bound = measure(Lemma4Bound(m, K), truth, estimate)
+    assert (bound >= np.array(force) - 1e-12).all()  # ties with the middle, found equal or nearly so, count twice
+    if np.abs(estimate[..., None] - np.arange(2 * m) / 2).min() > 1e-6:
+        assert bound == pytest.approx(force)
+    assert (measure(HammingTopK(m, K), truth, estimate) <= bound).all()
+
+
+def test_lemma_4_allows_for_no_rounding():
+    for wrong in range(11):  # 1 − 7/10 > 3/10 in double precision
+        estimate = np.arange(20.0)[::-1].copy()
+        estimate[:wrong], estimate[10 : 10 + wrong] = 0, 30
+        hamming, bound = (measure(metric(20), np.arange(20.0)[::-1], estimate) for metric in (HammingTopK, Lemma4Bound))
+        assert hamming == wrong / 10 and hamming <= bound
+
+
+def test_lemma_4_by_hand():
+    truth = [[4.0, 3.0, 2.0, 1.0]] * 4
+    estimate = [[4.0, 3.0, 2.0, 1.0], [2.0, 3.0, 2.4, 1.0], [1.0, 2.0, 3.0, 4.0], [2.5, 2.5, 2.5, 2.5]]
+    assert measure(Lemma4Bound(4), truth, estimate).tolist() == [0, 0.5, 2, 2]
+    assert measure(Lemma4Bound(4, K=1), truth, estimate).tolist() == [0, 1, 2, 1]
+    # Whichever side a tie is on, H_K stays below: estimates equal but for rounding, all at the middle.
+    estimate = 2.5 + 1e-16 * np.array([[1, 1, -1, -1], [-1, -1, 1, 1], [1, -1, 1, -1], [0, 0, 0, 1]])
+    hamming, bound = (measure(metric(4), truth, estimate) for metric in (HammingTopK, Lemma4Bound))
+    assert (hamming <= bound).all() and (bound == 2).all()
+
+
+@given(rankings(), st.integers(0, 2**32), st.floats(-12, 12))
+def test_rounding_by_a_solver_changes_no_ranking(ranking, seed, log_scale):
+    """Estimates that are equal but for the solver's error are ties, whatever the estimates' scale."""
+    truth, estimate = ranking
+    estimate = estimate * 10.0 ** min(log_scale, 6)
+    noise = np.random.default_rng(seed).uniform(-1, 1, estimate.shape)
+    noisy = estimate + noise * (1e-9 * np.ptp(estimate, axis=1, keepdims=True) + 1e-15)
+    assert levels(noisy).tolist() == levels(estimate).tolist()
+    for metric in (Kendall(), HammingTopK(truth.shape[1]), ExactTopK(truth.shape[1])):
+        assert measure(metric, truth, noisy).tolist() == measure(metric, truth, estimate).tolist()
+
+
+@given(arrays(float, (3, 6), elements=st.integers(-3, 3).map(float)))
+def test_levels_are_dense_ranks(theta):
+    assert levels(theta).tolist() == [(stats.rankdata(row, "dense") - 1).tolist() for row in theta]
+
+
+def test_different_estimates_do_not_tie():
+    assert levels(np.array([[0.0, 1.0, 1.0 + 1e-6], [0.0, 6e-6, 2e-7], [0.0, 1e-12, 2e-12]])).tolist() == [
+        [0, 1, 2], [0, 2, 1], [0, 1, 2]]
 
 
 def test_norms_by_hand():
@@ -98,15 +176,17 @@ def test_norms_by_hand():
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("metric", [ErrorInf(), ErrorL2(), Kendall(), HammingTopK(3)])
+@pytest.mark.parametrize("metric", [ErrorInf(), ErrorL2(), Kendall(), HammingTopK(3), Lemma4Bound(3)])
 def test_an_estimate_that_is_not_finite_is_never_a_good_one(metric, bad):
     truth = [[3.0, 2.0, 1.0]] * 2
     whole, broken = measure(metric, truth, [[3.0, 2.0, 1.0], [3.0, 2.0, bad]])
     assert whole == 0
     assert np.isnan(broken) or (np.isinf(bad) and broken == np.inf)
+    exact = measure(ExactTopK(3), truth, [[3.0, 2.0, 1.0], [3.0, 2.0, bad]])
+    assert exact[0] == 1 and np.isnan(exact[1])
 
 
-METRICS = [ErrorInf(), ErrorL2(), Kendall(), HammingTopK(6), HammingTopK(6, K=1)]
+METRICS = [ErrorInf(), ErrorL2(), Kendall(), HammingTopK(6), HammingTopK(6, K=1), Lemma4Bound(6), ExactTopK(6)]
 
 
 @given(st.integers(0, 2**32), st.permutations(range(6)))
@@ -119,7 +199,7 @@ def test_names_of_items_and_order_of_replications_do_not_matter(seed, order):
         assert measure(metric, truth[::-1], estimate[::-1]).tolist() == values[::-1].tolist()
         least, most = getattr(metric, "least", -np.inf), getattr(metric, "most", np.inf)
         assert (least <= values).all() and (values <= most).all()
-        assert (measure(metric, truth, truth) == 0).all()
+        assert (measure(metric, truth, truth) == isinstance(metric, ExactTopK)).all()
 
 
 @given(st.integers(0, 2**32))

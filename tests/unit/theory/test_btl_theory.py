@@ -13,7 +13,7 @@ from scipy import optimize, special
 from pipeline.parameters import InvalidInput
 from pipeline.theory import btl, btl_risk
 
-BUDGETS = [1e-8, 1e-3, 0.2, 1.0, 5.0, 40.0, 700.0, np.inf]
+BUDGETS = [1e-8, 1e-3, 0.2, 1.0, 5.0, 40.0, 700.0, 800.0, np.inf]
 PROBABILITIES = [1e-300, 1e-9, 0.1, 0.5, 0.73, 1 - 1e-9, 1.0]
 
 
@@ -49,6 +49,18 @@ def test_closed_forms(epsilon, function, form):
     assert function(epsilon) == pytest.approx(float(exact(epsilon, form)), rel=1e-12, abs=0)
 
 
+@pytest.mark.parametrize("epsilon", BUDGETS[:-1])
+def test_laplace_equivalent_adds_the_variance_of_laplace_noise(epsilon):
+    with localcontext() as context:
+        context.prec = 60
+        x = Decimal(epsilon) / Decimal(8).sqrt()
+        expected = float(2 * (x + (x * x + 1).sqrt()).ln())  # 2 arsinh
+    found = btl.laplace_equivalent(epsilon)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert btl.debiased_variance(1.0, found) == pytest.approx(2 / epsilon**2, rel=1e-9)
+    assert btl.debiased_variance(1.0, epsilon) != pytest.approx(2 / epsilon**2, rel=0.1)  # ε itself is not it
+
+
 def test_no_privacy_is_the_limit():
     assert (btl.flip_probability(np.inf), btl.amplification(np.inf), btl.attenuation(np.inf)) == (0, 1, 1)
     p = np.array(PROBABILITIES)
@@ -63,7 +75,7 @@ def test_no_privacy_is_the_limit():
 @pytest.mark.parametrize("p", PROBABILITIES)
 def test_lemmas_1_and_2_by_enumeration(p, epsilon):
     with localcontext() as context:
-        context.prec = 700  # enough for e^700 beside 1
+        context.prec = 800  # enough for e^800 beside 1
         e = Decimal(epsilon).exp()
         flip, p_exact = 1 / (1 + e), Decimal(p)
         law = {0: Decimal(0), 1: Decimal(0)}
