@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.estimators.btl_newton import minimise, scores
+from pipeline.estimators.btl_pairs import Logistic, minimise_pairs
 from pipeline.models.btl import ReleasedWins
 from pipeline.parameters import parameter
 
@@ -36,15 +37,28 @@ class Debiased:
 
     accepts: ClassVar[type] = ReleasedWins
 
+    def weights(self, release: ReleasedWins) -> np.ndarray | None:
+        """(groups,): weights v of users; None is all alike."""
+        return None
+
     def mean(self, release: ReleasedWins) -> np.ndarray:
         """(reps, pairs): the comparisons that enter eq. (3)."""
-        return release.debiased_mean()
+        return release.debiased_mean(self.weights(release))
 
     def fit(self, release: ReleasedWins, rng: np.random.Generator) -> PreferenceEstimate:
-        """Estimate of a block; non-convergence is a value, not an error."""
-        ridge = ridge_of(self.lambda_scale, release)
-        found = minimise(scores(self.mean(release), release.items), ridge)
-        return PreferenceEstimate(found.theta, found.converged, ridge)
+        """Estimate of a block; non-convergence is a value, not an error.
+
+        Where users skipped comparisons, the pair's term in eq. (3) is weighted by n_ij/L, the (weighted) number of
+        its comparisons over the (weighted) number of users. O(reps · m²) an iteration, O(reps · m³) then.
+        """
+        weights = self.weights(release)
+        ridge, mean = ridge_of(self.lambda_scale, release, weights), self.mean(release)
+        if release.compared is None:
+            found = minimise(scores(mean, release.items), ridge)
+        else:
+            share = shares(release, weights)
+            found = minimise_pairs(Logistic(mean, share), np.zeros((len(mean), release.items)), ridge)
+        return PreferenceEstimate(found.theta, found.converged, ridge, weights)
 
     def work(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -59,6 +73,30 @@ class PlugIn(Debiased):
         return release.raw_mean()
 
 
-def ridge_of(lambda_scale: float, release: ReleasedWins) -> float:
-    """λ = c·G/L, G the mean `gain`, G(ε) for randomized response. Source: Xu, Sun and Cheng, Theorem 1."""
-    return float(lambda_scale * (release.users * release.gain).sum() / release.users.sum() ** 2)
+class Weighted(Debiased):
+    """The debiased estimator with users weighted by their information, v_l = 1/gain, t(ε_l)² for randomized response.
+
+    λ = c/Σ_l v_l, which is c·G/L for one common budget: then it is the debiased estimator. With several budgets the
+    plain mean's variance is mean(a²)/L, as in Theorem 2 of Xu, Sun and Cheng; this one's is 1/Σ t², as in their
+    Theorem 3, for equal items, and no weights make that smaller.
+    """
+
+    def weights(self, release: ReleasedWins) -> np.ndarray:
+        """(groups,): 1/gain."""
+        return 1 / release.gain
+
+
+def ridge_of(lambda_scale: float, release: ReleasedWins, weights: np.ndarray | None = None) -> float:
+    """λ = c Σ_l v_l² gain_l/(Σ_l v_l)²: c times the variance, in fair coins, of the mean z̄ of equal items.
+
+    c·G/L if all users weigh the same, G(ε) the mean `gain`; c/Σ_l v_l if v = 1/gain. weights v: (groups,), None is
+    all alike. Source: Xu, Sun and Cheng, Theorem 1.
+    """
+    v = np.ones(len(release.users)) if weights is None else weights
+    return float(lambda_scale * (release.users * v**2 * release.gain).sum() / (release.users * v).sum() ** 2)
+
+
+def shares(release: ReleasedWins, weights: np.ndarray | None = None) -> np.ndarray:
+    """(reps, pairs): share of the users, weighted by v (groups,), who compared a pair; needs `compared`."""
+    v = np.ones(len(release.users)) if weights is None else weights
+    return np.matvec(release.compared.swapaxes(1, 2), v) / (release.users @ v)
