@@ -151,8 +151,8 @@ def read_experiment(raw: Mapping[str, Any]) -> Experiment:
     for name in paired:
         if name not in (pairable := {*axes, *Study.paired}):
             raise InvalidInput("paired", name, f"no such axis to pair across; {nearest(name, pairable)}")
-    for name in set(coordinates) & {*axes, *constants, *derive}:
-        raise InvalidInput("coordinates", name, "is a parameter of this study already; it must not be given twice")
+    for name in set(coordinates) & {*axes, *constants, *derive, *metrics}:
+        raise InvalidInput("coordinates", name, "is a parameter or metric already; it must not be given twice")
     study = Study(
         text.name, size.seed, size.replications, size.block, Grid.of(*products), constants, metrics, derive,
         paired, coordinates,
@@ -274,7 +274,8 @@ def _check_cells(study: Study) -> None:
             place = next((p for p, names in (("grid", study.grid.axes), ("derive", study.derive))
                           if error.key in names), "parameters")
             key = error.key if "." in error.key or error.key == "metrics" else f"{place}.{error.key}"
-            raise InvalidInput(_place(key), error.value, f"{error.allowed} [at {shorten(labels)}]") from None
+            where = "" if (key := _place(key)).startswith("data.") else f" [at {shorten(labels)}]"
+            raise InvalidInput(key, error.value, error.allowed + where) from None
         except (ArithmeticError, TypeError, ValueError) as error:
             raise InvalidInput("derive", dict(study.derive), f"{error} [at {shorten(labels)}]") from None
 

@@ -190,4 +190,4 @@ def _is_text(value: str) -> bool:
 
 def _kinds(field: dataclasses.Field) -> tuple[str, ...]:
     name = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
-    return tuple(part.strip() for part in name.split("|"))
+    return tuple(part.strip().rpartition(".")[2] for part in name.split("|"))

@@ -12,6 +12,7 @@ from pipeline.parameters import InvalidInput, nearest
 NAMES: dict[str, dict[str, str]] = {
     "model": {
         "btl": "pipeline.models.btl:BTL",
+        "recorded": "pipeline.models.recorded:Recorded",
     },
     "mechanism": {
         "laplace": "pipeline.mechanisms.laplace:Laplace",
@@ -20,7 +21,10 @@ NAMES: dict[str, dict[str, str]] = {
     },
     "estimator": {
         "debiased": "pipeline.estimators.btl:Debiased",
+        "likelihood": "pipeline.estimators.btl_likelihood:Likelihood",
         "plug_in": "pipeline.estimators.btl:PlugIn",
+        "rank_centrality": "pipeline.estimators.btl_spectral:RankCentrality",
+        "weighted": "pipeline.estimators.btl:Weighted",
     },
     "metric": {
         "error_inf": "pipeline.metrics.ranking:ErrorInf",
@@ -36,11 +40,31 @@ NAMES: dict[str, dict[str, str]] = {
         "lean_debiased": "pipeline.metrics.btl:LeanDebiased",
         "error_debiased_squared": "pipeline.metrics.btl:ErrorDebiasedSquared",
         "estimate_sum": "pipeline.metrics.btl:EstimateSum",
+        "log_condition": "pipeline.metrics.btl:LogCondition",
+        "information": "pipeline.metrics.btl:Information",
+        "mean_gain": "pipeline.metrics.btl:MeanGain",
+        "exact_top_k": "pipeline.metrics.ranking:ExactTopK",
+        "lemma_4_bound": "pipeline.metrics.ranking:Lemma4Bound",
+        "excess_risk": "pipeline.metrics.btl_ranking:ExcessRisk",
+        "kendall_predicted": "pipeline.metrics.btl_ranking:KendallPredicted",
+        "lean_next": "pipeline.metrics.btl_ranking:LeanNext",
+        "lean_two_apart": "pipeline.metrics.btl_ranking:LeanTwoApart",
+        "share_coin_flips": "pipeline.metrics.recorded:ShareCoinFlips",
+        "share_two_ratings": "pipeline.metrics.recorded:ShareTwoRatings",
+        "share_one_rating": "pipeline.metrics.recorded:ShareOneRating",
     },
     "derivation": {
         "budget_from_x": "pipeline.theory.btl:budget_from_x",
         "epsilon_user": "pipeline.theory.btl:epsilon_user",
+        "users_from_size": "pipeline.theory.btl:users_from_size",
         "scheme_budget": "pipeline.theory.btl:scheme_budget",
+        "matched_budget": "pipeline.theory.btl:matched_budget",
+        "mean_gain": "pipeline.theory.btl:mean_gain",
+        "information_share": "pipeline.theory.btl:information_share",
+        "signal": "pipeline.theory.btl_ranking:signal",
+        "signal_over_log": "pipeline.theory.btl_ranking:signal_over_log",
+        "size": "pipeline.theory.btl_ranking:size",
+        "users_from_signal": "pipeline.theory.btl_ranking:users_from_signal",
     },
     "claims": {
         "xu": "pipeline.claims.xu:CLAIMS",
