@@ -25,6 +25,8 @@ def text() -> str:
             ("grid.AXIS=[…]", "levels of an axis, such as grid.m=[10,20]; finished units are kept"),
             *((n, _about(f)) for n, f in fields(Size).items()),
             ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
+            ("coordinates=[…]", "derived quantities that nothing is simulated with, for figures and claims"),
+            ("data.path=FILE", "a person's own data, for a model that takes them; data.items=FILE names their items"),
             ("metrics=[…]", "what to measure in every replication"),
             ("cluster", "where to run: " + ", ".join(compose.options("cluster")) + "; cluster.workers=N"),
             *((n, _about(f)) for n, f in fields(Settings).items() if n != "task"),

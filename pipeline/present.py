@@ -1,18 +1,20 @@
 """From sealed results to verdicts and the report: gathers what the page shows."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline.config import Experiment, Settings
+from pipeline.parameters import shorten
 from pipeline.registry import lookup
 from pipeline.session import sessions
 from pipeline.store import Store
-from pipeline.study import ROLES, Study
+from pipeline.study import ROLES, Study, build
 from pipeline.work import failures, unit_name
 
 PASSING = ("task", "stop_after", "retry_failed", "repair", "unit")  # not part of the command that repeats a study
+MOST_LETTERS = 150  # of what was found, in the line of a claim that is not contradicted
 SETTING_KEYS = (*PASSING, "outputs", "cluster", "experiments", "suite")
 
 
@@ -54,30 +56,41 @@ def replay_command(command: str, study: Study, cell: int, block: int) -> str:
 def write(
     where: Path, experiments: Sequence[Experiment], stores: Sequence[Store], raw: Sequence[Mapping], command: str
 ) -> tuple[Path, list[str]]:
-    """Judge the claims and write the report; returns its path and one line per verdict."""
+    """Judge the claims and write the report; returns its path and one line per verdict, the worst last."""
     import xarray as xr
 
     from pipeline.claims.claim import judge
     from pipeline.report import page
 
-    sections, lines = [], []
+    sections, judged = [], []
     for experiment, store, mapping in zip(experiments, stores, raw, strict=True):
         results = xr.open_zarr(store.folder / "results.zarr", consolidated=True).load()
         claims = lookup("claims", experiment.text.claims) if experiment.text.claims else ()
         verdicts = [judge(claim, results) for claim in claims if claim.experiment == experiment.study.name]
-        lines += [f"  {v.check.verdict:<13} {v.claim.id}: {v.check.text}" for v in verdicts]
+        judged += verdicts
         sections.append(page.Section(
             name=experiment.study.name, title=experiment.text.title, question=experiment.text.question,
             results=results, figures=experiment.figures, verdicts=verdicts,
             facts=facts(experiment.study, store, mapping, command),
         ))
-    title = experiments[0].text.title if len(experiments) == 1 else "What privacy costs: " + experiments[0].text.title
+    title = experiments[0].text.title if len(experiments) == 1 else \
+        "What does privacy cost, and where does learning break down?"
     lasting = (word for word in shlex.split(command) if word.partition("=")[0] not in PASSING)
-    return page.write(where, title, sections, {"command": shlex.join(lasting)}), lines
+    return page.write(where, title, sections, {"command": shlex.join(lasting)}), list(lines(judged))
+
+
+def lines(judged: Sequence[Any]) -> Iterator[str]:
+    """One line per verdict: supported, inconclusive, then contradicted, where a person looks first."""
+    from pipeline.claims.claim import CONTRADICTED, INCONCLUSIVE, SUPPORTED
+
+    for verdict in (SUPPORTED, INCONCLUSIVE, CONTRADICTED):
+        for claim, check in ((one.claim, one.check) for one in judged if one.check.verdict == verdict):
+            text = check.text if verdict == CONTRADICTED else shorten(check.text, MOST_LETTERS)
+            yield f"{'✗' if verdict == CONTRADICTED else ' '} {verdict:<13} {claim.id}: {text}"
 
 
 def facts(study: Study, store: Store, raw: Mapping, command: str) -> dict[str, Any]:
-    """What was run, for the page: config, sessions, failures, privacy."""
+    """What was run, for the page: data, config, sessions, failures, privacy."""
     rows = store.rows(study)
     failed = [
         {"unit": unit_name(study, cell, block), "error": text.strip().splitlines()[-1],
@@ -89,15 +102,32 @@ def facts(study: Study, store: Store, raw: Mapping, command: str) -> dict[str, A
         "block": study.block, "cells": len(study.grid), "units": len(study.grid) * study.blocks,
         "config": shown(raw),
         "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
+        "source": source(study),
     }
 
 
-def privacy(study: Study) -> list[dict[str, str]]:
-    """Privacy statement of every mechanism of the study: unit, neighbours, budget."""
-    found = []
-    role = ROLES[1]
-    for name in study.grid.axes.get(role, (study.parameters.get(role),)):
-        mechanism = lookup(role, name)
-        found.append({"mechanism": name, "unit": mechanism.unit, "neighbours": mechanism.neighbours,
-                      "budget": mechanism.budget})
-    return found
+def source(study: Study) -> str:
+    """Where the data come from, in the words of the first cell's model; empty if it says nothing."""
+    return getattr(_component(study, ROLES[0], study.grid.labels(0)), "source", "")
+
+
+def privacy(study: Study) -> list[dict[str, Any]]:
+    """Privacy statement of every mechanism of the study: unit, neighbours, budget, and `spent`.
+
+    spent: what is meant -> (least, greatest) over the mechanism's cells of the largest budget of a user, in
+    nats; empty for a mechanism that does not say.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for labels in study.grid:
+        mechanism = _component(study, ROLES[1], labels)
+        one = found.setdefault(study.values(labels)[ROLES[1]], {
+            "unit": mechanism.unit, "neighbours": mechanism.neighbours, "budget": mechanism.budget, "spent": {}})
+        for what, value in (mechanism.spent() if hasattr(mechanism, "spent") else {}).items():
+            least, most = one["spent"].get(what, (value, value))
+            one["spent"][what] = min(least, value), max(most, value)
+    return [{"mechanism": name, **said} for name, said in found.items()]
+
+
+def _component(study: Study, role: str, labels: Mapping[str, Any]) -> Any:
+    values = study.values(labels)
+    return build(lookup(role, values[role]), values)

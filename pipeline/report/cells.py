@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pipeline.reduce.ratio import risk_ratio
 from pipeline.reduce.summary import REPLICATION
 from pipeline.report.specs import Spec
-from pipeline.report.words import count, glossary, levels, percent
+from pipeline.report.words import count, glossary, levels, percent, symbol
 
 COLUMNS = ("mean", "mcse", "low", "high")
 
@@ -37,6 +38,18 @@ def columns_of(summary: xr.Dataset, metric: str) -> xr.Dataset:
     return xr.Dataset(columns | {"replications": summary[f"{metric}_n"], "n_run": summary["n_run"]})
 
 
+def ratios_of(
+    results: xr.Dataset, summary: xr.Dataset, spec: Any, power: float, confidence: float
+) -> tuple[xr.Dataset, str, str]:
+    """The columns of `risk_ratio`, named as by `columns_of`; the ratio in words; the yardstick in words."""
+    ratio = risk_ratio(results, spec.metric, spec.yardstick, power, confidence)
+    columns = ratio.rename(ratio="mean", pairs="replications").assign(n_run=summary["n_run"])
+    measured, predicted = (results[name].attrs.get("long_name", symbol(name)) for name in (spec.metric, spec.yardstick))
+    raised = {1: "", 2: "square of the "}.get(power, f"power {power:g} of the ") + measured
+    words = f"mean of the {raised} over the mean of the {predicted}"
+    return columns[[*COLUMNS, "replications", "n_run"]], words, predicted
+
+
 def tabulate(values: xr.Dataset, data: xr.Dataset, spec: Spec) -> Any:
     """One row per cell: the axes, the position, then the values; cells that were not run are left out."""
     axes = [*spec.drawn[1:], spec.along]
@@ -49,26 +62,38 @@ def tabulate(values: xr.Dataset, data: xr.Dataset, spec: Spec) -> Any:
     return table.loc[run, [name for name in names if name in table]].reset_index(drop=True)
 
 
-def places(table: Any, name: str) -> np.ndarray:
-    """Numbers of a column along an axis of a figure; names are put at 0, 1, 2, … in the order they come."""
-    column = table[name]
-    if column.dtype.kind in "iuf":
-        return column.to_numpy(float)
-    order = {level: float(i) for i, level in enumerate(dict.fromkeys(column))}
-    return np.array([order[level] for level in column])
+def ordered(table: Any, data: xr.Dataset, name: str) -> list:
+    """Levels that occur in a column: numbers ascending, names in the order of the grid."""
+    found = list(dict.fromkeys(table[name].tolist()))
+    if table[name].dtype.kind in "iuf":
+        return sorted(found)
+    return [level for level in dict.fromkeys(data[name].values.ravel().tolist()) if level in found]
+
+
+def places(table: Any, data: xr.Dataset, name: str) -> np.ndarray:
+    """Numbers of a column along an axis of a figure; names are put at 0, 1, 2, …"""
+    if table[name].dtype.kind in "iuf":
+        return table[name].to_numpy(float)
+    order = ordered(table, data, name)
+    return np.array([float(order.index(level)) for level in table[name]])
 
 
 def bars(table: Any, confidence: float, axes: Any, of: str = "the mean") -> str:
     """What the bars in `axes` are, over how many replications, and whether they can be seen."""
-    n = table["replications"][np.isfinite(table["mean"])]
-    if not len(n):
+    finite = table[np.isfinite(table["mean"])]
+    if not len(finite):
         return "No cell has a value."
-    if n.max() < 2:
+    if finite["replications"].max() < 2:
         return "One replication per cell: no intervals."
-    least, most = int(n.min()), int(n.max())
-    over = f"{least:,} to {most:,}" if least < most else f"{most:,}"
     hidden = "; most are shorter than the marks" if _hidden(table, axes) else ""
+    over = replications(finite)
     return f"Bars: {percent(confidence)} confidence interval of {of} over {over} replications (t){hidden}."
+
+
+def replications(table: Any) -> str:
+    """How many there are in a cell: `40`, or `38 to 40`."""
+    least, most = int(table["replications"].min()), int(table["replications"].max())
+    return f"{least:,} to {most:,}" if least < most else f"{most:,}"
 
 
 def _hidden(table: Any, axes: Any) -> bool:
@@ -82,10 +107,10 @@ def _hidden(table: Any, axes: Any) -> bool:
     return bool(good.any()) and float(np.median(share)) * inches * 72 < 5
 
 
-def missing(table: Any) -> str:
-    """How many cells have nothing to draw; empty if none."""
+def missing(table: Any, drawn: str = "not drawn") -> str:
+    """How many cells have no value, and how they are drawn; empty if none."""
     lost = int((~np.isfinite(table["mean"])).sum())
-    return f"{count(lost, 'cell')} of {len(table):,} without a value: not drawn." if lost else ""
+    return f"{count(lost, 'cell')} of {len(table):,} without a value: {drawn}." if lost else ""
 
 
 def caption(spec: Spec, data: xr.Dataset, *sentences: str) -> str:

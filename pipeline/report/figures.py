@@ -8,24 +8,36 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pipeline.reduce.ratio import risk_ratio
 from pipeline.reduce.summary import summarise
 from pipeline.report import style
-from pipeline.report.cells import COLUMNS, Drawing, bars, caption, columns_of, held, missing, places, tabulate
+from pipeline.report.cells import (
+    Drawing,
+    bars,
+    caption,
+    columns_of,
+    held,
+    missing,
+    ordered,
+    places,
+    ratios_of,
+    tabulate,
+)
 from pipeline.report.looks import Looks, curves_of, distinct, error_bars, extent
-from pipeline.report.specs import Curves, PhaseDiagram, Ratio, Spec
-from pipeline.report.words import axis_label, levels, metric_label, number, symbol
+from pipeline.report.specs import Curves, Map, PhaseDiagram, Ratio, Spec
+from pipeline.report.words import axis_label, fraction, levels, metric_label, number, symbol
 
 
 def draw(spec: Spec, results: xr.Dataset, summary: xr.Dataset | None = None) -> Drawing:
     """Draw one figure; `summary` is `summarise(results)`, made here if not given."""
-    from pipeline.report import phase_figures
+    from pipeline.report import map_figure, phase_figures
 
     summary = summarise(results) if summary is None else summary
     with style.applied():
         if isinstance(spec, Ratio):
             return _ratio(spec, held(results, spec), held(summary, spec), summary.attrs["confidence"])
         part = held(summary, spec)
+        if isinstance(spec, Map):
+            return map_figure.drawn(spec, held(results, spec), part)
         if isinstance(spec, Curves):
             return _curves(spec, part)
         if isinstance(spec, PhaseDiagram):
@@ -40,24 +52,24 @@ def _curves(spec: Curves, data: xr.Dataset) -> Drawing:
     words = f"Mean of the {label} against {symbol(spec.position)}."
     seen = bars(table, data.attrs["confidence"], figure.axes[0])
     return Drawing(spec.kind, figure, spec.title or _title(data, spec), table,
-                   caption(spec, data, words, seen, missing(table)))
+                   caption(spec, data, words, seen, _gaps(spec, table), missing(table)))
 
 
 def _ratio(spec: Ratio, results: xr.Dataset, summary: xr.Dataset, confidence: float) -> Drawing:
-    ratio = risk_ratio(results, spec.metric, spec.yardstick, spec.power, confidence)
-    columns = ratio.rename(ratio="mean", pairs="replications").assign(n_run=summary["n_run"])
-    table = tabulate(columns[[*COLUMNS, "replications", "n_run"]], results, spec)
-    meaning = results[spec.yardstick].attrs.get("long_name", symbol(spec.yardstick))
-    figure = _lines(spec, results, table, f"measured / {meaning}", level=1.0)
+    columns, words, predicted = ratios_of(results, summary, spec, spec.power, confidence)
+    table = tabulate(columns, results, spec)
+    figure = _lines(spec, results, table, f"measured / {predicted}", level=1.0)
     finite = table["mean"][np.isfinite(table["mean"])]
-    measured = results[spec.metric].attrs.get("long_name", symbol(spec.metric))
-    raised = {1: "", 2: "square of the "}.get(spec.power, f"power {spec.power:g} of the ") + measured
-    words = f"Mean of the {raised} over the mean of the {meaning}. Dashed: 1, where they are equal."
+    words = f"{words[:1].upper()}{words[1:]}. Dashed: 1, where they are equal."
     found = f"Ratios: {number(finite.min(), 3)} to {number(finite.max(), 3)}." if len(finite) else ""
-    title = spec.title or f"Measured error over the {meaning}"
+    title = spec.title or f"Measured error over the {predicted}"
     seen = bars(table, confidence, figure.axes[0], "the ratio")
     return Drawing(spec.kind, figure, title, table.rename(columns={"mean": "ratio"}),
-                   caption(spec, results, words, found, seen, missing(table)))
+                   caption(spec, results, words, found, seen, _gaps(spec, table), missing(table)))
+
+
+def _gaps(spec: Curves | Ratio, table: Any) -> str:
+    return "Not all combinations were run." if Looks(table, spec.by, spec.split).gaps else ""
 
 
 def _title(data: xr.Dataset, spec: Spec) -> str:
@@ -66,27 +78,33 @@ def _title(data: xr.Dataset, spec: Spec) -> str:
 
 
 def _lines(spec: Curves | Ratio, data: xr.Dataset, table: Any, label: str, level: float | None = None) -> Any:
-    panels = distinct(table, (spec.panels,)) if spec.panels else [()]
-    columns = min(len(panels), 3)
-    rows = -(-len(panels) // columns) if panels else 1
-    size = (style.WIDTH, style.HEIGHT) if len(panels) == 1 else (style.WIDTH + 1.4, 2.5 * rows + 0.7)
-    figure, grid = style.new_figure(max(columns, 1), rows, *size, sharex=True, sharey=True)
-    x, mean = places(table, spec.position), table["mean"].to_numpy(float)
-    finite = mean[np.isfinite(mean)]
-    y_log = bool(finite.size) and (finite > 0).all()
+    good = np.isfinite(table["mean"]) & np.isfinite(places(table, data, spec.position))
+    shown = table[good].reset_index(drop=True)
+    panels = distinct(shown, (spec.panels,)) if spec.panels else [()]
+    columns = max(min(len(panels), 3), 1)
+    rows = max(-(-len(panels) // columns), 1)
+    size = (style.WIDTH, style.HEIGHT) if len(panels) <= 1 else (style.WIDTH + 1.4, 2.5 * rows + 0.7)
+    figure, grid = style.new_figure(columns, rows, *size, sharex=True, sharey=True)
+    x, mean = places(shown, data, spec.position), shown["mean"].to_numpy(float)
+    y_log = bool(mean.size) and (mean > 0).all()
     if level is not None:  # a ratio near 1 is best read on a linear axis
-        y_log = y_log and finite.max() / finite.min() > 4
-    named = table[spec.position].dtype.kind not in "iuf"
-    shown = np.isfinite(x)
-    x_log = not named and bool(shown.any()) and (x[shown] > 0).all()
-    looks = Looks(table, spec.by, spec.split)
+        y_log = y_log and mean.max() / mean.min() > 4
+    names = None if shown[spec.position].dtype.kind in "iuf" else ordered(shown, data, spec.position)
+    x_log = names is None and not spec.linear and bool(x.size) and (x > 0).all()
     keys = (*spec.by, *((spec.split,) if spec.split else ()))
+    looks = Looks(shown, spec.by, spec.split)
+    axes = grid[0, 0]
+    style.scale(axes.xaxis, x, x_log, 12 if columns == 1 else 6, values_as_ticks=True)
+    y = extent(shown, y_log)
+    style.scale(axes.yaxis, y if level is None else [*y, level], y_log)
+    guide = _guide(spec, shown, x, keys) if x_log and y_log else None
     for axes, panel in zip(grid.flat, panels, strict=False):
-        part = table[table[spec.panels] == panel[0]] if spec.panels else table
+        part = shown[shown[spec.panels] == panel[0]] if spec.panels else shown
         if level is not None:
             axes.axhline(level, color="0.25", linewidth=1.0, linestyle=(0, (6, 2)), zorder=1)
+        if guide:
+            axes.plot(*guide, **style.GUIDE, scalex=False, scaley=False, zorder=3)
         for key, line in curves_of(part, keys):
-            line = line[np.isfinite(line["mean"]) & np.isfinite(x[line.index])]
             order = np.argsort(x[line.index], kind="stable")
             error_bars(axes, x[line.index][order], line.iloc[order], **looks[key])
         if spec.panels:
@@ -94,16 +112,25 @@ def _lines(spec: Curves | Ratio, data: xr.Dataset, table: Any, label: str, level
     for axes in grid.flat[len(panels):]:
         axes.set_visible(False)
     axes = grid[0, 0]
-    style.scale(axes.xaxis, x[shown], x_log, 12 if columns == 1 else 6, values_as_ticks=True)
-    y = extent(table, y_log)
-    style.scale(axes.yaxis, y if level is None else [*y, level], y_log)
-    if named:
-        axes.set_xticks(range(len(set(x))), list(dict.fromkeys(map(str, table[spec.position]))))
+    if names:
+        room = (size[0] - 2.4) / columns / len(names)
+        axes.set_xticks(range(len(names)), [style.wrapped(number(name), room) for name in names])
     if len(panels) > 1:
         figure.supxlabel(axis_label(data[spec.position]), fontsize=9)
         figure.supylabel(style.wrapped(label, size[1]), fontsize=9)
     else:
         axes.set_xlabel(axis_label(data[spec.position]))
         axes.set_ylabel(style.wrapped(label, size[1]))
-    looks.legend(figure)
+    looks.legend(figure, f"slope {fraction(spec.theory)}" if guide else "")
     return figure
+
+
+def _guide(spec: Curves | Ratio, shown: Any, x: np.ndarray, keys: tuple[str, ...]) -> tuple[Any, Any] | None:
+    """Ends of a line of slope `theory` through the geometric mean of the first curve; None if none is asked for."""
+    theory = getattr(spec, "theory", None)
+    if theory is None:
+        return None
+    _, line = next(iter(curves_of(shown, (*((spec.panels,) if spec.panels else ()), *keys))))
+    at, height = np.log(x[line.index]), np.log(line["mean"].to_numpy(float))
+    ends = np.log([x.min(), x.max()])
+    return np.exp(ends), np.exp(height.mean() + theory * (ends - at.mean()))

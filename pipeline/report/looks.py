@@ -1,5 +1,6 @@
 """Curves of a figure: what each looks like, the legend that says so, and their error bars."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +10,15 @@ from pipeline.report import style
 from pipeline.report.words import number, symbol
 
 MOST_ENTRIES = 9  # of one list in a legend
+LONGEST = 22  # letters of an entry on one line
 
 
 class Looks:
     """Colour, mark and line of every curve, and the legend that explains them.
 
     The first axis of `by` has the colours, the others together the marks (the same if there is only one), and
-    `split` the lines. So a legend has a list for each, and grows with their sum, not with their product.
+    `split` the lines. So a legend has a list for each, and grows with their sum, not with their product; where
+    some combinations do not occur and the others are few, it lists these instead.
     """
 
     def __init__(self, table: Any, by: tuple[str, ...], split: str | None = None):
@@ -23,6 +26,7 @@ class Looks:
         self.first = distinct(table, by[:1])
         self.rest = distinct(table, by[1:] or by)
         self.lines = distinct(table, (split,) if split else ())
+        self.curves = distinct(table, (*by, *((split,) if split else ())))
         self.colours = style.colours([key[0] for key in self.first] if by else [""])
 
     def __getitem__(self, key: tuple) -> dict[str, Any]:
@@ -34,8 +38,14 @@ class Looks:
                 "marker": style.MARKERS[mark % len(style.MARKERS)],
                 "linestyle": style.LINES[line % len(style.LINES)]}
 
-    def legend(self, figure: Any) -> None:
-        """Lists of colours, marks and lines to the right of the panels, outside the data."""
+    @property
+    def gaps(self) -> bool:
+        """Whether some combinations of the levels that occur do not occur."""
+        lists = (self.first, self.rest if len(self.by) > 1 else (), self.lines)
+        return len(self.curves) < math.prod(len(keys) or 1 for keys in lists)
+
+    def legend(self, figure: Any, guide: str = "") -> None:
+        """Lists of colours, marks and lines to the right of the panels, outside the data; last the guide line."""
         from matplotlib.lines import Line2D
 
         entries: list[tuple[Any, str]] = []
@@ -47,9 +57,11 @@ class Looks:
             if entries:
                 entries.append((Line2D([], [], linestyle="none"), ""))
             entries.append((Line2D([], [], linestyle="none"), ", ".join(map(symbol, names)) + some))
-            entries.extend((Line2D([], [], **look(key)), ", ".join(map(number, key))) for key in shown)
+            entries.extend((Line2D([], [], **look(key)), _name(key)) for key in shown)
 
-        if len(self.by) == 1:
+        if self.gaps and len(self.curves) <= MOST_ENTRIES:
+            section((*self.by, self.split) if self.split else self.by, self.curves, lambda key: self[key])
+        elif len(self.by) == 1:
             section(self.by, self.first, lambda key: self[(*key, *(self.lines[0] if self.split else ()))])
         elif self.by:
             section(self.by[:1], self.first, lambda key: {
@@ -57,12 +69,20 @@ class Looks:
             section(self.by[1:], self.rest, lambda key: {
                 "color": "0.35", "linestyle": "none",
                 "marker": style.MARKERS[self.rest.index(key) % len(style.MARKERS)]})
-        if self.split:
+        if self.split and not (self.gaps and len(self.curves) <= MOST_ENTRIES):
             section((self.split,), self.lines, lambda key: {
                 "color": "0.35", "linestyle": style.LINES[self.lines.index(key) % len(style.LINES)]})
+        if guide:
+            entries.append((Line2D([], [], **style.GUIDE), guide))
         if entries:
             handles, labels = zip(*entries, strict=True)
             figure.legend(handles, labels, loc="outside right upper", handlelength=2.6, labelspacing=0.32)
+
+
+def _name(key: tuple) -> str:
+    """Levels of a curve, on a line each if they are long."""
+    levels = [*map(number, key)]
+    return (", " if sum(map(len, levels)) <= LONGEST else ",\n").join(levels)
 
 
 def distinct(table: Any, names: tuple[str, ...]) -> list[tuple]:

@@ -1,5 +1,6 @@
 """The report: one self-contained page with figures, verdicts and all that is needed to check or repeat it."""
 
+import itertools
 import os
 import re
 import shutil
@@ -19,7 +20,8 @@ from pipeline.report.specs import Spec
 from pipeline.report.words import count, findings, minus, number, percent, symbol
 
 SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?"}
-FACTS = ("seed", "units", "config", "folder", "failures", "privacy")
+WORST_FIRST = ("contradicted", "inconclusive", "supported")
+FACTS = ("seed", "units", "config", "folder", "failures", "source")
 MOST_ROWS, MOST_FAILURES = 60, 20  # shown on the page; the files have all
 
 
@@ -29,7 +31,8 @@ class Section:
 
     results: the sealed dataset. figures: specs. verdicts: objects with `claim`, `check` and `twin`, see
     `tables.verdicts`. facts, all optional: seed, block, cells, units, replications, key, folder, config (YAML
-    text), command, sessions, failures (unit, error, replay), privacy (mechanism, unit, neighbours, budget).
+    text), command, sessions, failures (unit, error, replay), source (of the data, a sentence), privacy (mechanism,
+    unit, neighbours, budget, and spent: what is meant -> least and greatest budget, nats).
     """
 
     name: str
@@ -48,13 +51,13 @@ def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    shown, summaries, judged = [], [], []
+    shown, summaries, judged, number_of = [], [], [], itertools.count(1)
     with _replaced(folder / "figures") as figures:
         for section in sections:
             summary = summarise(section.results)
             table = tables.summary_table(section.name, summary)
             rows = tables.verdicts(section.name, section.verdicts)
-            drawn = list(_figures(section, summary, figures))
+            drawn = list(_figures(section, summary, figures, number_of))
             summaries.append(table)
             judged += rows
             shown.append(_context(section, summary, table, rows, drawn))
@@ -62,7 +65,7 @@ def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[
     _put(folder / "verdicts.csv", tables.verdict_table(judged).to_csv(index=False))
     page = _environment().get_template("page.html.j2").render(
         title=title, sections=shown, command=facts.get("command"), answer=_answer(shown, judged), symbols=SYMBOLS,
-        claimed_at=percent(CONFIDENCE),
+        claimed_at=percent(CONFIDENCE), mechanisms=_mechanisms(sections), versions=_versions(shown),
         most_rows=MOST_ROWS, most_failures=MOST_FAILURES)
     return _put(folder / "report.html", page)
 
@@ -103,7 +106,7 @@ def slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-") or "section"
 
 
-def _figures(section: Section, summary: xr.Dataset, folder: Path) -> Iterator[dict[str, str]]:
+def _figures(section: Section, summary: xr.Dataset, folder: Path, number_of: Iterator[int]) -> Iterator[dict[str, str]]:
     if not section.figures:
         return
     from markupsafe import Markup
@@ -120,7 +123,7 @@ def _figures(section: Section, summary: xr.Dataset, folder: Path) -> Iterator[di
         drawing.table.to_csv(folder / f"{stem}.csv", index=False)
         # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
         yield {"stem": stem, "title": drawing.title, "caption": drawing.caption,
-               "svg": Markup(style.inline(images["svg"], stem, drawing.title))}
+               "svg": Markup(style.inline(images["svg"], f"f{next(number_of)}", drawing.title))}
 
 
 def _context(section: Section, summary: xr.Dataset, table: Any, rows: list, drawn: list) -> dict[str, Any]:
@@ -134,13 +137,45 @@ def _context(section: Section, summary: xr.Dataset, table: Any, rows: list, draw
         "id": slug(section.name), "name": section.name, "title": section.title or section.name,
         "question": section.question, "figures": drawn, "facts": dict.fromkeys(FACTS) | section.facts,
         "sessions": [_session(s) for s in sessions], "versions": tables.versions(section.results, sessions),
-        "verdicts": rows,
+        "verdicts": rows, "tally": _tally(rows), "budgets": _budgets(section.facts.get("privacy", ())),
         "grid": tables.grid(summary), "missing": tables.missing_effects(summary),
         "counts": {name: int(summary[name].sum()) for name in tables.COUNTS},
         "cells": int((summary["n_run"] > 0).sum()), "most_run": int(summary["n_run"].max()),
         "confidence": percent(summary.attrs["confidence"]), "head": [*map(symbol, names)],
         "rows": lines, "row_count": len(table),
     }
+
+
+def _tally(rows: Sequence[Mapping]) -> dict[str, int]:
+    return {word: sum(row["verdict"] == word for row in rows) for word in SYMBOLS}
+
+
+def _budgets(privacy: Sequence[Mapping]) -> dict[str, list] | None:
+    """Columns and rows of the table of budgets; None if no mechanism says what it spends."""
+    kinds = list(dict.fromkeys(what for one in privacy for what in one.get("spent", ())))
+    rows = [[symbol(one["mechanism"]), *(_ends(*one["spent"][what]) if what in one["spent"] else "–" for what in kinds)]
+            for one in privacy if one.get("spent")]
+    return {"of": kinds, "rows": rows} if rows else None
+
+
+def _ends(least: float, most: float) -> str:
+    return " to ".join(dict.fromkeys(number(end, 3) for end in (least, most)))
+
+
+def _mechanisms(sections: Sequence[Section]) -> list[dict[str, str]]:
+    """Privacy statements, each said once."""
+    said = [{name: one[name] for name in ("mechanism", "unit", "neighbours", "budget")}
+            for section in sections for one in section.facts.get("privacy", ())]
+    return [one for i, one in enumerate(said) if one not in said[:i]]
+
+
+def _versions(shown: Sequence[Mapping]) -> list[dict[str, Any]]:
+    """Versions that took part, each set once with the sections that it made."""
+    made: dict[str, list[str]] = {}
+    for section in shown:
+        for version in section["versions"]:
+            made.setdefault(", ".join(f"{name} {found}" for name, found in version.items()), []).append(section["name"])
+    return [{"text": text, "sections": names} for text, names in made.items()]
 
 
 def _unit(unit: str) -> str:
@@ -157,12 +192,13 @@ def _session(given: Mapping[str, Any]) -> dict[str, Any]:
 def _answer(sections: Sequence[Mapping], judged: Sequence[Mapping]) -> dict[str, Any]:
     """Headline numbers."""
     sessions = [s for section in sections for s in section["sessions"]]
+    decided = [row for row in judged if row["twin_verdict"] and row["verdict"] != "inconclusive"]
     return {
         "claims": len(judged),
-        "verdicts": {word: sum(r["verdict"] == word for r in judged) for word in SYMBOLS},
+        "verdicts": _tally(judged),
+        "ranked": sorted(judged, key=lambda row: WORST_FIRST.index(row["verdict"])),
         "contradicted": [r["id"] for r in judged if r["verdict"] == "contradicted"],
-        "twins": [r for r in judged if r["twin_verdict"]],
-        "rejected": sum(r["twin_verdict"] == "contradicted" for r in judged),
+        "twins": len(decided), "rejected": sum(row["twin_verdict"] == "contradicted" for row in decided),
         "replications": sum(s["counts"]["n_run"] for s in sections),
         "cells": sum(s["cells"] for s in sections),
         "failed": sum(s["counts"]["n_failed"] for s in sections),

@@ -8,7 +8,7 @@ import xarray as xr
 
 from pipeline.reduce import phase
 from pipeline.reduce.phase import INSIDE, LEFT, RIGHT
-from pipeline.report import style
+from pipeline.report import style, tiles
 from pipeline.report.cells import Drawing, bars, caption, columns_of, missing, tabulate
 from pipeline.report.looks import Looks, curves_of, error_bars, extent
 from pipeline.report.specs import Collapse, PhaseDiagram
@@ -112,17 +112,13 @@ def _strips(edge: Any, spec: PhaseDiagram) -> tuple[np.ndarray, float]:
 
 
 def _diagram(spec, cells, edge, theory, label, at_label, size_name) -> Any:
-    from matplotlib.colors import LogNorm, Normalize
     from matplotlib.lines import Line2D
 
     figure, grid = style.new_figure(width=style.WIDTH, height=4.6)
     axes = grid[0, 0]
     axes.grid(False)
     values, at = cells["mean"].to_numpy(float), cells[spec.position].to_numpy(float)
-    finite = values[np.isfinite(values)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    log = low > 0 and high / low > 5
-    norm = LogNorm(low, high) if log else Normalize(low, high if high > low else low + 1)
+    norm = tiles.norm(values)
     places, half = _strips(edge, spec)
     mesh, ends, marks = None, [], list(dict.fromkeys(edge[spec.size[0]]))
     for (_, row), x in zip(edge.iterrows(), places, strict=True):
@@ -131,10 +127,9 @@ def _diagram(spec, cells, edge, theory, label, at_label, size_name) -> Any:
         order = np.flatnonzero(own)[np.argsort(at[own])]
         if not order.size:
             continue
-        edges = _edges(at[order])
+        edges = tiles.edges(at[order])
         ends += [edges[0], edges[-1]]
-        mesh = axes.pcolormesh(np.exp([x - half, x + half]), edges, np.ma.masked_invalid(values[order, None]),
-                               cmap="cividis", norm=norm)
+        mesh = tiles.paint(axes, np.exp([x - half, x + half]), edges, values[order, None], norm)
         empty = at[order][~np.isfinite(values[order])]
         axes.plot(np.full(empty.size, np.exp(x)), empty, "x", color="0.5", markersize=4)
         mark = style.MARKERS[marks.index(row[spec.size[0]]) % len(style.MARKERS)]
@@ -155,18 +150,9 @@ def _diagram(spec, cells, edge, theory, label, at_label, size_name) -> Any:
     axes.set_xlabel(f"size {size_name}")
     axes.set_ylabel(at_label)
     if mesh is not None:
-        _colour_bar(figure, axes, mesh, label, spec.level, low, high, log)
+        tiles.colour_bar(figure, axes, mesh, label, 4.6, spec.level)
     figure.legend(handles=legend, loc="outside upper left", ncols=min(len(legend), 4))
     return figure
-
-
-def _edges(at: np.ndarray) -> np.ndarray:
-    """Borders of tiles halfway, in logarithms, between the positions."""
-    logs = np.log(at)
-    if logs.size == 1:
-        return np.exp(logs[0] + np.array([-0.2, 0.2]))
-    middle = (logs[1:] + logs[:-1]) / 2
-    return np.exp(np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]]))
 
 
 def _mark(axes, x, row, edges, marker) -> None:
@@ -180,21 +166,6 @@ def _mark(axes, x, row, edges, marker) -> None:
         below = row["side"] == LEFT
         axes.annotate("↓" if below else "↑", (x, edges[0 if below else -1]), ha="center",
                       va="bottom" if below else "top", color="w" if below else "k", fontsize=10, zorder=4)
-
-
-def _colour_bar(figure, axes, mesh, label, level, low, high, log) -> None:
-    bar = figure.colorbar(mesh, ax=axes, pad=0.06, aspect=26)
-    bar.set_label(style.wrapped(label, 4.6))
-    if log:
-        style.plain(bar.ax.yaxis, style.ticks((), low, high, 8))
-    else:
-        bar.ax.yaxis.set_major_formatter(lambda v, _: number(v))
-    bar.outline.set_linewidth(0.6)
-    if low <= level <= high:
-        bar.ax.axhline(level, color="w", linewidth=3)
-        bar.ax.axhline(level, color="k", linewidth=1.4)
-        bar.ax.annotate(f"{number(level)} ▸", (0, level), (-2, 0), xycoords=("axes fraction", "data"),
-                        textcoords="offset points", ha="right", va="center", fontsize=8.5)
 
 
 def collapsed(spec: Collapse, data: xr.Dataset) -> Drawing:

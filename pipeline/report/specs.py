@@ -1,7 +1,7 @@
 """What figures a report shall have: read and checked before anything is simulated, drawn by `figures`.
 
-A config lists figures as mappings with `kind` (phase_diagram, collapse, curves or ratio) and the fields of
-that kind below. Nothing here loads matplotlib.
+A config lists figures as mappings with `kind` (phase_diagram, collapse, curves, ratio or map) and the fields
+of that kind below. Nothing here loads matplotlib.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -68,6 +68,8 @@ class Curves(Spec):
     by: tuple[str, ...] = _refers("axes with a curve for each level", "axes", ())
     split: str | None = _refers("axis with a line style for each level", "axis", None)
     panels: str | None = _refers("axis with a panel for each level", "axis", None)
+    linear: bool = parameter("positions on a linear scale, not a logarithmic one", default=False)
+    theory: float | None = parameter("slope of a guide line, where both scales are logarithmic", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +82,22 @@ class Ratio(Spec):
     by: tuple[str, ...] = _refers("axes with a curve for each level", "axes", ())
     split: str | None = _refers("axis with a line style for each level", "axis", None)
     panels: str | None = _refers("axis with a panel for each level", "axis", None)
+    linear: bool = parameter("positions on a linear scale, not a logarithmic one", default=False)
 
 
-KINDS: dict[str, type[Spec]] = {cls.kind: cls for cls in (PhaseDiagram, Collapse, Curves, Ratio)}
+@dataclass(frozen=True, kw_only=True)
+class Map(Spec):
+    """Mean in every cell over two axes, in colours and as numbers; with `yardstick`, the ratio of `Ratio`."""
+
+    kind: ClassVar[str] = "map"
+    across: str = _refers("axis of the rows", "axis")
+    yardstick: str | None = _refers("metric that predicts metric^power", "metric", None)
+    power: float | None = parameter("2 where the prediction is of the mean square; 1 without one", default=None,
+                                    above=0)
+    panels: str | None = _refers("axis with a panel for each level", "axis", None)
+
+
+KINDS: dict[str, type[Spec]] = {cls.kind: cls for cls in (PhaseDiagram, Collapse, Curves, Ratio, Map)}
 
 
 def read(
@@ -172,7 +187,7 @@ def _selection(value: Any, key: str, study: _Study) -> dict[str, Any]:
 
 def _axes_of(spec: Spec) -> tuple[str, ...]:
     """Axes shown otherwise than along the abscissa, in the order of the fields."""
-    single = (getattr(spec, name, None) for name in ("split", "panels"))
+    single = (getattr(spec, name, None) for name in ("across", "split", "panels"))
     return (*getattr(spec, "size", ()), *getattr(spec, "by", ()), *(axis for axis in single if axis))
 
 
@@ -183,8 +198,8 @@ def _positive(levels: Iterable) -> bool:
 def _check_whole(spec: Spec, key: str, study: _Study) -> None:
     """Every axis is shown, or held, exactly once; positions that must be positive numbers are."""
     taken: set[str] = set()
-    where = (("along", (spec.along,)), *((name, _tuple(getattr(spec, name, ()))) for name in
-                                         ("size", "by", "split", "panels")), ("select", tuple(spec.select)))
+    shown = ("along", "across", "size", "by", "split", "panels")
+    where = (*((name, _tuple(getattr(spec, name, ()))) for name in shown), ("select", tuple(spec.select)))
     for name, axes in where:
         for axis in axes:
             if axis in taken:
@@ -200,6 +215,13 @@ def _check_whole(spec: Spec, key: str, study: _Study) -> None:
             and not _positive(study.axes[spec.position]):
         raise InvalidInput(f"{key}.{'at' if spec.at else 'along'}", spec.position,
                            "must be an axis of positive numbers, or a derived parameter")
+    if isinstance(spec, Curves) and spec.theory is not None:
+        if spec.linear:
+            raise InvalidInput(f"{key}.theory", spec.theory, "needs logarithmic scales; remove linear: true")
+        if spec.position in study.axes and not _positive(study.axes[spec.position]):
+            raise InvalidInput(f"{key}.theory", spec.theory, f"needs positive numbers along {spec.position}")
+    if isinstance(spec, Map) and spec.yardstick is None and spec.power not in (None, 1):
+        raise InvalidInput(f"{key}.power", spec.power, "goes with a yardstick; without one it is 1")
 
 
 def _tuple(value: Any) -> tuple[str, ...]:

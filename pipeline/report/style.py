@@ -24,6 +24,7 @@ RC = {
 NAMED = ("#16163a", "#0072b2", "#d55e00", "#2ca58d", "#e6a100", "#8a4f9e", "#9ccbe8", "#a8a8a8")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+GUIDE = {"color": "k", "linewidth": 0.9, "linestyle": (0, (6, 3))}
 WIDTH, HEIGHT = 7.2, 4.1  # inches
 
 
@@ -126,12 +127,25 @@ def images(figure: Any) -> dict[str, bytes]:
 
 
 def inline(svg: bytes, prefix: str, title: str) -> str:
-    """An SVG file as an element of a page: no header, ids of its own, a name for those who cannot see it."""
+    """An SVG file as an element of a page: short, ids of its own, a name for those who cannot see it."""
     from html import escape
 
     text = svg.decode()
-    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg"):], flags=re.S)
-    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg"):], flags=re.S)
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', text).replace("url(#", f"url(#{prefix}-")
     text = re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text)
-    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1)
+    text = re.sub(r' (?:d|x|y|points)="[^"]*"', _rounded, text)
+    text = re.sub(r">\s+<", "><", text)
+    classes: dict[str, str] = {}
+    text = re.sub(r' style="([^"]*)"', lambda m: ' class="{}"'.format(
+        classes.setdefault(m[1], f"{prefix}-{len(classes)}")), text)
+    rules = "".join(f".{name}{{{rule}}}" for rule, name in classes.items())
+    head, _, body = text.partition(">")
+    return head.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1) + f"><style>{rules}</style>{body}"
+
+
+def _rounded(attribute: re.Match) -> str:
+    """Coordinates to a hundredth of a point, on one line."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", re.sub(r"\s*\n", " ", attribute[0]))

@@ -103,7 +103,7 @@ def grid(summary: xr.Dataset, most: int = 24) -> list[dict[str, str]]:
         values, attributes = summary[name].values, summary[name].attrs
         unit = attributes.get("units", "1")
         if name in summary["n_run"].dims:
-            shown = ", ".join(number(v) for v in values[:most].tolist())
+            shown = ", ".join(v if isinstance(v, str) else number(v) for v in values[:most].tolist())
             shown += f", … ({values.size} levels)" if values.size > most else ""
         elif values.dtype.kind in "iuf" and np.isfinite(values).any():
             ends = (number(f(values[np.isfinite(values)]), 4) for f in (np.min, np.max))

@@ -11,21 +11,35 @@ SUPERSCRIPT = str.maketrans("0123456789-−.", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻�
 
 
 def symbol(name: str) -> str:
-    """`epsilon` → ε, `top_k` → top k, anything else as it is."""
-    return GREEK.get(name) or name.replace("_", " ")
+    """`epsilon` → ε, `epsilon_user` → ε user, `top_k` → top k, anything else as it is."""
+    return " ".join(GREEK.get(part, part) for part in name.split("_"))
 
 
 def number(value: Any, digits: int = 6) -> str:
-    """A number without exponent where that is shorter: 1,600, 0.02, ∞; other values as text."""
+    """A number without exponent where that is shorter: 1,600, 0.02, ∞; a word with blanks for underscores."""
     if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, str):
-        return str(value)
+        return str(value).replace("_", " ")
     value = float(value)
     if not math.isfinite(value):
         return "–" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    if value and not 1e-5 <= abs(value) < 1e9:
-        return f"{value:.3g}".replace("-", "−").replace("e−0", "e−").replace("e+0", "e")
-    form = f",.{digits}g" if abs(value) < 10**digits else ",.0f"
-    return format(value, form).replace("-", "−")
+    form = ".3g" if value and not 1e-5 <= abs(value) < 1e9 else f",.{digits}g" if abs(value) < 10**digits else ",.0f"
+    return format(value, form).replace("-", "−").replace("e−0", "e−").replace("e+0", "e")
+
+
+def three(value: float) -> str:
+    """A number in three digits, zeros and all: 0.700, 12.0, 1,234."""
+    return f"{value:#.3g}".rstrip(".").replace("-", "−") if 1e-4 <= abs(value) < 999.5 else number(value, 3)
+
+
+def fraction(value: float) -> str:
+    """`−½` for −0.5, and so for thirds and quarters; other numbers as they are."""
+    from fractions import Fraction
+
+    whole = {(1, 2): "½", (1, 3): "⅓", (2, 3): "⅔", (1, 4): "¼", (3, 4): "¾"}
+    near = Fraction(abs(value)).limit_denominator(4)
+    if abs(near - abs(value)) > 1e-3 or (near.numerator, near.denominator) not in whole:
+        return number(value)
+    return "−" * (value < 0) + whole[near.numerator, near.denominator]
 
 
 def interval(estimate: Any) -> str:
@@ -57,15 +71,15 @@ def percent(share: float) -> str:
 
 
 def about(variable: Any) -> str:
-    """`meaning (unit)` of a variable, from its attributes; empty without meaning."""
-    meaning, unit = variable.attrs.get("long_name", ""), variable.attrs.get("units", "1")
+    """`meaning (unit)` of a variable, from its attributes; empty without meaning. A semicolon ends the meaning."""
+    meaning, unit = variable.attrs.get("long_name", "").partition(";")[0], variable.attrs.get("units", "1")
     return f"{meaning} ({unit})" if meaning and unit not in ("1", meaning) else meaning
 
 
 def axis_label(variable: Any) -> str:
     """Symbol and meaning for an axis: `ε: privacy budget of one comparison`."""
-    meaning = about(variable)
-    return symbol(variable.name) + (f": {meaning}" if meaning else "")
+    name, meaning = symbol(variable.name), about(variable)
+    return meaning if meaning.startswith(name) else name + (f": {meaning}" if meaning else "")
 
 
 def metric_label(variable: Any, name: str) -> str:

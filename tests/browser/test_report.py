@@ -35,15 +35,25 @@ def report(tmp_path_factory):
     data = xr.Dataset({"error": (dims, values, {"units": "logits", "long_name": "error"}),
                        "status": (dims, np.ones((2, 4, 20), "int8"))}, axes)
     figures = specs.read([{"kind": "curves", "metric": "error", "along": "x", "by": ["m"]},
-                          {"kind": "phase_diagram", "metric": "error", "along": "x", "size": ["m"], "level": 0.3}],
+                          {"kind": "phase_diagram", "metric": "error", "along": "x", "size": ["m"], "level": 0.3},
+                          {"kind": "map", "metric": "error", "along": "x", "across": "m"}],
                          axes, (), ["error"])
-    claim = Plain(id="a.b", statement="It falls.", source="Theorem 1", conditions="", estimand="slope",
-                  tolerance="0.1", why="so", twin="flat data")
-    check = Plain(verdict="supported", estimate=Estimate(-0.5, -0.6, -0.4), text="slope")
-    verdict = Plain(claim=claim, check=check, twin=Plain(verdict="contradicted", text="slope 0"))
+    section = page.Section("a/b", "A title <b>", "Why?", data, figures, [verdict("a.b", "supported")], {"seed": 1})
+    spent = {"one comparison": (0.1, 4.0), "all comparisons of a user": (1.0, np.inf)}
+    privacy = [{"mechanism": "flip", "unit": "one", "neighbours": "other", "budget": "ε", "spent": spent}]
+    last = page.Section("a/c", "Another title, rather longer than what fits into a line of a small screen", "", data,
+                        verdicts=[verdict("a.c", "contradicted"), verdict("a.d", "inconclusive"),
+                                  verdict("a.e", "supported")], facts={"privacy": privacy})
     folder = tmp_path_factory.mktemp("report")
-    section = page.Section("a/b", "A title <b>", "Why?", data, figures, [verdict] * 1, {"seed": 1})
-    return page.write(folder, "A title <b>", [section], {"command": "pipeline"})
+    return page.write(folder, "A title <b>", [section, last], {"command": "pipeline"})
+
+
+def verdict(name, word):
+    """A verdict of two findings."""
+    claim = Plain(id=name, statement="It falls.", source="Theorem 1", conditions="", estimand="slope",
+                  tolerance="0.1", why="so", twin="flat data")
+    check = Plain(verdict=word, estimate=Estimate(-0.5, -0.6, -0.4), text="slope; exponent of nothing 0.1 [0, 0.2]")
+    return Plain(claim=claim, check=check, twin=Plain(verdict="contradicted", text="slope 0"))
 
 
 def browse(folder, address, *flags):
@@ -90,20 +100,23 @@ def test_dom_and_requests(served, tmp_path):
     address, asked = served
     dom, urls = opened(tmp_path, address)
     assert "<title>A title &lt;b&gt;</title>" in dom
-    assert len(re.findall(r'class="verdict supported"', dom)) == 1
-    assert len(re.findall("<figure", dom)) == len(re.findall("<svg", dom)) == 2
+    for word, n in {"supported": 2, "contradicted": 1, "inconclusive": 1}.items():
+        assert len(re.findall(f'class="verdict {word}"', dom)) == 2 * n  # among all claims, and in the section
+    assert len(re.findall("<figure", dom)) == len(re.findall("<svg", dom)) == 3
     assert set(asked) == {"/report.html"}
     assert not urls - {address}
 
 
-@pytest.mark.parametrize("width", [1200, 500])
+@pytest.mark.parametrize("width", [1200, 400])
 def test_picture_is_not_blank(report, tmp_path, width):
     import matplotlib.image
 
-    picture = tmp_path / "page.png"
-    browse(tmp_path, report.as_uri(), f"--screenshot={picture}", f"--window-size={width},2400")
-    pixels = matplotlib.image.imread(picture)[..., :3]
-    assert pixels.shape[:2] == (2400, width)
+    picture, frame = tmp_path / "page.png", tmp_path / "frame.html"
+    frame.write_text(f'<body style="margin: 0"><iframe src="{report.as_uri()}" style="border: 0; width: {width}px; '
+                     'height: 3600px">')  # a window is never as narrow as a telephone
+    browse(tmp_path, frame.as_uri(), f"--screenshot={picture}", f"--window-size={max(width, 600)},3600")
+    pixels = matplotlib.image.imread(picture)[:, :width, :3]
+    assert pixels.shape[:2] == (3600, width)
     assert pixels.min() < 0.2 and pixels.std() > 0.05
     assert (np.ptp(pixels, axis=2) > 0.3).mean() > 0.005  # the figures have colours
     margin = pixels[:, -4:]  # nothing runs out of the page to the right

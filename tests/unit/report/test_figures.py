@@ -9,8 +9,9 @@ import pytest
 from pipeline.reduce.phase import boundary_exponent, collapse, crossing
 from pipeline.reduce.ratio import risk_ratio
 from pipeline.reduce.summary import summarise
-from pipeline.report import specs, style
+from pipeline.report import specs, style, tiles
 from pipeline.report.figures import draw
+from pipeline.report.words import three
 
 PHASE = dict(kind="phase_diagram", metric="error", along="x", at="budget", size=["m", "L"], level=0.5, theory=-0.5,
              select={"rule": "plain"})
@@ -18,7 +19,10 @@ COLLAPSE = dict(kind="collapse", metric="error", along="x", at="budget", size=["
                 select={"rule": "plain"})
 CURVES = dict(kind="curves", metric="error", along="x", by=["m", "L"], split="rule")
 RATIO = dict(kind="ratio", metric="error", yardstick="bound", along="x", by=["m", "L"], panels="rule")
-ALL = (PHASE, COLLAPSE, CURVES, RATIO)
+MAP = dict(kind="map", metric="error", along="x", across="m", panels="rule", select={"L": 100})
+RATIO_MAP = dict(kind="map", metric="error", yardstick="bound", along="x", at="budget", across="rule", panels="m",
+                 select={"L": 100})
+ALL = (PHASE, COLLAPSE, CURVES, RATIO, MAP, RATIO_MAP)
 
 
 def drawn(data, *figures):
@@ -120,6 +124,115 @@ def test_ratio_table_is_the_risk_ratio(make):
     assert "Dashed: 1, where they are equal." in drawing.caption
 
 
+def numbers(axes):
+    """What is written in the tiles: (x, y) -> text."""
+    return {text.get_position(): text.get_text() for text in axes.texts}
+
+
+def test_a_map_is_the_summary(make):
+    data = make()
+    (drawing,) = drawn(data, MAP)
+    summary = summarise(data)
+    assert len(drawing.table) == 16 and len(drawing.figure.axes) == 3  # two panels and the colour bar
+    for _, row in drawing.table.iterrows():
+        cell = summary.sel(m=row["m"], L=100, x=row["x"], rule=row["rule"])
+        assert (row["mean"], row["low"], row["high"]) == tuple(
+            cell[f"error{end}"].item() for end in ("", "_low", "_high"))
+    axes = drawing.figure.axes[0]
+    assert axes.get_title() == "rule = plain"
+    mean = summary["error"].sel(L=100, rule="plain").transpose("m", "x").values
+    assert np.array_equal(axes.collections[0].get_array().reshape(2, 4), mean)
+    assert numbers(axes) == {(x, y): three(mean[y, x]) for y in range(2) for x in range(4)}
+    half = ((drawing.table["high"] - drawing.table["low"]) / 2).max()
+    assert f"reach at most {half:.2g} to either side" in drawing.caption and "Colour and number" in drawing.caption
+    assert f"Means: {three(drawing.table['mean'].min())} to {three(drawing.table['mean'].max())}." in drawing.caption
+
+
+@pytest.mark.parametrize("power", [None, 1])
+def test_a_map_of_ratios_is_the_risk_ratio(make, power):
+    data = make()
+    (drawing,) = drawn(data, dict(RATIO_MAP, power=power))
+    ratio = risk_ratio(data, "error", "bound", power or 2).sel(L=100)
+    for _, row in drawing.table.iterrows():
+        cell = ratio.sel(m=row["m"], x=row["x"], rule=row["rule"])
+        assert (row["ratio"], row["low"], row["high"]) == tuple(cell[n].item() for n in ("ratio", "low", "high"))
+        assert row["budget"] == data["budget"].sel(m=row["m"], L=100, x=row["x"]).item()
+    assert "over the mean of the bound" in drawing.caption and ("square of" in drawing.caption) == (power is None)
+    # positions differ between panels: tiles stand at them, in logarithms
+    x, y = next(iter(numbers(drawing.figure.axes[0])))
+    assert x == pytest.approx(data["budget"].sel(m=10, L=100, x=1.0).item()) and y == 0
+    assert drawing.figure.axes[0].get_xscale() == "log"
+
+
+def test_a_map_of_names_reads_from_the_top_and_has_holes(make):
+    data = _not_rectangular(make())
+    (drawing,) = drawn(data, dict(kind="map", metric="error", along="L", across="rule", panels="x",
+                                  select={"m": 10}))
+    assert "Empty tiles were not run." in drawn(data, dict(MAP, along="L", select={"x": 2.0}))[0].caption
+    assert [tick.get_text() for tick in drawing.figure.axes[0].get_yticklabels()] == ["other one", "plain"]
+    lost = drawn(_without_values(make()), MAP)[0]
+    assert "2 cells of 16 without a value: a cross." in lost.caption
+    large = drawn(make(m=list(range(10, 40)), replications=2), MAP)[0]
+    assert not numbers(large.figure.axes[0]) and "and number" not in large.caption
+
+
+def test_ink_is_seen_on_every_colour():
+    """Contrast by the formula of WCAG 2: at least 4.5 everywhere, which neither ink alone has."""
+    import matplotlib
+    from matplotlib.colors import Normalize
+
+    def luminance(colour):
+        return np.dot([0.2126, 0.7152, 0.0722], [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+                                                 for c in colour[:3]])
+
+    worst = {"chosen": 99.0, "k": 99.0, "w": 99.0}
+    for value in np.linspace(0, 1, 101):
+        ground = luminance(matplotlib.colormaps[tiles.COLOURS](value))
+        contrast = {"k": (ground + 0.05) / 0.05, "w": 1.05 / (ground + 0.05)}
+        contrast["chosen"] = contrast[tiles.ink(value, Normalize(0, 1))]
+        worst = {ink: min(worst[ink], contrast[ink]) for ink in worst}
+    assert worst["chosen"] > 4.5 > max(worst["k"], worst["w"])
+
+
+def test_linear_positions(make):
+    for figure in (CURVES, RATIO):
+        (drawing,) = drawn(make(), figure | {"linear": True})
+        assert drawing.figure.axes[0].get_xscale() == "linear"
+        assert drawn(make(), figure)[0].figure.axes[0].get_xscale() == "log"
+    assert drawn(make(), CURVES | {"linear": True})[0].figure.axes[0].get_yscale() == "log"
+
+
+def test_the_guide_has_its_slope_and_passes_through_the_first_curve(make):
+    (drawing,) = drawn(make(), CURVES | {"theory": -0.5})
+    (axes,) = drawing.figure.axes
+    (guide,) = (line for line in axes.get_lines() if line.get_color() == style.GUIDE["color"])
+    x, y = np.log(guide.get_xdata()), np.log(guide.get_ydata())
+    assert np.diff(y)[0] / np.diff(x)[0] == pytest.approx(-0.5) and x == pytest.approx(np.log([1, 8]))
+    first = np.log(rows(drawing.table, m=10, L=100, rule="plain")[["x", "mean"]]).mean()
+    assert np.interp(first["x"], x, y) == pytest.approx(first["mean"])
+    (legend,) = drawing.figure.legends
+    assert "slope −½" in [text.get_text() for text in legend.get_texts()]
+    negative = drawn(ODD["negative"](make), CURVES | {"theory": -0.5})[0]
+    assert "slope −½" not in [text.get_text() for text in negative.figure.legends[0].get_texts()]
+
+
+def test_a_legend_lists_the_combinations_that_were_run(make):
+    def ran(data):
+        there = (data["rule"] == "plain") | (data["m"] == 20)
+        status = data["status"].where(there, 0).transpose(*data["status"].dims).astype("int8")
+        return data.where(there).assign(status=status)
+
+    figure = dict(kind="curves", metric="error", along="x", by=["m"], split="rule", select={"L": 100})
+    (whole,), (part,) = drawn(make(), figure), drawn(ran(make()), figure)
+    texts = [[text.get_text() for text in d.figure.legends[0].get_texts()] for d in (whole, part)]
+    assert texts[0] == ["m", "10", "20", "", "rule", "plain", "other one"]
+    assert texts[1] == ["m, rule", "10, plain", "20, plain", "20, other one"]
+    looks = [{(line.get_color(), line.get_marker()) for line in handles if line.get_marker() not in ("", "None")}
+             for handles in (d.figure.legends[0].get_lines() for d in (whole, part))]
+    assert looks[0] == looks[1]
+    assert "Not all combinations were run." in part.caption and "combinations" not in whole.caption
+
+
 @pytest.mark.parametrize("figure", ALL, ids=lambda figure: figure["kind"])
 def test_the_same_numbers_give_the_same_bytes(make, figure):
     first, second = ({kind: content for kind, content in _images(drawn(make(), figure)[0]).items()}
@@ -191,10 +304,20 @@ def test_odd_data(make, odd):
         assert drawing.title and len(drawing.table)
 
 
+def test_names_keep_the_order_of_the_grid(make):
+    """Also where the first curve has only some of them."""
+    data = make()
+    there = (data["rule"] == "other_one") | (data["m"] == 20)
+    status = data["status"].where(there, 0).transpose(*data["status"].dims).astype("int8")
+    (drawing,) = drawn(data.where(there).assign(status=status),
+                       dict(kind="curves", metric="error", along="rule", by=["m"], select={"L": 100, "x": 1.0}))
+    assert [tick.get_text() for tick in drawing.figure.axes[0].get_xticklabels()] == ["plain", "other one"]
+
+
 def test_axes_may_be_called_n_and_size(make):
     names = {"m": "n", "L": "size"}
     figures = [{key: [names[axis] for axis in value] if key in ("by", "size") else value
-                for key, value in figure.items()} for figure in ALL]
+                for key, value in figure.items()} for figure in ALL[:4]]
     phase, *_ = drawn(make().rename(names), *figures)
     assert "exponent in n·size" in phase.caption
     assert (phase.table["product"].dropna()[:16] == (phase.table["n"] * phase.table["size"])[:16]).all()
@@ -212,19 +335,19 @@ def test_captions_count_what_is_not_drawn(make):
 def test_names_along_the_abscissa(make):
     (drawing,) = drawn(make(), dict(kind="curves", metric="error", along="rule", by=["m", "x"], select={"L": 100}))
     (axes,) = drawing.figure.axes
-    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["plain", "other_one"]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["plain", "other one"]
 
 
 def test_a_legend_stays_short(make):
     drawing = drawn(make(m=list(range(10, 34)), replications=2), CURVES)[0]
     (legend,) = drawing.figure.legends
     texts = [text.get_text() for text in legend.get_texts()]
-    assert len(texts) < 28 and "m (9 of 24)" in texts and "other_one" in texts
+    assert len(texts) < 28 and "m (9 of 24)" in texts and "other one" in texts
 
 
 def test_panels_share_axes_and_are_named(make):
     drawing = drawn(make(), dict(kind="curves", metric="error", along="x", by=["m", "L"], panels="rule"))[0]
-    assert [axes.get_title() for axes in drawing.figure.axes] == ["rule = plain", "rule = other_one"]
+    assert [axes.get_title() for axes in drawing.figure.axes] == ["rule = plain", "rule = other one"]
     assert len({axes.get_ylim() for axes in drawing.figure.axes}) == 1
 
 

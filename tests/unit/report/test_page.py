@@ -34,7 +34,10 @@ FACTS = {
     "seed": 7, "units": 8, "config": f"a: 1\nb: {EVIL}\n", "folder": "outputs/a", "sessions": [
         SESSION, {"started": "2026-01-02", "seconds": 10, "units": 5, "workers": 4, "interrupted": False}],
     "failures": [{"unit": "c1-0", "error": f"ValueError: {EVIL}", "replay": "pipeline task=replay unit=c1-0"}],
-    "privacy": [{"mechanism": "flip", "unit": "one answer", "neighbours": "replaced", "budget": "ε"}],
+    "privacy": [{"mechanism": "flip_it", "unit": "one answer", "neighbours": "replaced", "budget": "ε",
+                 "spent": {"one answer": (0.25, 4.0), "all of a user": (1234.5, float("inf"))}},
+                {"mechanism": "silent", "unit": "one row", "neighbours": "removed", "budget": "ρ"}],
+    "source": f"A synthetic stand-in {EVIL}.",
 }
 
 
@@ -70,7 +73,8 @@ def sections(data, **changes):
                          ["error", "bound"])
     first = dict(name="a/one", title=f"One {EVIL}", question="Why?", results=data, figures=figures,
                  verdicts=VERDICTS, facts=FACTS)
-    return [page.Section(**first | changes), page.Section("a/two", "Two", "", data.isel(m=[0]))]
+    return [page.Section(**first | changes),
+            page.Section("a/two", "Two", "", data.isel(m=[0]), facts={"privacy": FACTS["privacy"][:1]})]
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +125,8 @@ def test_links_lead_somewhere_and_ids_are_unique(written):
 def test_the_answer_comes_first(written):
     _, text, reader, data = written
     answer = " ".join(re.sub("<[^>]*>", " ", text[text.index('id="answer"'):text.index("<nav>")]).split())
-    assert "Of 3 claims, 1 is supported , 1 is contradicted and 1 is inconclusive (a.two)." in answer
-    assert "contradicted 2 of 3. 480 replications in 48 cells were simulated in 1 min 11 s on 4 workers" in answer
+    assert "Of 3 claims, 1 is supported , 1 is contradicted ( a.two ) and 1 is inconclusive ." in answer
+    assert "contradicted every one. 480 replications in 48 cells were simulated in 1 min 11 s on 4 workers" in answer
     assert "stopped once and resumed" in answer and "failed" in answer and "did not converge" in answer
 
 
@@ -131,6 +135,62 @@ def test_verdicts_have_a_word_and_a_symbol(written):
     for word, symbol in page.SYMBOLS.items():
         assert re.search(rf'verdict {word}"><span class="mark"[^>]*>{re.escape(symbol)}</span>{word}', text)
     assert "−0.498 [−0.503, −0.493]" in reader.text and "exponent −0.5 found" in reader.text
+
+
+def between(text, start, end):
+    """Words of a part of the page."""
+    part = text[text.index(start):]
+    return " ".join(re.sub("<[^>]*>", " ", part[: part.index(end)]).replace("&lt;", "<").split())
+
+
+def test_contents_count_the_verdicts_of_every_section(written):
+    contents = between(written[1], "<nav>", "</nav>")
+    assert "✓ 1 supported ✗ 1 contradicted ? 1 inconclusive Two no claims" in contents
+
+
+def test_all_claims_stand_in_one_table_the_worst_first(written):
+    _, text, reader, _ = written
+    table = text[text.index('<section id="claims">'):text.index("</section>")]
+    assert re.findall(r'<a class="small" href="#([^"]*)">', table) == ["a.two", "a.three", "a.one"]
+    worst, *others = re.findall(r"<tbody.*?</tbody>", table, re.S)
+    assert 'class="worst"' in worst and "1.00 [0.90, 1.10]" in worst and "exponent −0.5 found" in worst
+    assert not any("worst" in row for row in others) and text.count('class="worst"') == 2
+    assert "exponent −0.5 found" in others[0] and "−0.498 [−0.503, −0.493]" in others[1]
+
+
+def test_a_single_study_has_neither_contents_nor_a_second_table(make, tmp_path):
+    text = page.write(tmp_path, "T", sections(make(replications=5))[:1], {}).read_text()
+    assert "<nav>" not in text and "All claims" not in text
+    assert text.count("with 99 % confidence") == 1
+
+
+def test_budgets_per_section_and_statements_once(written):
+    _, text, reader, _ = written
+    assert between(text, "<h3>Privacy budget</h3>", "</table>").endswith(
+        "Mechanism one answer all of a user flip it 0.25 to 4 1,234 to ∞")
+    assert text.count("<h3>Privacy budget</h3>") == 2 and text.count("<td>one answer</td>") == 1
+    assert between(text, '<section id="privacy">', "</section>").endswith(
+        "flip it one answer replaced ε silent one row removed ρ")
+
+
+def test_the_origin_of_the_data_is_said(written):
+    assert "Data: A synthetic stand-in" in between(written[1], '<section id="a-one">', "<h3>")
+    assert written[1].count("<b>Data:</b>") == 1
+
+
+def test_versions_are_said_once(make, tmp_path):
+    first, second = sections(make(replications=5))
+    newer = {**SESSION, "versions": {"numpy": "2.5"}}
+    three = [first, page.Section("b", "B", "", second.results, facts={"sessions": [SESSION]}),
+             page.Section("c", "C", "", second.results, facts={"sessions": [SESSION, newer]})]
+    text = page.write(tmp_path, "T", three, {}).read_text()
+    assert text.count("Versions: numpy 2.4.") == 1 and text.count("Versions of c: numpy 2.5.") == 1
+
+
+def test_what_was_run_is_folded(written):
+    _, text, _, _ = written
+    assert text.count('<details class="run"><summary>What was run: ') == 2
+    assert "What was run: 32 cells, 10 replications each, 8 units of work, seed 7</summary>" in text
 
 
 def test_failures_and_what_they_could_change(written):

@@ -15,6 +15,7 @@ COLLAPSE = dict(kind="collapse", metric="error", along="x", size=["m", "L"], exp
                 select={"method": "plain"})
 CURVES = dict(kind="curves", metric="error", along="x", by=["m", "L"], split="method")
 RATIO = dict(kind="ratio", metric="error", yardstick="bound", along="x", by=["m", "L"], panels="method")
+MAP = dict(kind="map", metric="error", along="x", across="L", panels="method", select={"m": 10})
 
 
 def read(*figures):
@@ -27,6 +28,12 @@ def test_valid_figures_are_read_with_their_defaults():
     assert phase.position == "budget" and collapse.position == "x" and collapse.select == {"method": "plain"}
     assert curves.by == ("m", "L") and curves.split == "method" and curves.panels is None
     assert ratio.power == 2 and ratio.drawn == ("x", "m", "L", "method")
+    (tiles,) = read(MAP)
+    assert tiles.drawn == ("x", "L", "method") and tiles.yardstick is None and tiles.power is None
+    (tiles,) = read(MAP | {"yardstick": "bound", "power": 1, "at": "budget"})
+    assert tiles.power == 1.0 and tiles.position == "budget" and tiles.yardstick == "bound"
+    assert not curves.linear and curves.theory is None and read(RATIO | {"linear": True})[0].linear
+    assert read(CURVES | {"theory": -1, "at": "budget"})[0].theory == -1.0
     assert specs.read(None, AXES) == specs.read([], AXES) == ()
 
 
@@ -93,6 +100,23 @@ BAD = [
     (RATIO | {"yardstick": "bond"}, "figures.0.yardstick", "did you mean 'bound'"),
     (without(RATIO, "yardstick"), "figures.0.yardstick", "is needed"),
     (RATIO | {"power": 0}, "figures.0.power", "> 0"),
+    (RATIO | {"linear": 1}, "figures.0.linear", "true or false"),
+    (RATIO | {"theory": -1}, "figures.0.theory", "no such field"),
+    (CURVES | {"theory": "-1/2"}, "figures.0.theory", "a number"),
+    (CURVES | {"theory": -1, "linear": True}, "figures.0.theory", "remove linear"),
+    (CURVES | {"theory": -1, "along": "method", "split": "x"}, "figures.0.theory", "positive numbers along method"),
+    (without(MAP, "across"), "figures.0.across", "is needed"),
+    (MAP | {"across": "l"}, "figures.0.across", "no such axis"),
+    (MAP | {"across": ["L"]}, "figures.0.across", "no such axis"),
+    (MAP | {"across": "x"}, "figures.0.across", "uses already"),
+    (MAP | {"panels": "L"}, "figures.0.panels", "uses already"),
+    (MAP | {"select": {}}, "figures.0.select", "axis m has 2 levels"),
+    (MAP | {"select": {"m": 10, "L": 100}}, "figures.0.select", "uses already"),
+    (MAP | {"at": "m"}, "figures.0.at", "derived parameter"),
+    (MAP | {"by": ["L"]}, "figures.0.by", "no such field"),
+    (MAP | {"yardstick": "bond"}, "figures.0.yardstick", "did you mean 'bound'"),
+    (MAP | {"yardstick": "bound", "power": -1}, "figures.0.power", "> 0"),
+    (MAP | {"power": 2}, "figures.0.power", "goes with a yardstick"),
 ]
 
 

@@ -1,0 +1,63 @@
+"""Coloured tiles: their borders, their colours, and the bar that explains these."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from pipeline.report import style
+from pipeline.report.words import number
+
+COLOURS = "cividis"  # dark to light, also in grey and for the colour-blind
+
+
+def norm(values: Iterable[float]) -> Any:
+    """Scale of the colours: logarithmic if the values are positive and span more than a factor 5."""
+    from matplotlib.colors import LogNorm, Normalize
+
+    finite = [v for v in values if np.isfinite(v)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    if low > 0 and high / low > 5:
+        return LogNorm(low, high)
+    return Normalize(low, high if high > low else low + 1)
+
+
+def edges(at: np.ndarray) -> np.ndarray:
+    """Borders of tiles halfway, in logarithms, between the ascending positions."""
+    logs = np.log(at)
+    if logs.size == 1:
+        return np.exp(logs[0] + np.array([-0.2, 0.2]))
+    middle = (logs[1:] + logs[:-1]) / 2
+    return np.exp(np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]]))
+
+
+def paint(axes: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, scale: Any) -> Any:
+    """Tiles between the borders x and y; those without a value stay empty."""
+    return axes.pcolormesh(x, y, np.ma.masked_invalid(values), cmap=COLOURS, norm=scale)
+
+
+def ink(value: float, scale: Any) -> str:
+    """Black or white, whichever is read better on the colour of a value."""
+    import matplotlib
+
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+                        for c in matplotlib.colormaps[COLOURS](float(scale(value)))[:3])
+    return "w" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179 else "k"  # equal contrast: WCAG 2
+
+
+def colour_bar(figure: Any, axes: Any, mesh: Any, label: str, inches: float, level: float | None = None,
+               pad: float = 0.06) -> None:
+    """The bar, as high as `axes`, in plain numbers, with a line at `level` where that is on it."""
+    bar = figure.colorbar(mesh, ax=axes, pad=pad, aspect=26)
+    bar.set_label(style.wrapped(label, inches))
+    low, high = mesh.norm.vmin, mesh.norm.vmax
+    if type(mesh.norm).__name__ == "LogNorm":
+        style.plain(bar.ax.yaxis, style.ticks((), low, high, 8))
+    else:
+        bar.ax.yaxis.set_major_formatter(lambda v, _: number(v))
+    bar.outline.set_linewidth(0.6)
+    if level is not None and low <= level <= high:
+        bar.ax.axhline(level, color="w", linewidth=3)
+        bar.ax.axhline(level, color="k", linewidth=1.4)
+        bar.ax.annotate(f"{number(level)} ▸", (0, level), (-2, 0), xycoords=("axes fraction", "data"),
+                        textcoords="offset points", ha="right", va="center", fontsize=8.5)
