@@ -112,7 +112,8 @@ def throughout(cells: Mapping[str, Estimate], decide: Callable[[Estimate, str], 
         raise TooLittle("no cell meets the conditions")
     order = sorted(cells, key=lambda name: -abs(cells[name].value - aim))
     worst = _worst([decide(cells[name], name) for name in order])
-    return Check(worst.verdict, worst.estimate, f"{worst.text} (the worst of {len(order)} cells)")
+    rank = f" (the worst of {len(order)} cells)" if len(order) > 1 else ""
+    return Check(worst.verdict, worst.estimate, worst.text + rank)
 
 
 def _worst(checks):

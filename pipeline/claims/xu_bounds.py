@@ -24,17 +24,17 @@ from pipeline.theory.btl import amplification
 _COLUMNS = ("ratio", "low", "high", "mcse")
 
 
-def _size(data):
+def released_sample(data):
     """mL/G(ε): the released sample in unperturbed users, times items."""
     return data["m"] * data["L"] / xr.apply_ufunc(amplification, data["epsilon"]) ** 2
 
 
 def _theorem_2(metric):
     def check(results):
-        large = phase(results, metric, within=lambda d: (_size(d) >= 200) & (d["epsilon"] <= SMALL_BUDGET))
-        slope = exponent(large, metric, ("m",), share(0.5), size=_size(large))
+        large = phase(results, metric, within=lambda d: (released_sample(d) >= 200) & (d["epsilon"] <= SMALL_BUDGET))
+        slope = exponent(large, metric, ("m",), share(0.5), size=released_sample(large))
         data = phase(results, metric)
-        data[metric] = data[metric] / np.sqrt(np.log(data["m"] * data["L"]) / _size(data))
+        data[metric] = data[metric] / np.sqrt(np.log(data["m"] * data["L"]) / released_sample(data))
         growth = exponent(data, metric, ("m", "x"), share(0.5), L=data["L"])
         return every(equivalence(slope, -0.5, 0.05, "exponent in mL/G"),
                      at_most(growth, 0, "exponent of error/rate in L at fixed m and x"))
@@ -171,7 +171,7 @@ CLAIMS = (
         why="The formula is of first order and the ridge acts beyond it: it is 4 to 6 % too large near "
             "mL/G = 1000.",
         conditions="Cells with mL/G(ε) ≥ 800, which is x ≥ 57 while ε is small.",
-        check=_ratio("sandwich_risk", 2, lambda d: _size(d) >= 800,
+        check=_ratio("sandwich_risk", 2, lambda d: released_sample(d) >= 800,
                      lambda found, what: equivalence(found, 1, 0.1, what), 1),
         **_TENTH_MORE,
     ),
@@ -187,7 +187,7 @@ CLAIMS = (
             "this costs up to a quarter at small ε, and less as ε grows. No lower limit is claimed: the bound is "
             "for unbiased estimators, and the ridge is a bias.",
         conditions="Cells with mL/G(ε) ≥ 800.",
-        check=_ratio("cramer_rao_risk", 2, lambda d: _size(d) >= 800,
+        check=_ratio("cramer_rao_risk", 2, lambda d: released_sample(d) >= 800,
                      lambda found, what: at_most(found, 1.3, what), -HIGH),
         **_TENTH_MORE,
     ),

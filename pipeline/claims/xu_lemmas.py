@@ -1,29 +1,17 @@
-"""Claims on randomized response itself, Lemmas 1 to 3 of Xu, Sun and Cheng: exact laws, tested as exact.
+"""Claims on randomized response itself, Lemmas 1 to 3 of Xu, Sun and Cheng: exact laws, tested as exact."""
 
-Lemmas 1 and 2 say that a measured mean equals a predicted one. Their check contradicts when the interval of
-any cell (simultaneous over cells, at 1e-6: a law that is true shall not be denied once in a hundred seeds)
-leaves the prediction out, and supports only when, besides, the cells of every ε together fix
-measured/predicted to 1 within a tolerance: a few replications agree with anything.
-"""
-
-import math
-from statistics import NormalDist
 
 import numpy as np
 import xarray as xr
 
-from pipeline.claims.claim import CONFIDENCE, CONTRADICTED, Check, Claim, at_most, equivalence, throughout
-from pipeline.claims.evidence import enough, named, share
-from pipeline.reduce.estimate import Estimate
-from pipeline.reduce.ratio import risk_ratio
-from pipeline.reduce.summary import REPLICATION
+from pipeline.claims.claim import Claim
+from pipeline.claims.evidence import enough, no_exception
+from pipeline.claims.exact import exactly
 from pipeline.theory.btl import amplification, attenuation
 
 TOLERANCE = 0.01
-FALSE_ALARM = 1e-6  # of a check of exactness, over all its cells
 ROUNDING = 1e-9  # logits
 EXCEPTIONS = 1e-3
-_COLUMNS = ("ratio", "low", "high", "mcse")
 _AXES = dict(m=1, L=1, epsilon=3)  # fewer levels cannot show a law in ε
 
 
@@ -33,32 +21,9 @@ def _law(measured, predict, *inputs):
     def check(results):
         data = enough(results, measured, *inputs, **_AXES)
         data["predicted"] = predict(data).transpose(*data[measured].dims)
-        used = int((data["status"] > 0).any(REPLICATION).sum())
-        cells = risk_ratio(data, measured, "predicted", 1, 1 - FALSE_ALARM / used)
-        exact = throughout(named(cells, *_COLUMNS), lambda ratio, cell: equivalence(
-            ratio, 1, 0, f"measured/predicted at {cell}:"), 1)
-        return exact if exact.verdict == CONTRADICTED else throughout(
-            named(_pooled(cells), *_COLUMNS), lambda ratio, cell: equivalence(
-                ratio, 1, TOLERANCE, f"measured/predicted, all m and L at {cell}:"), 1)
+        return exactly(data, measured, "predicted", 1, TOLERANCE, "epsilon")
 
     return check
-
-
-def _pooled(cells):
-    """Ratio at each ε over all m and L, with weights 1/mcse²."""
-    total = (1 / cells["mcse"] ** 2).sum(("m", "L"))
-    ratio, error = (cells["ratio"] / cells["mcse"] ** 2).sum(("m", "L")) / total, total**-0.5
-    half = NormalDist().inv_cdf(1 - (1 - share(1)) / total.size / 2) * error
-    return xr.Dataset(dict(ratio=ratio, low=ratio - half, high=ratio + half, mcse=error))
-
-
-def _share_limits(count, n):
-    """Interval of a share: exact for none, else Wilson's (JASA 22 (1927) 209)."""
-    if not count:
-        return 0.0, 1 - (1 - CONFIDENCE) ** (1 / n)
-    z2 = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) ** 2
-    middle, half = count + z2 / 2, math.sqrt(z2 * (count * (n - count) / n + z2 / 4))
-    return (middle - half) / (n + z2), min((middle + half) / (n + z2), 1.0)
 
 
 def _sums_to_zero(results):
@@ -66,11 +31,8 @@ def _sums_to_zero(results):
     sums = enough(results, "estimate_sum", **_AXES)["estimate_sum"].values
     sums = sums[np.isfinite(sums)]
     broken, n = int((sums > ROUNDING).sum()), sums.size
-    estimate = Estimate(broken / n, *_share_limits(broken, n), math.sqrt(broken * (n - broken) / n**3))
-    text = f"largest |Σθ̂| {sums.max():.2g} logits in {n:,} replications; share above {ROUNDING:g} logits:"
-    if broken:  # the lemma speaks of every replication
-        return Check(CONTRADICTED, estimate, f"{text} {estimate}, claimed none")
-    return at_most(estimate, EXCEPTIONS, text)
+    return no_exception(broken, n, EXCEPTIONS, f"largest |Σθ̂| {sums.max():.2g} logits in {n:,} replications; "
+                        f"share above {ROUNDING:g} logits:")
 
 
 _LAW = dict(

@@ -129,7 +129,7 @@ def _table_1_claims(norm):
         yield Claim(
             id=f"xu.table_1.{scheme}.{norm}",
             statement=f"With a budget ε ∝ {formula} the error {symbol} {verb} as users are added.",
-            source="Xu, Sun and Cheng, Table 1, in the design of Scenario II",
+            source="Xu, Sun and Cheng, Table 1 and Figure 3 (Scenario II)",
             experiment="xu/scenario_2",
             estimand=f"exponent of the mean {symbol} in L, common to all m",
             tolerance=tolerance,

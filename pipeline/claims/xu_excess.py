@@ -1,0 +1,78 @@
+"""Claims on Theorem 1 of Xu, Sun and Cheng: the excess risk e_L(θ̂, θ*), its rate and its tail."""
+
+import math
+
+import numpy as np
+import xarray as xr
+
+from pipeline.claims.claim import Claim, at_least, at_most, equivalence, every, throughout
+from pipeline.claims.evidence import named, share
+from pipeline.claims.xu_bounds import released_sample
+from pipeline.claims.xu_rates import HIGH, PLUG_IN, SMALL_BUDGET, exponent, phase
+from pipeline.reduce.summary import REPLICATION, moments, t_interval
+
+BATCHES = 10  # of replications, to tell how well quantiles are known
+TAIL = (0.9, 0.99)
+LARGE = 200  # mL/G(ε) from which the ridge takes little
+
+
+def _rate(results):
+    large = phase(results, "excess_risk",
+                  within=lambda d: (released_sample(d) >= LARGE) & (d["epsilon"] <= SMALL_BUDGET))
+    slope = exponent(large, "excess_risk", ("m",), share(0.5), size=released_sample(large))
+    data = phase(results, "excess_risk")
+    data["excess_risk"] = data["excess_risk"] * released_sample(data) / np.log(data["m"] * data["L"])
+    growth = exponent(data, "excess_risk", ("m", "x"), share(0.5), L=data["L"])
+    return every(equivalence(slope, -1, 0.1, "exponent in mL/G"),
+                 at_most(growth, 0, "exponent of risk/rate in L at fixed m and x"))
+
+
+def _tail(results):
+    """Check of how fast exceedance falls: log 10 over the distance of the quantiles that a tenth and a hundredth
+    exceed, in units of G/(m²L)."""
+    data = phase(results, "excess_risk", x=1, within=lambda d: released_sample(d) >= LARGE)
+    values = data["excess_risk"].where(data["status"] > 0) * data["m"] * released_sample(data)
+    length = values.sizes[REPLICATION] // BATCHES
+    batches = values.isel({REPLICATION: slice(BATCHES * length)}).coarsen({REPLICATION: length}).construct(
+        {REPLICATION: (REPLICATION, "within")})
+    least, most = (batches.quantile(q, "within", skipna=False).drop_vars("quantile") for q in TAIL)
+    rate = (math.log((1 - TAIL[0]) / (1 - TAIL[1])) / (most - least)).transpose(..., REPLICATION)
+    mean, error, n = moments(rate)
+    low, high = t_interval(mean, error, n, share(1, data))
+    cells = xr.Dataset(dict(mean=mean, low=low, high=high, error=error))
+    return throughout(named(cells.reset_coords(drop=True), *cells.data_vars),
+                      lambda one, cell: at_least(one, 0.1, f"fall of log P(e ≥ δ) per m²Lδ/G at {cell}:"), HIGH)
+
+
+_ABOUT = dict(experiment="xu/phase_transition", source="Xu, Sun and Cheng, Theorem 1, eq. (5)")
+
+
+CLAIMS = (
+    Claim(
+        id="xu.theorem_1.rate",
+        statement="The excess risk falls like G(ε)/(mL), within the rate G(ε) log(mL)/(mL).",
+        estimand="exponent of the mean excess risk in mL/G(ε) at fixed m; exponent of risk/rate in L at fixed m and x",
+        tolerance="−1 ± 0.1; at most 0",
+        why="The theorem is an upper rate: a ratio that grew with L would break it whatever its constant. ±0.1 tells "
+            "−1 from −2/3.",
+        conditions=f"Exponent in mL/G: cells with mL/G ≥ {LARGE} and ε ≤ {SMALL_BUDGET:g}. Ratio: all cells. λ = G/L "
+                   "meets the theorem's condition where ‖θ*‖² ≤ m log(mL).",
+        check=_rate,
+        **PLUG_IN,
+        **_ABOUT,
+    ),
+    Claim(
+        id="xu.theorem_1.tail",
+        statement="The probability that the excess risk exceeds δ falls exponentially in m²Lδ/G(ε).",
+        estimand="log 10 over the distance of the quantiles that 10 % and 1 % exceed, times G/(m²L), in every cell",
+        tolerance="at least 0.1 in every cell (simultaneous intervals)",
+        why="The theorem's C/(1 + κ) is open; 0.1 holds here. Twice the excess risk is the law of a weighted χ² with "
+            "m − 1 degrees of freedom in these units, whose rate tends to 1 far out.",
+        conditions=f"Cells with mL/G ≥ {LARGE}. The theorem speaks of δ beyond G log(mL)/(mL) times κ, which 4,000 "
+                   "replications never reach; exceedance falls faster there.",
+        check=_tail,
+        twin="budgets read as twice what they are",
+        twin_data=lambda r: r.assign_coords(epsilon=2 * r["epsilon"]),
+        **_ABOUT,
+    ),
+)
