@@ -7,6 +7,7 @@ import sys
 NAMES = {
     "estimator": "regularised BTL fits: batched Newton, NumPy Newton, L-BFGS-B",
     "sweep": "a whole sweep on two workers, against joblib; its overhead",
+    "suite": "the paper's five scenarios on two workers, against joblib with L-BFGS-B or NumPy Newton",
     "startup": "seconds from the command to its first unit, and to nothing to do",
     "memory": "peak memory of the driver against the number of units planned",
 }

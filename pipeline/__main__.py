@@ -20,7 +20,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # a batch system's SIGTERM at any time is no worse than Ctrl-C
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         _open_streams()
-        _open_streams()
     try:
         code = _choose(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
@@ -37,14 +36,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:  # disk full, a share that went away
         print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
         return EXIT_FAILED
-
-
-def _open_streams() -> None:
-    """Let every print work: also without stdout or stderr, also where a terminal cannot show ε."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
-        getattr(sys, name).reconfigure(errors="replace")
 
 
 def _open_streams() -> None:
