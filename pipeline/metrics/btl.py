@@ -56,7 +56,10 @@ class CramerRaoRisk(_Yardstick):
 
 @dataclass(frozen=True)
 class MinimaxBound:
-    """Theorem 3's lower bound on ‖θ̂ − θ*‖₂/√m with constant 1: 1/√(κ m Σ_l t(ε_l)²)."""
+    """Theorem 3's lower bound on ‖θ̂ − θ*‖₂/√m with constant 1: 1/√(κ m Σ_l t(ε_l)²).
+
+    NaN for other releases than randomized response's, and where users compared only some pairs.
+    """
 
     long_name: ClassVar[str] = "minimax lower bound, constant 1"
     units: ClassVar[str] = "logits"
@@ -64,6 +67,8 @@ class MinimaxBound:
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> np.ndarray:
         """(reps,)"""
+        if release.compared is not None or not isinstance(release, FlippedWins):
+            return np.full(len(truth.theta), np.nan)
         information = theory.information(release.epsilon, release.users)
         return theory.minimax_lower_bound(theory.condition_number(truth.theta), release.items, information)
 

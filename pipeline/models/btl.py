@@ -146,8 +146,8 @@ class BTL:
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1, high=10**9 - 1)
     spread: float = parameter("θ* is Uniform(−spread, spread), then centred", default=2.0, low=0, high=50)
-    theta: str = parameter("θ* anew in every replication, one for all, or evenly spaced", default="redrawn",
-                           choices=("redrawn", "fixed", "spaced"))
+    theta: str = parameter("θ* anew in every replication, one for all, evenly spaced, or two groups at ±spread",
+                           default="redrawn", choices=("redrawn", "fixed", "spaced", "two_groups"))
     spacing: float = parameter("gap Δ between neighbours in θ* if evenly spaced", unit="logits", default=0.1,
                                above=0, high=50)
 
@@ -155,9 +155,10 @@ class BTL:
     produces: ClassVar[type] = Comparisons
 
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Preferences:
-        """θ* of a block of replications, (reps, m), centred; evenly spaced ones in random order."""
-        if self.theta == "spaced":  # the order is random because ties are resolved by an item's number
-            theta = self.spacing * (np.arange(self.m) - (self.m - 1) / 2)
+        """θ* of a block of replications, (reps, m), centred; evenly spaced ones and groups in random order."""
+        if self.theta in ("spaced", "two_groups"):  # the order is random because ties are resolved by an item's number
+            rank = np.arange(self.m) - (self.m - 1) / 2
+            theta = self.spacing * rank if self.theta == "spaced" else self.spread * np.sign(rank)
             return Preferences(rng.permuted(np.tile(theta, (reps, 1)), axis=1))
         fixed = self.theta == "fixed"
         theta = (population if fixed else rng).uniform(

@@ -12,6 +12,7 @@ from pipeline.models import stand_in
 from pipeline.models.btl import Comparisons, Preferences
 from pipeline.models.recorded_files import load
 from pipeline.parameters import LISTED, DataFile, InvalidInput, parameter, shorten
+from pipeline.theory.btl import win_probability
 from pipeline.theory.btl_fit import weighted_fit
 
 MOST_ANSWERS = 10**9  # users × pairs held in memory, one byte each
@@ -106,6 +107,8 @@ class Recorded:
       three rules are one.
     * none: a synthetic stand-in for MovieLens.
     What is compared under `decided` and `rated` is public, and tells what somebody rated.
+    comparisons: a person's own hang together; `independent` draws those of L users from the model at θ* instead, as
+    theorems assume.
     Source: Xu, Sun and Cheng, §5.4; θ* by their eq. (2). One time cost O(users · m²) for each m and rule.
     """
 
@@ -115,6 +118,8 @@ class Recorded:
                           choices=("paper", "decided", "rated"))
     data_path: "DataFile | None" = parameter("ratings or comparisons of real people; null is a stand-in", default=None)
     data_items: "DataFile | None" = parameter("names of all items that may be compared, one a line", default=None)
+    comparisons: str = parameter("of users drawn from the file, or independent ones from the model at θ*",
+                                 default="users", choices=("users", "independent"))
     other_ratings: bool = parameter("accept ratings that are not MovieLens ml-latest-small", default=False)
 
     population: ClassVar[tuple[str, ...]] = ()
@@ -139,8 +144,10 @@ class Recorded:
         answers = self._answers
         return RecordedPreferences(np.broadcast_to(answers.theta, (reps, self.m)), **answers.shares)
 
-    def simulate(self, truth: RecordedPreferences, rng: np.random.Generator) -> RecordedComparisons:
+    def simulate(self, truth: RecordedPreferences, rng: np.random.Generator) -> Comparisons:
         """Comparisons of L users drawn anew in every replication."""
+        if self.comparisons == "independent":
+            return Comparisons(win_probability(truth.theta), self.L, self.m, rng)
         return RecordedComparisons(self._answers, self.L, self.m, len(truth.theta), rng)
 
     def work(self) -> float:

@@ -50,6 +50,13 @@ def test_evenly_spaced_truths(m, spacing):
     assert best.min() > 0 and best.max() < 500 * (1 / m + 6 * np.sqrt(1 / m / 500))
 
 
+@pytest.mark.parametrize("m", [2, 5, 10])
+def test_two_groups_of_truths(m):
+    theta = BTL(m=m, L=1, theta="two_groups", spread=1.5).truth(rng(1), 500, rng(2)).theta
+    assert (np.sort(theta, axis=1) == [-1.5] * (m // 2) + [0.0] * (m % 2) + [1.5] * (m // 2)).all()
+    assert len(np.unique(theta, axis=0)) > 1  # in random order
+
+
 def test_constants_of_a_release():
     epsilon = float(np.log(3))  # a = 2, t = ½, G = 4
     given = chain(RandomizedResponse(m=5, L=40, epsilon=epsilon), reps=3)

@@ -20,7 +20,8 @@ from pipeline.models import recorded, stand_in
 from pipeline.models.recorded import Recorded
 from pipeline.parameters import DataFile
 from pipeline.registry import lookup
-from pipeline.study import Study
+from pipeline.study import Study, build
+from pipeline.theory.btl import win_probability
 
 RULES = ("paper", "decided", "rated")
 REPS = 60_000
@@ -238,3 +239,20 @@ def test_the_stand_in_is_what_it_says_and_resembles_the_ratings():
     assert shares == pytest.approx((0.544, 0.124, 0.332), abs=0.02) and sum(shares) == pytest.approx(1)
     assert "stand-in" in model.source and "not MovieLens: give data.path=ratings.csv" in model.source
     assert lookup("model", "recorded") is Recorded and model.work() > 0
+
+
+def test_independent_comparisons_have_the_models_law():
+    """The same θ*, but comparisons that do not hang together: Binomial(L, σ(θ_i − θ_j)), as users' own do not have."""
+    reps = 4000
+    own, free = (build(Recorded, {"m": 5, "L": 200, "comparisons": kind}) for kind in ("users", "independent"))
+    truth = free.truth(np.random.default_rng(0), reps, np.random.default_rng(0))
+    assert (truth.theta == own.truth(np.random.default_rng(0), reps, np.random.default_rng(0)).theta).all()
+    probability = win_probability(truth.theta[:1])[0]
+    data = free.simulate(truth, np.random.default_rng(1))
+    assert data.compared(np.array([200])) is None
+    for pair, expected in enumerate(probability):
+        counts = np.bincount(data.wins[:, pair], minlength=201)
+        assert counts_agree(counts, stats.binom.pmf(np.arange(201), 200, expected), f"independent, pair {pair}")
+    wins = own.simulate(truth, np.random.default_rng(1)).wins
+    assert not counts_agree(np.bincount(wins[:, 0], minlength=201),
+                            stats.binom.pmf(np.arange(201), 200, probability[0]), "users' own, pair 0")
