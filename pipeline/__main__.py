@@ -33,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
+    except MemoryError as error:
+        print(f"error: not enough memory ({error}); give a smaller block or fewer workers", file=sys.stderr)
+        return EXIT_FAILED
     except OSError as error:  # disk full, a share that went away
         print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
         return EXIT_FAILED
@@ -81,18 +84,12 @@ def _install_completion(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     from pipeline import tasks
     from pipeline.compose import compose
-    from pipeline.config import read_cluster, read_experiment, read_settings
+    from pipeline.config import read_cluster, read_experiments, read_settings
 
     mappings = compose(arguments)
     settings = [read_settings(raw) for raw in mappings][0]
     cluster: Any = read_cluster(mappings[0])
-    experiments = []
-    for raw in mappings:
-        try:
-            experiments.append(read_experiment(raw))
-        except InvalidInput as error:
-            where = f" [in {raw.get('name')}]" if len(mappings) > 1 else ""
-            raise InvalidInput(error.key, error.value, error.allowed + where) from None
+    experiments = read_experiments(mappings)
     command = shlex.join(["pipeline", *arguments])
     return tasks.perform(settings, cluster, experiments, mappings, command)
 

@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.parameters import InvalidInput, nearest, shorten
 
 GROUPS = ("experiment", "suite", "size", "cluster")
+PATHS = ("data.path", "data.items", "outputs")
 OPEN = ("grid", "parameters", "derive", "cluster")  # mappings to which a command may add names
 
 
@@ -30,6 +31,7 @@ def compose(overrides: Sequence[str]) -> list[dict[str, Any]]:
     """
     from hydra import initialize_config_dir
 
+    overrides = [*map(_quoted, overrides)]
     given = dict(override.partition("=")[::2] for override in overrides)
     for override in overrides:
         _check_override(override)
@@ -47,6 +49,15 @@ def compose(overrides: Sequence[str]) -> list[dict[str, Any]]:
         if len(set(names)) < len(names):
             raise InvalidInput("experiments", names, "names one experiment twice")
         return [_compose([*overrides, f"experiment={name}"]) for name in names]
+
+
+def _quoted(override: str) -> str:
+    """Paths as they are typed: their blanks, brackets and commas are not Hydra's."""
+    key, sign, path = override.partition("=")
+    if key not in PATHS or path in ("", "null") or path[0] in "'\"":
+        return override
+    escaped = path.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{key}{sign}'{escaped}'"
 
 
 def _check_override(override: str) -> None:
@@ -74,11 +85,24 @@ def _compose(overrides: Sequence[str]) -> dict[str, Any]:
         raise InvalidInput("command line", error.override,
                            "cannot be read; write key=value, such as grid.m=[10,20]") from None
     except Exception as error:  # whatever Hydra raises here is about what a person wrote
+        spread = _over_products(overrides)
+        if spread != list(overrides):
+            return _compose(spread)
         raise _translate(str(error), overrides) from None
     for key, text in _texts(config, ""):
         if "${" in text:
             raise InvalidInput(key, text, "must be written out; ${…} is not looked up")
     return config
+
+
+def _over_products(overrides: Sequence[str]) -> list[str]:
+    """grid.AXIS=… for every product, where the grid is a list of products."""
+    axes = [o for o in overrides if re.match(r"grid\.[A-Za-z_]", o)]
+    grid = _compose([o for o in overrides if o not in axes])["grid"] if axes else {}
+    if not isinstance(grid, list):
+        return list(overrides)
+    return [spread for o in overrides for spread in (
+        [o.replace("grid.", f"grid.{k}.", 1) for k in range(len(grid))] if o in axes else [o])]
 
 
 def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:

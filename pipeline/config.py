@@ -2,12 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from pipeline.clusters import CLUSTERS
 from pipeline.grid import Grid
@@ -76,6 +74,7 @@ class Experiment:
 
 STUDY_KEYS = {*fields(Size), *fields(Text), "grid", "parameters", "derive", "coordinates", "metrics", "paired",
               "figures", "data"}
+FILES = ("path", "items")  # of a person's own data
 OTHER_KEYS = {*fields(Settings), "cluster", "size", "suite", "experiments"}
 
 
@@ -102,8 +101,26 @@ def read_cluster(raw: Mapping[str, Any]) -> Any:
     return _read(CLUSTERS[kind], given, "cluster.")
 
 
-def read_experiment(raw: Mapping[str, Any]) -> Experiment:
-    """A checked experiment from a plain mapping; InvalidInput names the dotted key."""
+def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
+    """Checked experiments of one command; a data file goes to those that take one, and one of them must."""
+    found = []
+    for raw in mappings:
+        try:
+            found.append(read_experiment(raw, others=len(mappings) > 1))
+        except InvalidInput as error:
+            where = f" [in {raw.get('name')}]" if len(mappings) > 1 else ""
+            raise InvalidInput(error.key, error.value, error.allowed + where) from None
+    given = {f"data_{name}": path for name, path in (mappings[0].get("data") or {}).items() if path is not None}
+    for name in given.keys() - {name for one in found for name in one.study.parameters}:
+        raise InvalidInput(_place(f"parameters.{name}"), given[name], "none of these studies takes such a file")
+    return found
+
+
+def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
+    """A checked experiment from a plain mapping; InvalidInput names the dotted key.
+
+    others: whether it is one of several, so that a data file may be for another.
+    """
     _known(raw, STUDY_KEYS | OTHER_KEYS, "")
     text = _read(Text, {n: raw[n] for n in fields(Text) if n in raw}, "")
     if not re.fullmatch(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*", text.name) or len(text.name) > LONGEST:
@@ -127,18 +144,22 @@ def read_experiment(raw: Mapping[str, Any]) -> Experiment:
         lookup("derivation", name, "coordinates")
     constants = dict(_mapping({} if raw.get("parameters") is None else raw["parameters"], "parameters"))
     files = _mapping({} if raw.get("data") is None else raw["data"], "data")
+    _known(files, FILES, "data.")
     constants |= {f"data_{name}": path for name, path in files.items() if path is not None}
     products = _products(raw.get("grid"))
     declared = _declared(constants, products, [*derive.values(), *coordinates], metrics)
     axes = list(products[0])
+    untaken = {f"data_{name}" for name in files} & {*constants} - {*declared}
+    if untaken and not others:
+        raise InvalidInput(_place(f"parameters.{min(untaken)}"), constants[min(untaken)],
+                           "this study takes no such file, it must be null: its model simulates")
+    constants = {name: value for name, value in constants.items() if name not in untaken}
     for name in (*axes, *constants, *derive):
         place = "grid" if name in axes else "parameters" if name in constants else "derive"
-        if name not in declared and name.removeprefix("data_") in files:
-            raise InvalidInput(_place(f"parameters.{name}"), constants[name], "this study takes no such file; its "
-                               "model simulates, it must be null here")
         if name not in declared:
             raise InvalidInput(f"{place}.{name}", _given(name, products, constants, derive),
-                               f"no part of this study has such a parameter; {nearest(name, declared)}")
+                               f"no part of this study has such a parameter; {nearest(name, declared)}; "
+                               f"~{place}.{name} removes it")
         if (name in axes) + (name in constants) + (name in derive) > 1:
             raise InvalidInput(f"{place}.{name}", _given(name, products, constants, derive),
                                "given twice among grid, parameters and derive; remove one, as "
@@ -260,23 +281,25 @@ def _levels(levels: Any, declared: list, axis: str) -> list:
 def _check_cells(study: Study) -> None:
     """Build every component of every cell; distinct parameter values are built once."""
     before: list[str] = []
-    for name, (_, needed) in study.derivations.items():
-        for argument in needed:
+    for name, target in study.derive.items():
+        for argument in study.derivations[name][1]:
             if argument not in (*study.grid.axes, *study.parameters, *before):
-                place = ("coordinates", name) if name in study.coordinates else (f"derive.{name}", study.derive[name])
-                raise InvalidInput(*place, f"needs {argument}; give it in grid or parameters")
+                raise InvalidInput(f"derive.{name}", target, f"needs {argument}; give it in grid or parameters")
         before.append(name)
+    missing = [(name, argument) for name in study.coordinates for argument in study.derivations[name][1]
+               if argument not in (*study.grid.axes, *study.parameters, *study.derivations)]
     for labels in study.grid:
         try:
-            with np.errstate(all="ignore"):  # a derivation that overflows is told by its value
-                study.components(labels)
+            study.components(labels)
+            for name, argument in missing:
+                raise InvalidInput(argument, None, f"is needed by coordinates={name}")
+            study.derived(labels)
         except InvalidInput as error:
-            place = next((p for p, names in (("grid", study.grid.axes), ("derive", study.derive))
+            place = next((p for p, names in (("grid", study.grid.axes), ("derive", study.derive),
+                                             ("coordinates", study.coordinates))
                           if error.key in names), "parameters")
             key = error.key if "." in error.key or error.key == "metrics" else f"{place}.{error.key}"
             where = "" if (key := _place(key)).startswith("data.") else f" [at {shorten(labels)}]"
             raise InvalidInput(key, error.value, error.allowed + where) from None
-        except (ArithmeticError, TypeError, ValueError) as error:
-            raise InvalidInput("derive", dict(study.derive), f"{error} [at {shorten(labels)}]") from None
 
 

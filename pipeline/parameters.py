@@ -37,16 +37,19 @@ class DataFile:
     @classmethod
     def at(cls, path: str, key: str) -> "DataFile":
         """The file at a path; InvalidInput naming `key` if it cannot be read."""
+        place = Path(path).expanduser()
+        if place.exists() and not place.is_file():
+            raise InvalidInput(key, path, "must be a file, not a folder or a pipe: it is read more than once")
         try:
-            return cls(hashlib.sha256(Path(path).read_bytes()).hexdigest(), str(Path(path).absolute()))
+            return cls(hashlib.sha256(place.read_bytes()).hexdigest(), str(place.absolute()))
         except OSError as error:
             raise InvalidInput(key, path, f"cannot be read ({error.strerror}); must be the path of a file") from None
 
     def read(self) -> bytes:
-        """Its content; OSError if it is gone, ValueError if it is not what it was."""
+        """Its content; OSError if it is gone or not what it was."""
         content = Path(self.path).read_bytes()
         if hashlib.sha256(content).hexdigest() != self.sha256:
-            raise ValueError(f"{self.path} has changed since the study began")
+            raise OSError(f"{self.path} has changed since the study began; put back what it was")
         return content
 
     def __str__(self) -> str:

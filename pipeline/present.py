@@ -15,6 +15,7 @@ from pipeline.work import failures, unit_name
 
 PASSING = ("task", "stop_after", "retry_failed", "repair", "unit")  # not part of the command that repeats a study
 MOST_LETTERS = 150  # of what was found, in the line of a claim that is not contradicted
+QUOTES = "'\""
 SETTING_KEYS = (*PASSING, "outputs", "cluster", "experiments", "suite")
 
 
@@ -28,6 +29,8 @@ def shown(raw: Mapping) -> str:
     import yaml
 
     lasting = {name: value for name, value in raw.items() if name not in SETTING_KEYS}
+    if files := {name: Path(path).name for name, path in (raw.get("data") or {}).items() if path is not None}:
+        lasting["data"] = files  # without their folders
     return yaml.safe_dump(lasting, sort_keys=False, allow_unicode=True)
 
 
@@ -75,8 +78,15 @@ def write(
         ))
     title = experiments[0].text.title if len(experiments) == 1 else \
         "What does privacy cost, and where does learning break down?"
-    lasting = (word for word in shlex.split(command) if word.partition("=")[0] not in PASSING)
-    return page.write(where, title, sections, {"command": shlex.join(lasting)}), list(lines(judged))
+    lasting = (_public(word) for word in shlex.split(command) if word.partition("=")[0] not in PASSING)
+    said = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
+    return page.write(where, title, sections, {"command": shlex.join(lasting)}), [*said, *lines(judged)]
+
+
+def _public(word: str) -> str:
+    """A word of a command without the folder of a data file, which is nobody's business."""
+    key, sign, path = word.partition("=")
+    return f"{key}{sign}{Path(path.strip(QUOTES)).name}" if key.startswith("data.") else word
 
 
 def lines(judged: Sequence[Any]) -> Iterator[str]:

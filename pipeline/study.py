@@ -17,7 +17,7 @@ come from three places: constants, the labels of the cell, and derivations (func
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ import numpy as np
 
 from pipeline.codes import NOT_CONVERGED, OK
 from pipeline.grid import Grid
-from pipeline.parameters import DataFile, InvalidInput, check, fields
+from pipeline.parameters import DataFile, InvalidInput, check, fields, shorten
 from pipeline.registry import lookup
 from pipeline.streams import Stream, canonical, digest
 
@@ -93,16 +93,26 @@ class Study:
         return {name: (function, tuple(inspect.signature(function).parameters)) for name, function in found.items()}
 
     def values(self, labels: Mapping[str, Any]) -> dict[str, Any]:
-        """All parameters of a cell: constants, labels, and what is derived from them."""
-        values = {**self.parameters, **labels}
-        for name, (function, arguments) in self.derivations.items():
-            values[name] = function(**{a: values[a] for a in arguments})
-        return values
+        """All parameters of a cell: constants, labels, and what is derived; InvalidInput where that cannot be."""
+        return self._with({**self.parameters, **labels}, self.derive)
 
     def derived(self, labels: Mapping[str, Any]) -> dict[str, Any]:
         """Derived parameters and coordinates of a cell."""
-        values = self.values(labels)
+        values = self._with(self.values(labels), self.coordinates)
         return {name: values[name] for name in self.derivations}
+
+    def _with(self, values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+        with np.errstate(all="ignore"):  # one that overflows is told by its value
+            for name in names:
+                function, arguments = self.derivations[name]
+                given = {a: values[a] for a in arguments}
+                try:
+                    values[name] = function(**given)
+                except InvalidInput:
+                    raise
+                except (ArithmeticError, TypeError, ValueError) as error:
+                    raise InvalidInput(name, shorten(given), f"cannot be computed from these ({error})") from None
+        return values
 
     def components(self, labels: Mapping[str, Any]) -> Components:
         """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""
@@ -113,8 +123,9 @@ class Study:
             ("estimator", estimator.accepts, mechanism.releases),
         ):
             if not issubclass(given, accepts):
-                raise InvalidInput(role, values[role],
-                                   f"needs {accepts.__name__}, but is given {given.__name__}")
+                before = ROLES[ROLES.index(role) - 1]
+                raise InvalidInput(role, values[role], f"does not go with {before}={values[before]}: needs "
+                                   f"{accepts.__name__}, but is given {given.__name__}")
         metrics = tuple(build(lookup("metric", n, "metrics"), values) for n in self.metrics)
         return Components(model, mechanism, estimator, metrics)
 

@@ -187,9 +187,16 @@ def scheme_budget(
     return reference_epsilon * np.sqrt(reference_L / L) * logs ** _SCHEMES[scheme]
 
 
+def whole_users(name, value, users):
+    """Users rounded to a whole number; InvalidInput, blaming the parameter they follow from, outside 1 to 10⁹."""
+    if not 1 <= users < 1e9:
+        raise InvalidInput(name, value, f"asks for {users:.3g} users; must ask for 1 to 10⁹")
+    return round(users)
+
+
 def users_from_size(size: Annotated[float, "released sample mL/G(ε)"], m: int, epsilon: float) -> int:
-    """Users L = size·G(ε)/m, rounded, at least 1, whose released comparisons are worth `size`."""
-    return max(1, round(size * float(amplification(epsilon)) ** 2 / m))
+    """Users L = size·G(ε)/m, rounded, whose released comparisons are worth `size`; InvalidInput below one user."""
+    return whole_users("size", size, size * float(amplification(epsilon)) ** 2 / m)
 
 
 def epsilon_user(epsilon: float, m: int) -> Annotated[float, "budget of all comparisons of a user", "nats"]:

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 from scipy.special import expit, ndtr
 
-from pipeline.theory.btl import amplification
+from pipeline.theory.btl import amplification, whole_users
 from pipeline.theory.btl_risk import score_variance
 
 _SLICE_BYTES = 1 << 20  # of one slice's (rep, item, item) array
@@ -114,5 +114,5 @@ def users_from_signal(
     signal: Annotated[float, "signal mLΔ²/G(ε)"], m: int,
     spacing: Annotated[float, "gap Δ between neighbours in θ*, logits"], epsilon: float,
 ) -> int:
-    """Users L = signal·G(ε)/(mΔ²), rounded, at least 1."""
-    return max(1, round(float(signal / (m * spacing**2) * amplification(epsilon) ** 2)))
+    """Users L = signal·G(ε)/(mΔ²), rounded; InvalidInput below one user."""
+    return whole_users("signal", signal, float(amplification(epsilon) ** 2) * signal / (m * spacing**2))

@@ -171,7 +171,7 @@ class Typed:
 def test_parts_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setitem(NAMES, "estimator", NAMES["estimator"] | {"deaf": f"{__name__}:Deaf"})
     labels = FULL.grid.labels(0) | {"estimator": "deaf"}
-    with pytest.raises(InvalidInput, match="estimator=deaf: needs dict, but is given FlippedWins"):
+    with pytest.raises(InvalidInput, match="estimator=deaf: .*mechanism=.*: needs dict, but is given FlippedWins"):
         FULL.components(labels)
 
 

@@ -5,11 +5,11 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from checks import mean_agrees
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pipeline.parameters import arguments, outcome
+from pipeline.parameters import InvalidInput, arguments, outcome
 from pipeline.registry import NAMES, lookup
 from pipeline.theory import btl, btl_ranking
 
@@ -119,13 +119,18 @@ def test_signals_by_hand():
     assert btl_ranking.signal(epsilon, 10, 200, 0.1) == pytest.approx(5)
     assert btl_ranking.signal_over_log(epsilon, 10, 200, 0.1) == pytest.approx(5 / np.log(2000))
     assert btl_ranking.users_from_signal(5.0, 10, 0.1, epsilon) == 200
-    assert btl_ranking.users_from_signal(1e-9, 10, 0.1, epsilon) == 1
-    assert btl.users_from_size(500, 10, epsilon) == 200 and btl.users_from_size(1e-9, 10, epsilon) == 1
+    assert btl.users_from_size(500, 10, epsilon) == 200
+    for asked in (-1.0, 0.0, 1e-9, np.inf, np.nan):
+        with pytest.raises(InvalidInput, match="signal"):
+            btl_ranking.users_from_signal(asked, 10, 0.1, epsilon)
+        with pytest.raises(InvalidInput, match="size"):
+            btl.users_from_size(asked, 10, epsilon)
 
 
 @settings(deadline=None)
 @given(st.floats(0.1, 100), st.integers(2, 50), st.floats(0.01, 1), st.floats(0.05, 10))
 def test_users_bring_the_signal(signal, m, spacing, epsilon):
+    assume(signal >= btl_ranking.signal(epsilon, m, 1.01, spacing))  # one user is enough for less
     users = btl_ranking.users_from_signal(signal, m, spacing, epsilon)
     assert type(users) is int and users >= 1
     one = btl_ranking.signal(epsilon, m, 1, spacing)
