@@ -8,6 +8,8 @@ NAMES = {
     "estimator": "regularised BTL fits: batched Newton, NumPy Newton, L-BFGS-B",
     "sweep": "a whole sweep on two workers, against joblib; its overhead",
     "suite": "the paper's five scenarios on two workers, against joblib with L-BFGS-B or NumPy Newton",
+    "noise": "noise on the integers: seeded samplers, OpenDP's, the published ones",
+    "rasch": "spectral fits of the Rasch model: batched, as published, NumPy's solver",
     "startup": "seconds from the command to its first unit, and to nothing to do",
     "memory": "peak memory of the driver against the number of units planned",
 }
