@@ -1,5 +1,6 @@
 """From sealed results to verdicts and the report: gathers what the page shows."""
 
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -135,6 +136,9 @@ def privacy(study: Study) -> list[dict[str, Any]]:
         for what, value in (mechanism.spent() if hasattr(mechanism, "spent") else {}).items():
             least, most = one["spent"].get(what, (value, value))
             one["spent"][what] = min(least, value), max(most, value)
+    kinds = dict.fromkeys(what for one in found.values() for what in one["spent"])
+    if "none" in found:
+        found["none"]["spent"] = dict.fromkeys(kinds, (math.inf, math.inf))
     return [{"mechanism": name, **said} for name, said in found.items()]
 
 

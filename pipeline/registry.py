@@ -12,18 +12,27 @@ from pipeline.parameters import InvalidInput, nearest
 NAMES: dict[str, dict[str, str]] = {
     "model": {
         "btl": "pipeline.models.btl:BTL",
+        "rasch": "pipeline.models.rasch:Rasch",
         "recorded": "pipeline.models.recorded:Recorded",
+        "recorded_responses": "pipeline.models.recorded_responses:RecordedResponses",
     },
     "mechanism": {
+        "discrete_gaussian": "pipeline.mechanisms.rasch:DiscreteGaussian",
+        "discrete_laplace": "pipeline.mechanisms.rasch:DiscreteLaplace",
         "laplace": "pipeline.mechanisms.laplace:Laplace",
         "none": "pipeline.mechanisms.none:NoPrivacy",
         "randomized_response": "pipeline.mechanisms.randomized_response:RandomizedResponse",
+        "randomized_responses": "pipeline.mechanisms.rasch:RandomizedResponses",
     },
     "estimator": {
         "debiased": "pipeline.estimators.btl:Debiased",
+        "joint_likelihood": "pipeline.estimators.rasch_likelihood:JointLikelihood",
         "likelihood": "pipeline.estimators.btl_likelihood:Likelihood",
+        "pairwise_likelihood": "pipeline.estimators.rasch_likelihood:PairwiseLikelihood",
         "plug_in": "pipeline.estimators.btl:PlugIn",
         "rank_centrality": "pipeline.estimators.btl_spectral:RankCentrality",
+        "spectral": "pipeline.estimators.rasch_spectral:Spectral",
+        "spectral_debiased": "pipeline.estimators.rasch_spectral:SpectralDebiased",
         "weighted": "pipeline.estimators.btl:Weighted",
     },
     "metric": {
@@ -65,8 +74,16 @@ NAMES: dict[str, dict[str, str]] = {
         "signal_over_log": "pipeline.theory.btl_ranking:signal_over_log",
         "size": "pipeline.theory.btl_ranking:size",
         "users_from_signal": "pipeline.theory.btl_ranking:users_from_signal",
+        "conversion_of": "pipeline.theory.rasch:conversion_of",
+        "edge_probability": "pipeline.theory.rasch:edge_probability",
+        "observations": "pipeline.theory.rasch:observations",
+        "persons_from_private_size": "pipeline.theory.rasch:persons_from_private_size",
+        "persons_from_recovery": "pipeline.theory.rasch:persons_from_recovery",
+        "private_size": "pipeline.theory.rasch:private_size",
+        "recovery_signal": "pipeline.theory.rasch:recovery_signal",
     },
     "claims": {
+        "nguyen": "pipeline.claims.nguyen:CLAIMS",
         "xu": "pipeline.claims.xu:CLAIMS",
     },
 }

@@ -118,9 +118,10 @@ class Study:
         """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""
         values = self.values(labels)
         model, mechanism, estimator = (build(lookup(r, values[r], r), values) for r in ROLES)
+        opened = mechanism.releases is object and hasattr(model.produces, "opens")  # no privacy
         for role, accepts, given in (
             ("mechanism", mechanism.accepts, model.produces),
-            ("estimator", estimator.accepts, mechanism.releases),
+            ("estimator", estimator.accepts, model.produces.opens if opened else mechanism.releases),
         ):
             if not issubclass(given, accepts):
                 before = ROLES[ROLES.index(role) - 1]

@@ -1,31 +1,27 @@
 """No privacy: the reference arm of every study."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-
-from pipeline.models.btl import Comparisons, FlippedWins
 
 
 @dataclass(frozen=True)
 class NoPrivacy:
-    """Raw win counts, released as they are. Budget: ε = ∞."""
+    """The data, released as they are. Budget: ε = ∞.
+
+    Data that can be released so have `opened()`, and say in `opens` what that gives.
+    """
 
     unit: ClassVar[str] = "none"
     neighbours: ClassVar[str] = "none"
     budget: ClassVar[str] = "ε = ∞: no protection"
-    accepts: ClassVar[type] = Comparisons
-    releases: ClassVar[type] = FlippedWins
+    accepts: ClassVar[type] = object
+    releases: ClassVar[type] = object  # what the data open to
 
-    def release(self, data: Comparisons, rng: np.random.Generator) -> FlippedWins:
-        """The data themselves, as one group with an infinite budget."""
-        users = np.array([data.users])
-        return FlippedWins(data.wins[:, None], users, np.array([np.inf]), data.items, data.compared(users))
-
-    def spent(self) -> dict[str, float]:
-        """Budgets without a limit."""
-        return {"one comparison": np.inf, "all comparisons of a user": np.inf}
+    def release(self, data: Any, rng: np.random.Generator) -> Any:
+        """The data themselves, in the form in which mechanisms release them."""
+        return data.opened()
 
     def work(self) -> float:
         """Predicted cost of one replication beyond the model's: none."""

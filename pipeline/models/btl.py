@@ -32,6 +32,11 @@ class Comparisons:
         """(reps, groups, pairs): comparisons made within the groups of `split`; None if all users made all."""
         return None
 
+    def opened(self) -> "FlippedWins":
+        """Raw win counts without privacy, as one group with an infinite budget."""
+        users = np.array([self.users])
+        return FlippedWins(self.wins[:, None], users, np.array([np.inf]), self.items, self.compared(users))
+
     @cached_property
     def wins(self) -> np.ndarray:
         """(reps, pairs): number of users who prefer i to j; Binomial(L, P(i beats j))."""
@@ -121,6 +126,9 @@ class FlippedWins(ReleasedWins):
         return self.epsilon
 
 
+Comparisons.opens = FlippedWins
+
+
 @dataclass(frozen=True)
 class LaplaceWins(ReleasedWins):
     """Win counts plus Laplace noise on every comparison: real numbers, unbiased as they are."""
@@ -145,7 +153,8 @@ class BTL:
 
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1, high=10**9 - 1)
-    spread: float = parameter("θ* is Uniform(−spread, spread), then centred", default=2.0, low=0, high=50)
+    spread: float = parameter("half-width of the law of θ*, before it is centred", unit="logits", default=2.0, low=0,
+                              high=50)
     theta: str = parameter("θ* anew in every replication, one for all, evenly spaced, or two groups at ±spread",
                            default="redrawn", choices=("redrawn", "fixed", "spaced", "two_groups"))
     spacing: float = parameter("gap Δ between neighbours in θ* if evenly spaced", unit="logits", default=0.1,

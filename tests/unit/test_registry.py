@@ -69,9 +69,13 @@ def test_derivations_name_their_inputs(name, function):
 def test_every_chain_has_neighbours_that_fit():
     """Whatever a model produces some mechanism accepts, and whatever is released some estimator accepts."""
     for _, model in parts("model"):
-        assert any(issubclass(model.produces, mechanism.accepts) for _, mechanism in parts("mechanism"))
-    for _, mechanism in parts("mechanism"):
-        assert any(issubclass(mechanism.releases, estimator.accepts) for _, estimator in parts("estimator"))
+        private = [mechanism for _, mechanism in parts("mechanism") if mechanism.accepts is not object]
+        assert any(issubclass(model.produces, mechanism.accepts) for mechanism in private)
+        assert any(issubclass(model.produces.opens, estimator.accepts) for _, estimator in parts("estimator"))
+    for name, mechanism in parts("mechanism"):
+        assert (mechanism.releases is object) == (name == "none")  # it releases what the data open to
+        assert name == "none" or any(
+            issubclass(mechanism.releases, estimator.accepts) for _, estimator in parts("estimator"))
 
 
 @pytest.mark.parametrize("name", ["eror_l2", "", None, 5, ["error_l2"], "os:system", "os.system"])

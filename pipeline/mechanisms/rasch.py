@@ -1,0 +1,235 @@
+"""Mechanisms on responses: integer noise on pairwise differential measurements, randomized response on answers."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.mechanisms.integer_noise import LARGEST, discrete_gaussian, discrete_laplace
+from pipeline.models.rasch import Differences, FlippedResponses, Responses
+from pipeline.parameters import InvalidInput, parameter
+from pipeline.theory import accounting, rasch_privacy
+from pipeline.theory.btl import flip_probability
+from pipeline.theory.integer_noise import gaussian_variance, laplace_variance
+
+_CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho, "paper": accounting.paper_rho}
+
+
+@dataclass(frozen=True)
+class _NoisyDifferences:
+    """Noise on every released entry of Y, whatever the data are; on the edges of a public random graph if p0 < 1.
+
+    unit: all responses of one person, and which of them are missing. neighbours: his row replaced by another; or, with
+    neighbours_are=add_remove, there or not. n is released and not protected: a person who is not there leaves a row
+    without answers, and n counts it.
+    Public: n, the graph, the variance of the noise. Off the graph, and on the diagonal, released counts are 0.
+    calibration: `paper` charges 1 for every released entry (Lemma 4.1 of Nguyen and Zhang, read correctly), `tight`
+    the exact sensitivity of a person's row, half or a quarter of that; each graph is charged by itself.
+    """
+
+    m: int = parameter("items", unit="items", low=2)
+    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
+    calibration: str = parameter("sensitivity that is charged", default="tight", choices=rasch_privacy.CALIBRATIONS)
+    neighbours_are: str = parameter("what a person may change: his row replaced, or there or not",
+                                    default="replace_one", choices=tuple(rasch_privacy.ROWS))
+    p0: float = parameter("edge probability of the public graph; 1 releases all pairs", default=1.0, above=0, high=1)
+
+    unit: ClassVar[str] = "all responses of one person"
+    neighbours: ClassVar[str] = ("one person's row replaced by another; with neighbours_are=add_remove, by one without "
+                                 "answers; n is public")
+    accepts: ClassVar[type] = Responses
+    releases: ClassVar[type] = Differences
+
+    def __post_init__(self):
+        with np.errstate(all="ignore"):  # of the tiniest and the largest budgets
+            widest = self._law(rasch_privacy.charged(self.calibration, self.m, self.neighbours_are))
+        if not widest <= self._widest:
+            raise InvalidInput("epsilon_user", self.epsilon_user,
+                               f"asks for noise wider than {LARGEST**0.5:g} at m={self.m}; must be larger")
+
+    def release(self, data: Responses, rng: np.random.Generator) -> Differences:
+        """Noisy Y of a block, (reps, m, m) int64; a graph without edges releases nothing, of variance 0.
+
+        O(reps · entries) draws. A tight charge of a graph costs O(m³), or O(2^m) for m ≤ 16.
+        """
+        counts = data.differences()
+        reps = len(counts)
+        if self.p0 == 1:
+            charge = rasch_privacy.charged(self.calibration, self.m, self.neighbours_are)
+            noisy = self._draw(rng, self._law(charge), counts.shape)
+            noisy += counts  # which may be the data's own
+            np.einsum("rii->ri", noisy)[...] = 0
+            return Differences(noisy, data.persons, np.full(reps, self._variance(self._law(charge))))
+        edges, charge = self._graphs(rng, reps), np.zeros(reps, int)
+        some = edges.any(axis=(1, 2))
+        charge[some] = rasch_privacy.charged(self.calibration, self.m, self.neighbours_are, edges[some])
+        noisy, variance = counts * edges, np.zeros(reps)
+        for level in np.unique(charge[some]).tolist():  # graphs of one charge share a law
+            rows = np.flatnonzero(charge == level)
+            where = edges[rows]
+            noise = np.zeros(where.shape, np.int64)
+            noise[where] = self._draw(rng, self._law(level), np.count_nonzero(where))
+            noisy[rows] += noise
+            variance[rows] = self._variance(self._law(level))
+        return Differences(noisy, data.persons, variance, edges)
+
+    def _graphs(self, rng, reps):
+        """(reps, m, m) bool: Erdős–Rényi graphs, drawn before the noise and without the data."""
+        i, j = np.triu_indices(self.m, 1)
+        edges = np.zeros((reps, self.m, self.m), bool)
+        edges[:, i, j] = rng.random((reps, i.size)) < self.p0
+        edges |= edges.swapaxes(1, 2)
+        return edges
+
+    @property
+    def used(self) -> float:
+        """Exact sensitivity over the one charged, for the worst graph: the paper charges too much."""
+        if self.calibration == "tight":
+            return 1.0
+        if self.p0 < 1:  # a graph may be bipartite: a row can change all its edges
+            return rasch_privacy.ROWS[self.neighbours_are] / 2
+        return rasch_privacy.squared_sensitivity(self.m, self.neighbours_are) / rasch_privacy.released_entries(self.m)
+
+    def work(self) -> float:
+        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
+        if self.p0 == 1:
+            return 12 * self.m**2
+        cut = 2.0**self.m if self.m <= rasch_privacy.EXACT else 0.3 * self.m**3
+        return 7e5 + (8 + 25 * self.p0) * self.m**2 + (cut if self.calibration == "tight" else 0)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(_NoisyDifferences):
+    """Discrete Gaussian noise N_Z(0, Δ²/(2ρ)) on pairwise differential measurements: ρ-zCDP for a person's row.
+
+    ρ is that of (ε, δ): `conversion` tight is numerical (Canonne, Kamath and Steinke), bun_steinke the closed form
+    ε = ρ + √(4ρ log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than ε: see `spent`.
+    Raises `InvalidInput` for budgets so small that the noise is wider than 1e9.
+    Source: Nguyen and Zhang, Algorithm 2 and Lemma 4.1, corrected (variance, not standard deviation; noise also where
+    Y is 0).
+    """
+
+    delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
+    conversion: str = parameter("how ε at δ becomes zCDP", default="tight", choices=tuple(_CONVERSIONS))
+
+    budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
+    _draw, _variance, _widest = staticmethod(discrete_gaussian), staticmethod(gaussian_variance), LARGEST
+
+    @cached_property
+    def rho(self) -> float:
+        """ρ that the noise is made for."""
+        return float(_CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
+
+    def spent(self) -> dict[str, float]:
+        """What a person's responses really cost, `used` · ρ: ε at δ by the tight conversion and by the closed form."""
+        rho, person = self.used * self.rho, f"all responses of a person, ε at δ = {self.delta:g}"
+        return {person: float(accounting.zcdp_epsilon(rho, self.delta)),
+                f"{person}, by Bun and Steinke": float(accounting.bun_steinke_epsilon(rho, self.delta)),
+                "all responses of a person, zCDP ρ": rho}
+
+    def _law(self, charge):
+        """σ²"""
+        return float(accounting.calibrated_variance(charge, self.rho))
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(_NoisyDifferences):
+    """Discrete Laplace noise of scale Δ₁/ε on pairwise differential measurements: pure ε-DP for a person's row.
+
+    Raises `InvalidInput` for budgets so small that the noise is wider than 1e9.
+    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden and Sundararajan, 2009).
+    """
+
+    budget: ClassVar[str] = "pure ε-DP for all responses of a person"
+    _draw, _variance, _widest = staticmethod(discrete_laplace), staticmethod(laplace_variance), LARGEST**0.5
+
+    def spent(self) -> dict[str, float]:
+        """What a person's responses really cost, `used` · ε."""
+        return {"all responses of a person": self.used * self.epsilon_user}
+
+    def _law(self, charge):
+        """Scale"""
+        return float(charge / self.epsilon_user)
+
+
+@dataclass(frozen=True)
+class RandomizedResponses:
+    """Every response is flipped with probability 1/(1 + e^{ε0/m}) before it leaves its person.
+
+    unit: all responses of one person. neighbours: one person's answers replaced; n and who answered what are public.
+    budget: pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in random order, and ε0 > ε where
+    amplification by shuffling is known to allow that: then (ε, δ)-DP holds for all of them together. Elsewhere ε0
+    stays ε, and `unamplified` says why. Amplification needs complete responses: a visible pattern of missing answers
+    tells reports apart.
+    Source: Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar, 2022, Theorem III.1).
+    """
+
+    n: int = parameter("persons", unit="persons", low=1)
+    m: int = parameter("items", unit="items", low=2)
+    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
+    p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
+    shuffled: bool = parameter("charge the amplification by shuffling", default=False)
+    delta: float = parameter("δ of the (ε, δ)-guarantee when shuffled", default=1e-4, above=0, below=1)
+
+    unit: ClassVar[str] = "all responses of one person"
+    neighbours: ClassVar[str] = "one person's answers replaced by others; n and who answered what are public"
+    budget: ClassVar[str] = "pure ε-LDP for all responses of a person; shuffled, (ε, δ)-DP"
+    accepts: ClassVar[type] = Responses
+    releases: ClassVar[type] = FlippedResponses
+
+    @cached_property
+    def _account(self):
+        """(ε0, None), or (ε, why nothing is amplified)."""
+        if not self.shuffled:
+            return self.epsilon_user, "reports are not shuffled"
+        if self.p < 1:
+            return self.epsilon_user, ("amplification by shuffling does not apply where responses are missing; the "
+                                       f"local budget is epsilon itself, {self.epsilon_user:g}")
+        return accounting.local_budget(self.epsilon_user, self.n, self.delta)
+
+    @property
+    def local_epsilon(self) -> float:
+        """ε0, budget of a person's report: more than ε where shuffling is known to amplify."""
+        return self._account[0]
+
+    @property
+    def unamplified(self) -> str | None:
+        """Why ε0 is no more than ε, in a line; None where it is."""
+        return self._account[1]
+
+    def release(self, data: Responses, rng: np.random.Generator) -> FlippedResponses:
+        """Flipped responses of a block, (reps, n, m); rows in random order where that is charged. O(reps · n · m)."""
+        answers, observed = data.answers, data.observed
+        shuffle = self.unamplified is None and observed is None
+        local = self.local_epsilon if shuffle else self.epsilon_user
+        epsilon = float(rasch_privacy.response_budget(local, self.m))
+        answers = answers ^ _flips(answers.shape, flip_probability(epsilon), rng)
+        if observed is not None:
+            answers &= observed
+        if shuffle:
+            reps, n, _ = answers.shape
+            answers = answers[np.arange(reps)[:, None], rng.permuted(np.tile(np.arange(n), (reps, 1)), axis=1)]
+        return FlippedResponses(answers, observed, epsilon)
+
+    def spent(self) -> dict[str, float]:
+        """Budgets of a person and of one response, before and, where that amplifies, after shuffling."""
+        local = self.local_epsilon
+        if self.unamplified is not None:
+            return {"all responses of a person": local, "one response": local / self.m}
+        return {f"all responses of a person, ε at δ = {self.delta:g}":
+                float(accounting.shuffled_epsilon(local, self.n, self.delta)),
+                "all responses of a person, before shuffling": local, "one response": local / self.m}
+
+    def work(self) -> float:
+        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
+        return 2 * self.n * self.m
+
+
+def _flips(shape, flip, rng):
+    """Bernoulli draws, exact to 2⁻⁵³: a random byte decides all but one in 256, a further uniform these."""
+    whole, rest = divmod(256 * flip, 1)
+    byte = rng.integers(0, 256, shape, np.uint8)
+    flipped, tie = byte < np.uint8(whole), np.flatnonzero(byte == np.uint8(whole))
+    flipped.reshape(-1)[tie] = rng.random(tie.size) < rest
+    return flipped

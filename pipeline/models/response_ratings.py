@@ -1,0 +1,58 @@
+"""Right and wrong answers made of ratings, by completing them to a matrix of low rank."""
+
+import numpy as np
+
+from pipeline.models.recorded_files import Ratings
+
+FILMS = 200  # the most rated ones, ties by name
+SHRINKAGE = 8.0  # λ: of 6, 8, 10, 12, 14 that of least error on ratings held out of ml-latest-small (0.80 stars)
+TOLERANCE = 1e-9  # stars, largest change in the last step
+ITERATIONS = 5000  # under a hundred are usual
+
+
+def binarise(ratings: Ratings) -> tuple[np.ndarray, tuple[str, ...], int]:
+    """Answers (persons, films) bool, names of the films, rank: 1 where a completed score is below the person's mean.
+
+    The 200 most-rated films and all who rated one of them. Scores: the overall mean plus the low-rank `complete`
+    of what the ratings exceed it by. A person's mean is over the scores of all these films. Completing what exceeds
+    each film's own mean instead predicts held-out ratings a little better (0.797 stars against 0.800), but then nearly
+    everybody agrees on some films, and a film that all have right has no finite difficulty.
+    Every answer depends on everybody's ratings, so privacy of a row of answers is not privacy of a person's ratings.
+    Source: Nguyen and Zhang, §5 (MovieLens), who state neither the completion nor its rank.
+    """
+    chosen = np.sort(np.argsort(-ratings.popularity, kind="stable")[:FILMS])
+    place = np.full(len(ratings.names), -1)
+    place[chosen] = np.arange(len(chosen))
+    kept = place[ratings.item] >= 0
+    stars = np.zeros((ratings.users, len(chosen)))  # 0: not rated
+    stars[ratings.user[kept], place[ratings.item[kept]]] = ratings.stars[kept]
+    stars = stars[stars.any(axis=1)]
+    rated = stars > 0
+    scores, rank = complete(stars - stars[rated].mean(), rated, SHRINKAGE)
+    return scores < scores.mean(axis=1, keepdims=True), tuple(ratings.names[k] for k in chosen), rank
+
+
+def complete(values: np.ndarray, known: np.ndarray, shrinkage: float) -> tuple[np.ndarray, int]:
+    """argmin of ½ Σ_known (x − z)² + λ‖Z‖_* (nuclear norm), and its rank; values, known: (rows, columns).
+
+    Convex, so where the search starts does not matter. Soft-impute with momentum: what is not known is filled in from
+    Z, and singular values are lowered by λ. O(rows · columns²) a step; 0.4 s for 610 × 200 ratings. Raises
+    ArithmeticError if it does not converge to 1e-9. Source: Mazumder, Hastie and Tibshirani (2010); Beck and
+    Teboulle (2009).
+    """
+    now = ahead = np.zeros(values.shape)
+    momentum = 1.0
+    for _ in range(ITERATIONS):
+        filled = np.where(known, values, ahead)
+        squares, vectors = np.linalg.eigh(filled.T @ filled)
+        kept = squares > shrinkage**2
+        vectors = vectors[:, kept]
+        following = (filled @ vectors) * (1 - shrinkage / np.sqrt(squares[kept])) @ vectors.T
+        change = following - now
+        if np.abs(change).max() <= TOLERANCE:
+            return following, int(kept.sum())
+        if np.vdot(ahead - following, change) > 0:  # momentum leads uphill: start it again
+            momentum = 1.0
+        longer = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        now, ahead, momentum = following, following + (momentum - 1) / longer * change, longer
+    raise ArithmeticError(f"the completion of ratings did not converge in {ITERATIONS} steps")

@@ -1,0 +1,89 @@
+"""Rates, thresholds and designs of the private Rasch model: Nguyen and Zhang.
+
+n persons, m items, each response observed with probability p: P(X_li = 1) = σ(θ_l − β_i), Σβ = 0. The paper's
+constants are unspecified: rates have constant 1 and are for slopes and orders only. ε here is that of all responses
+of a person.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from pipeline.parameters import InvalidInput, nearest
+
+_GRAPHS = ("dense", "sparse")
+
+
+def linf_rate(n, m, p):
+    """Upper rate √(log m/(np)) of ‖β̂ − β*‖∞, constant 1, logits; broadcasts.
+
+    Holds where np² ≳ log m and mp ≳ log n. Source: Nguyen and Zhang, Theorem 3.1.
+    """
+    return np.sqrt(np.log(m) / (n * p))
+
+
+def minimax_rate(n, m, p):
+    """Lower rate m/(np) of the worst-case mean ‖β̂ − β*‖₂², constant 1, logits²; broadcasts.
+
+    Source: Nguyen and Zhang, Theorem 3.3.
+    """
+    return m / (n * p)
+
+
+def edge_probability(graph: Annotated[str, "pairs of items that are released"], m: int):
+    """Edge probability of the public graph: 1 for `dense`, log₂(m)/m for `sparse`. Raises `InvalidInput` for others.
+
+    Source: Nguyen and Zhang, §4.3 (of order log m/m) and their experiments.
+    """
+    if graph not in _GRAPHS:
+        raise InvalidInput("graph", graph, nearest(graph, _GRAPHS))
+    return 1.0 if graph == "dense" else min(1.0, float(np.log2(m)) / m)
+
+
+def conversion_of(calibration: Annotated[str, "sensitivity that is charged"]):
+    """How ε at δ becomes zCDP: the paper's shortcut where its calibration is used, the tight conversion elsewhere."""
+    return "paper" if calibration == "paper" else "tight"
+
+
+def observations(n: int, p: float) -> Annotated[float, "responses per item np", "1"]:
+    """Responses per item np; broadcasts. Source: Nguyen and Zhang, Theorem 3.1."""
+    return n * p
+
+
+def private_size(
+    n: int, m: int, p: float, epsilon_user: float
+) -> Annotated[float, "np²ε²/m², from which on privacy is free", "1"]:
+    """np²ε²/m²: the released sample in units of where privacy's noise equals the sampling's; broadcasts.
+
+    Source: Nguyen and Zhang, supplement, Theorem 3.3: privacy costs a constant only once np² ≳ m²/ε².
+    """
+    return n * (p * epsilon_user / m) ** 2
+
+
+def recovery_signal(
+    n: int, m: int, p: float, spacing: float
+) -> Annotated[float, "npΔ²/log m, which decides the top K", "1"]:
+    """npΔ²/log m; broadcasts. Source: Nguyen and Zhang, Theorems 3.2 and 3.4."""
+    return n * p * spacing**2 / np.log(m)
+
+
+def persons_from_recovery(
+    recovery: Annotated[float, "npΔ²/log m"], m: int, p: float,
+    spacing: Annotated[float, "gap Δ between neighbours in β*, logits"],
+) -> int:
+    """Persons n = recovery·log m/(pΔ²), rounded; InvalidInput below one person."""
+    persons = float(recovery * np.log(m) / (p * spacing**2))
+    if not 1 <= persons < 1e7:
+        raise InvalidInput("recovery", recovery, f"asks for {persons:.3g} persons; must ask for 1 to 10⁷")
+    return round(persons)
+
+
+def persons_from_private_size(
+    private: Annotated[float, "np²ε²/m²"], m: int, p: float,
+    epsilon_user: Annotated[float, "budget of all responses of a person, nats"],
+) -> int:
+    """Persons n = private·m²/(pε)², rounded; InvalidInput below one person."""
+    persons = float(private * (m / (p * epsilon_user)) ** 2)
+    if not 1 <= persons < 1e7:
+        raise InvalidInput("private", private, f"asks for {persons:.3g} persons; must ask for 1 to 10⁷")
+    return round(persons)

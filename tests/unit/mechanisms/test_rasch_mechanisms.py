@@ -1,0 +1,578 @@
+"""Mechanisms on responses: law of every released number, what is public, and the privacy of the objects themselves.
+
+The audit knows nothing of formulas: it asks a mechanism which entries it noises and how widely, for every row that a
+person can have, and adds up exact divergences over all pairs of neighbours.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from checks import ALPHA, counts_agree, mean_agrees
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pipeline.grid import Grid
+from pipeline.mechanisms import rasch
+from pipeline.mechanisms.none import NoPrivacy
+from pipeline.mechanisms.rasch import DiscreteGaussian, DiscreteLaplace, RandomizedResponses
+from pipeline.models.btl import BTL, Comparisons, FlippedWins
+from pipeline.models.rasch import Differences, FlippedResponses, OpenResponses, Rasch, Responses
+from pipeline.parameters import InvalidInput
+from pipeline.study import Study, build
+from pipeline.theory import rasch_privacy
+from pipeline.theory.integer_noise import gaussian_pmf, gaussian_renyi, gaussian_variance, laplace_pmf, laplace_variance
+
+REPS, MISSING = 60_000, 2
+ALPHAS = [1.01, 1.5, 2.0, 8.0, 40.0]
+NOISES = [DiscreteGaussian, DiscreteLaplace]
+RELATIONS = ["replace_one", "add_remove"]
+
+
+def rng(seed=1):
+    return np.random.Generator(np.random.Philox(seed))
+
+
+class Given(Responses):
+    """Responses that are what they are; counts that nobody may write to."""
+
+    def __init__(self, answers, observed=None):
+        self._drawn, self.persons, self.items = (answers, observed), *answers.shape[1:]
+
+    def differences(self):
+        counts = super().differences()
+        counts.setflags(write=False)
+        return counts
+
+
+def of_rows(rows, reps=1):
+    """(reps · rows) one-person data sets of rows of 0, 1 and missing."""
+    rows = np.tile(np.asarray(rows), (reps, 1))[:, None]
+    return Given(rows == 1, None if (rows < MISSING).all() else rows != MISSING)
+
+
+def same_for_all(reps=REPS):
+    """Three persons and three items, in every replication; Y has ones, twos and zeros off the diagonal."""
+    return Given(np.broadcast_to(np.array([[1, 0, 0], [1, 1, 0], [1, 0, 0]], bool), (reps, 3, 3)))
+
+
+def off_diagonal(m):
+    return [(i, j) for i in range(m) for j in range(m) if i != j]
+
+
+def rho_of(epsilon, delta=1e-4):
+    """The paper's shortcut, written out: a law of noise that needs none of the code that is tested."""
+    return epsilon**2 / (4 * math.log(1 / delta))
+
+
+def law_of(kind, epsilon, charge):
+    """pmf and variance of the noise of one entry, by hand: σ² = Δ²/(2ρ), or scale Δ/ε."""
+    if kind is DiscreteGaussian:
+        variance = charge / (2 * rho_of(epsilon))
+        return lambda x: gaussian_pmf(x, variance), gaussian_variance(variance)
+    return lambda x: laplace_pmf(x, charge / epsilon), laplace_variance(charge / epsilon)
+
+
+def mechanism(kind, **changes):
+    return build(kind, dict(epsilon_user=4.0, conversion="paper") | changes)
+
+
+def follows(noise, pmf, what):
+    """Chi-square of whole numbers against a law, tails in cells of their own."""
+    far = int(np.abs(noise).max()) + 1
+    probability = pmf(np.arange(-far, far + 1))
+    probability[[0, -1]] += (1 - probability.sum()) / 2
+    return counts_agree(np.bincount(noise + far, minlength=2 * far + 1), probability, what)
+
+
+# the noise
+
+@dataclass(frozen=True)
+class WhereNonZero(DiscreteGaussian):
+    """A wrong twin, the published procedure: noise only where Y is not 0."""
+
+    def release(self, data, rng):
+        whole = super().release(data, rng)
+        whole.counts[data.differences() == 0] = 0
+        return whole
+
+
+@dataclass(frozen=True)
+class LastForgotten(DiscreteGaussian):
+    """A wrong twin: the last entry goes out as it is."""
+
+    def release(self, data, rng):
+        whole = super().release(data, rng)
+        whole.counts[:, -1, -2] = data.differences()[:, -1, -2]
+        return whole
+
+
+@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize("epsilon", [1.0, 12.0])
+def test_law_of_the_noise_in_every_entry(kind, epsilon):
+    """Δ² = 2⌊3²/4⌋ = 4. Entries of 0 are noised as all others are, and the diagonal is 0 by itself."""
+    data = same_for_all()
+    release = mechanism(kind, m=3, epsilon_user=epsilon).release(data, rng(2))
+    noise = release.counts - data.differences()
+    assert type(release) is Differences and release.counts.dtype == np.int64 and release.counts.shape == (REPS, 3, 3)
+    assert release.edges is None and release.persons == 3 and release.variance.shape == (REPS,)
+    assert not noise[:, range(3), range(3)].any() and (data.differences()[0] == 0).sum() > 3
+    (pmf, variance), (half, _) = law_of(kind, epsilon, 4), law_of(kind, epsilon, 4 / math.sqrt(2) ** (
+        2 if kind is DiscreteGaussian else 1))
+    assert release.variance == pytest.approx(variance, rel=1e-12)
+    for i, j in off_diagonal(3):
+        assert follows(noise[:, i, j], pmf, f"entry {i, j}")
+        assert not follows(noise[:, i, j], half, "twin: half the variance")
+    squared = noise[:, ~np.eye(3, dtype=bool)].astype(float) ** 2
+    assert mean_agrees(squared, release.variance[0], "variance")
+    assert not mean_agrees(squared, 0.95 * release.variance[0], "twin: 5 % less")
+
+
+def test_noise_forgotten_somewhere_is_found():
+    data = same_for_all()
+    zeros = data.differences()[0] == 0
+    for kind in (DiscreteGaussian, WhereNonZero, LastForgotten):
+        noise = mechanism(kind, m=3, epsilon_user=1.0).release(data, rng(3)).counts - data.differences()
+        fine = {(i, j): follows(noise[:, i, j], law_of(DiscreteGaussian, 1.0, 4)[0], f"{kind.__name__}, {i, j}")
+                for i, j in off_diagonal(3)}
+        forgotten = {(i, j) for i, j in fine if not fine[i, j]}
+        assert forgotten == {DiscreteGaussian: set(), WhereNonZero: {e for e in fine if zeros[e]},
+                             LastForgotten: {(2, 1)}}[kind]
+
+
+def test_noise_is_independent_across_entries():
+    """Signs of three entries, (i, j) and (j, i) among them, jointly."""
+    noise = mechanism(DiscreteGaussian, m=3, epsilon_user=1.0).release(same_for_all(), rng(4)).counts
+    noise = noise - same_for_all().differences()
+    tail = (1 - gaussian_pmf(0, 4 / (2 * rho_of(1.0)))) / 2
+    joint = np.einsum("a,b,c->abc", *[[tail, 1 - tail]] * 3).ravel()
+    below = [noise[:, i, j] >= 0 for i, j in ((0, 1), (1, 0), (2, 0))]
+    assert counts_agree(np.bincount(np.array([4, 2, 1]) @ below, minlength=8), joint, "three entries")
+    below[1] = below[0]
+    assert not counts_agree(np.bincount(np.array([4, 2, 1]) @ below, minlength=8), joint, "twin: symmetric noise")
+
+
+@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize("p0", [1.0, 0.4])
+def test_noise_and_graph_do_not_depend_on_the_data(kind, p0):
+    """The same generator, other data, with missing responses or all alike: the same noise on the same graph."""
+    released = []
+    for data in (Given(rng(1).random((20, 30, 5)) < 0.5), Given(np.zeros((20, 4, 5), bool)),
+                 Given(np.zeros((20, 7, 5), bool), rng(2).random((20, 7, 5)) < 0.3)):
+        release = mechanism(kind, m=5, p0=p0).release(data, rng(5))
+        kept = np.ones((20, 5, 5), bool) if release.edges is None else release.edges
+        released.append((release.counts - data.differences() * kept, kept, release.variance))
+    for other in released[1:]:
+        assert all((a == b).all() for a, b in zip(released[0], other, strict=True))
+
+
+# the public graph
+
+def brute_cut(graph):
+    return max(sum(graph[i, j] for i in range(len(graph)) for j in range(len(graph)) if s[i] > s[j])
+               for s in itertools.product((0, 1), repeat=len(graph)))
+
+
+def test_graphs_are_erdos_renyi_and_symmetric():
+    edges = mechanism(DiscreteGaussian, m=3, p0=0.3).release(same_for_all(), rng(6)).edges
+    assert edges.dtype == bool and (edges == edges.swapaxes(1, 2)).all() and not np.einsum("rii->ri", edges).any()
+    cells = np.bincount(edges[:, [0, 0, 1], [1, 2, 2]] @ [4, 2, 1], minlength=8)
+    law = [np.einsum("a,b,c->abc", *[[1 - p, p]] * 3).ravel() for p in (0.3, 0.32)]
+    assert counts_agree(cells, law[0], "three edges") and not counts_agree(cells, law[1], "twin: p0 = 0.32")
+
+
+@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize("calibration", ["tight", "paper"])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_every_graph_is_charged_by_itself(kind, calibration, relation):
+    data = Given(rng(1).random((300, 6, 5)) < 0.5)
+    noisy = mechanism(kind, m=5, p0=0.4, calibration=calibration, neighbours_are=relation)
+    release = noisy.release(data, rng(7))
+    charges = [graph.sum() if calibration == "paper" else brute_cut(graph) * (1 + (relation == "replace_one"))
+               for graph in release.edges]
+    wanted = [law_of(kind, 4.0, charge)[1] if charge else 0 for charge in charges]
+    assert release.variance == pytest.approx(wanted, rel=1e-12) and len(set(charges)) > 4
+    assert not release.counts[~release.edges].any()
+    if kind is DiscreteGaussian:
+        by_theory = [gaussian_variance(float(rasch_privacy.noise_variance(
+            noisy.rho, calibration, 5, relation, graph))) for graph in release.edges if graph.any()]
+        assert release.variance[release.edges.any(axis=(1, 2))] == pytest.approx(by_theory, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_law_of_the_noise_on_a_graph(kind):
+    """By number of edges of three items: largest cuts 1, 2, 2. Zeros are noised too; the twin charges all pairs."""
+    data = Given(np.zeros((REPS, 1, 3), bool))
+    release = mechanism(kind, m=3, p0=0.5).release(data, rng(8))
+    sizes = release.edges.sum(axis=(1, 2)) // 2
+    for size, cut in ((1, 1), (2, 2), (3, 2)):
+        rows = sizes == size
+        noise = release.counts[rows][release.edges[rows]]
+        assert follows(noise, law_of(kind, 4.0, 2 * cut)[0], f"{size} edges")
+        assert not follows(noise, law_of(kind, 4.0, 6)[0], "twin: as if the paper's charge for all pairs")
+        assert size == 1 or not follows(noise, law_of(kind, 4.0, 2)[0], "twin: as if one edge")
+
+
+def test_a_graph_without_edges_releases_nothing():
+    data = Given(np.tile(np.array([1, 0, 1], bool), (50, 4, 1)))
+    release = mechanism(DiscreteGaussian, m=3, p0=1e-9).release(data, rng(9))
+    assert not (release.counts.any() or release.edges.any() or release.variance.any())
+    some = mechanism(DiscreteLaplace, m=3, p0=0.2).release(data, rng(9))
+    assert ((some.variance == 0) == ~some.edges.any(axis=(1, 2))).all() and 0 < (some.variance == 0).sum() < 50
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(NOISES), st.integers(2, 18), st.sampled_from([1.0, 0.7, 0.1]), st.sampled_from(RELATIONS),
+       st.sampled_from(["tight", "paper"]), st.floats(-3, 2), st.integers(0, 99), st.booleans())
+def test_any_release_is_whole_zero_off_its_graph_and_repeats(kind, m, p0, relation, calibration, power, seed, missing):
+    noisy = build(kind, dict(m=m, epsilon_user=10**power, p0=p0, neighbours_are=relation, calibration=calibration))
+    observed = rng(seed).random((3, 4, m)) < 0.5 if missing else None
+    data = Given(np.ones((3, 4, m), bool) if observed is None else observed, observed)
+    first, again = (noisy.release(data, rng(seed)) for _ in range(2))
+    edges = np.broadcast_to(~np.eye(m, dtype=bool), (3, m, m)) if first.edges is None else first.edges
+    assert first.counts.dtype == np.int64 and not first.counts[~edges].any() and first.counts.shape == (3, m, m)
+    assert (edges == edges.swapaxes(1, 2)).all() and (first.edges is None) == (p0 == 1)
+    assert (first.counts == again.counts).all() and first.persons == 4 and first.variance.shape == (3,)
+    assert ((first.variance > 0) == edges.any(axis=(1, 2))).all()
+    assert (np.abs(first.counts - data.differences() * edges) <= 50 * np.sqrt(first.variance[:, None, None]) + 1).all()
+    assert 0 < noisy.used <= 1 and all(value > 0 or "ε at" in name for name, value in noisy.spent().items())
+
+
+# what is spent
+
+def least_epsilon(rho, delta):
+    """Canonne, Kamath and Steinke's conversion, on a grid of orders."""
+    alpha = 1 + np.geomspace(1e-3, 1e5, 400_001)
+    return (alpha * rho + np.log1p(-1 / alpha) - np.log(alpha * delta) / (alpha - 1)).min()
+
+
+def test_conversions_give_the_budget_they_say():
+    for epsilon, delta in ((0.5, 1e-4), (5.0, 1e-4), (2.0, 1e-6)):
+        rho = {name: DiscreteGaussian(m=4, epsilon_user=epsilon, delta=delta, conversion=name).rho
+               for name in ("paper", "bun_steinke", "tight")}
+        log = math.log(1 / delta)
+        assert rho["paper"] == pytest.approx(epsilon**2 / (4 * log))
+        assert rho["bun_steinke"] + math.sqrt(4 * rho["bun_steinke"] * log) == pytest.approx(epsilon)
+        assert least_epsilon(rho["tight"], delta) == pytest.approx(epsilon, rel=1e-6)
+        assert rho["bun_steinke"] < min(rho["paper"], rho["tight"])
+
+
+def test_what_nominal_five_costs():
+    """The paper's shortcut spends 5.68 by the conversion that it names; hardly more than 5 by the tight one."""
+    person = "all responses of a person, ε at δ = 0.0001"
+    spent = DiscreteGaussian(m=4, epsilon_user=5.0, conversion="paper").spent()
+    assert list(spent) == [person, f"{person}, by Bun and Steinke", "all responses of a person, zCDP ρ"]
+    assert list(spent.values()) == pytest.approx([least_epsilon(rho_of(5.0), 1e-4), 5.678, rho_of(5.0)], abs=1e-3)
+    assert 5 < spent[person] == pytest.approx(5.001, abs=1e-3)
+    tight = DiscreteGaussian(m=4, epsilon_user=5.0).spent()
+    assert tight[person] == pytest.approx(5, rel=1e-9) and tight[f"{person}, by Bun and Steinke"] > 5.6
+    closed = DiscreteGaussian(m=4, epsilon_user=5.0, conversion="bun_steinke").spent()
+    assert closed[person] < 4.5 and closed[f"{person}, by Bun and Steinke"] == pytest.approx(5, rel=1e-9)
+    # The paper's charge for a row is 12, the row's 8: the shortcut and the charge together cost less than 5.
+    both = DiscreteGaussian(m=4, epsilon_user=5.0, conversion="paper", calibration="paper").spent()
+    assert both["all responses of a person, zCDP ρ"] == pytest.approx(rho_of(5.0) * 8 / 12) and both[person] < 4.2
+
+
+def spied(kind):
+    """The mechanism with noise of 1 in the place of its own, and the widths that it asked for."""
+    widths = []
+
+    def draw(generator, width, size):
+        widths.append(width)
+        return np.ones(size, np.int64)
+
+    return type(f"Spied{kind.__name__}", (kind,), {"_draw": staticmethod(draw)}), widths
+
+
+def audit(kind, m, relation, answers, graph_seed, **changes):
+    """(budget used, width, graph): worst over all neighbours of the ρ that divergences imply, or of ε; exact.
+
+    One-person data sets: every row over `answers`, and no answers at all, the row of one who is not there.
+    """
+    kind, widths = spied(kind)
+    noisy = mechanism(kind, m=m, neighbours_are=relation, **changes)
+    rows, counts, hidden = [*itertools.product(answers, repeat=m), (MISSING,) * m], [], []
+    for row in rows:
+        data = of_rows([row])
+        release = noisy.release(data, rng(graph_seed))
+        kept = np.ones((m, m), bool) if release.edges is None else release.edges[0]
+        counts.append(data.differences()[0] * kept)
+        hidden.append(release.counts[0] != counts[-1])
+    (width,) = set(widths)
+    counts, hidden = np.array(counts), np.array(hidden)
+    first, second = (counts[:, None], counts[None]) if relation == "replace_one" else (counts, counts[-1:])
+    shift, both = first - second, hidden[:, None] & hidden if relation == "replace_one" else hidden & hidden[-1]
+    assert np.abs(shift).max() <= 1
+    if (shift[~both] != 0).any():  # one release that cannot be of the other
+        return math.inf, width, kept
+    entries = np.abs(shift).sum(axis=(-1, -2)).max()
+    one = (max(gaussian_renyi(alpha, 1, width) / alpha for alpha in ALPHAS)
+           if issubclass(kind, DiscreteGaussian) else 1 / width)
+    return entries * one, width, kept
+
+
+CASES = [(m, answers) for m in (2, 3, 4) for answers in ((0, 1), (0, 1, MISSING))]
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("m, answers", CASES)
+def test_privacy_of_the_mechanisms_by_enumeration(m, answers, relation):
+    """All pairs of rows: never above the budget; tight uses it up, the paper's charge what `used` says."""
+    what = dict(m=m, relation=relation, answers=answers, graph_seed=1, epsilon_user=1.0)
+    rho, used = rho_of(1.0), (1 + (relation == "replace_one")) * (m * m // 4) / (m * (m - 1))
+    for calibration, share in (("tight", 1), ("paper", used)):
+        gaussian, laplace = (audit(kind, calibration=calibration, **what)[0] for kind in NOISES)
+        assert share * rho * (1 - 1e-3) < gaussian <= share * rho * (1 + 1e-12)
+        assert laplace == pytest.approx(share)
+        for kind, budget in ((DiscreteGaussian, gaussian), (DiscreteLaplace, laplace)):
+            spent = mechanism(kind, m=m, epsilon_user=1.0, neighbours_are=relation, calibration=calibration)
+            assert spent.used == pytest.approx(share)
+            assert list(spent.spent().values())[-1] == pytest.approx(budget, rel=1e-3)
+    for twin in (WhereNonZero, LastForgotten):
+        assert audit(twin, **what)[0] == math.inf
+
+
+def test_noise_for_rows_that_come_and_go_does_not_hide_rows_replaced():
+    noisy, widths = spied(DiscreteGaussian)
+    mechanism(noisy, m=4, epsilon_user=1.0, neighbours_are="add_remove").release(of_rows([(0, 0, 1, 1)]), rng())
+    worst = max(gaussian_renyi(alpha, 1, widths[0]) / alpha for alpha in ALPHAS) * 8
+    assert worst == pytest.approx(2 * rho_of(1.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_privacy_on_a_public_graph_by_enumeration(relation):
+    """Whatever the graph: tight uses the budget up; the paper's charge uses at most `used` of it, and that on some."""
+    shares, rho = [], rho_of(1.0)
+    for seed in range(20, 32):
+        what = dict(m=4, relation=relation, answers=(0, 1), graph_seed=seed, p0=0.5, epsilon_user=1.0)
+        tight, _, graph = audit(DiscreteGaussian, **what)
+        assert graph.any() and rho * (1 - 1e-3) < tight <= rho * (1 + 1e-12)
+        assert audit(DiscreteLaplace, **what)[0] == pytest.approx(1)
+        assert audit(WhereNonZero, **what)[0] == math.inf
+        shares.append(audit(DiscreteGaussian, calibration="paper", **what)[0] / rho)
+    used = mechanism(DiscreteGaussian, m=4, p0=0.5, calibration="paper", neighbours_are=relation).used
+    assert used == (1 if relation == "replace_one" else 0.5)
+    assert max(shares) == pytest.approx(used, rel=1e-3) and min(shares) < 0.9 * used
+
+
+@pytest.mark.parametrize("m", [2, 5, 25])
+def test_calibrations(m):
+    """The paper's squared sensitivity is m(m−1), whoever the neighbours are; the exact one half or a quarter of it."""
+    for kind, power in ((DiscreteGaussian, 1), (DiscreteLaplace, 2)):
+        variance = {(c, r): mechanism(kind, m=m, epsilon_user=0.1, calibration=c, neighbours_are=r).release(
+            Given(np.zeros((1, 1, m), bool)), rng()).variance[0] for c in ("paper", "tight") for r in RELATIONS}
+        paper, half = m * (m - 1), 2 * (m * m // 4)
+        assert variance["paper", "add_remove"] == variance["paper", "replace_one"]
+        for relation, charge in (("replace_one", half), ("add_remove", half / 2)):
+            assert variance["tight", relation] / variance["paper", relation] == pytest.approx(
+                (charge / paper) ** power, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_a_budget_too_small_for_whole_numbers_is_refused_before_anything_runs(kind):
+    for epsilon in (1e-300, 1e-12):
+        with pytest.raises(InvalidInput, match="must be"):
+            mechanism(kind, m=200, epsilon_user=epsilon)
+    with pytest.raises(InvalidInput, match="^epsilon_user=1e-11: .*m=200"):
+        mechanism(kind, m=200, epsilon_user=1e-11)
+    for key, value in (("epsilon_user", 0), ("epsilon_user", math.inf), ("p0", 0), ("p0", 1.1), ("m", 1),
+                       ("calibration", "exact"), ("neighbours_are", "swap")):
+        with pytest.raises(InvalidInput, match=key):
+            mechanism(kind, **{"m": 4, key: value})
+    for key, value in (("delta", 1), ("delta", 0), ("conversion", "loose")):
+        with pytest.raises(InvalidInput, match=key):
+            mechanism(DiscreteGaussian, **{"m": 4, key: value})
+
+
+# randomized response
+
+def vector_law(row, flip):
+    """(2^m,): of the flipped row, in the order of `itertools.product`."""
+    out = np.array(list(itertools.product((0, 1), repeat=len(row))))
+    return np.where(out != np.array(row), flip, 1 - flip).prod(axis=1)
+
+
+def test_flips_have_their_law_jointly():
+    """Three responses of a person, ε/3 each: all eight rows, all eight outcomes."""
+    noisy, flip = RandomizedResponses(n=1, m=3, epsilon_user=3.6), 1 / (1 + math.exp(1.2))
+    for seed, row in enumerate(itertools.product((0, 1), repeat=3)):
+        release = noisy.release(of_rows([row], REPS), rng(seed))
+        assert type(release) is FlippedResponses and release.observed is None
+        assert release.epsilon == pytest.approx(1.2)
+        found = np.bincount(release.answers[:, 0] @ [4, 2, 1], minlength=8)
+        assert counts_agree(found, vector_law(row, flip), f"row {row}")
+        assert not counts_agree(found, vector_law(row, 0.9 * flip), "twin: flips 10 % too rare")
+        assert not counts_agree(found, vector_law(row, 1 / (1 + math.exp(3.6))), "twin: ε for each response")
+        assert not counts_agree(found, vector_law([1 - row[0], *row[1:]], flip), "twin: the neighbour")
+
+
+@pytest.mark.parametrize("flip", [0.0, 2**-13, 0.3, 127.5 / 256, 0.5])
+def test_flips_are_finer_than_bytes(flip):
+    n = 4_000_000
+    hits = int(rasch._flips((4, n // 4), flip, rng(3)).sum())
+
+    def agrees(probability):
+        return stats.binom.ppf(ALPHA / 2, n, probability) <= hits <= stats.binom.isf(ALPHA / 2, n, probability)
+
+    assert agrees(flip) and (flip in (0, 0.5) or not agrees(math.floor(256 * flip) / 256))
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 5])
+@pytest.mark.parametrize("epsilon", [0.3, 4.0])
+def test_a_row_composes_to_the_budget(m, epsilon):
+    """Worst ratio of the law of the released row, over all pairs of rows and outcomes, at the object's own flips."""
+    noisy = RandomizedResponses(n=1, m=m, epsilon_user=epsilon)
+    each = noisy.release(of_rows([(0,) * m]), rng()).epsilon
+    law = np.log([vector_law(row, 1 / (1 + math.exp(each))) for row in itertools.product((0, 1), repeat=m)])
+    assert np.abs(law[:, None] - law).max() == pytest.approx(epsilon)
+    one = [(law[a] - law[b]).max() for a, b in ((0, 1), (0, 2 ** (m - 1)))]
+    assert one == pytest.approx([epsilon / m] * 2)
+    assert noisy.spent() == {"all responses of a person": epsilon, "one response": pytest.approx(epsilon / m)}
+
+
+def test_missing_responses_stay_missing():
+    observed = rng(1).random((400, 30, 4)) < 0.6
+    data = Given(observed & (rng(2).random(observed.shape) < 0.5), observed)
+    noisy = RandomizedResponses(n=30, m=4, epsilon_user=2.0, p=0.6)
+    release = noisy.release(data, rng(3))
+    assert (release.observed == observed).all() and not release.answers[~observed].any()
+    flipped = (release.answers != data.answers)[observed]
+    assert mean_agrees(flipped, 1 / (1 + math.exp(0.5)), "flips") and not mean_agrees(flipped, 0.36, "twin")
+    assert data.answers[observed].mean() == pytest.approx(0.5, abs=0.02)  # the data are as they were
+
+
+SHUFFLED = dict(n=1000, m=4, epsilon_user=0.5, shuffled=True)
+AT = "all responses of a person, ε at δ = 0.0001"
+
+
+def test_shuffling_allows_a_larger_local_budget():
+    noisy = RandomizedResponses(**SHUFFLED)
+    local, limit = noisy.local_epsilon, math.log(1000 / (16 * math.log(2 / 1e-4)))
+    amplified = math.log1p(math.tanh(local / 2) * (8 * math.sqrt(math.exp(local) * math.log(4e4) / 1000)
+                                                   + 8 * math.exp(local) / 1000))
+    assert noisy.unamplified is None and 0.5 < local <= limit and amplified <= 0.5 * (1 + 1e-9)
+    assert noisy.spent() == {AT: pytest.approx(amplified), "all responses of a person, before shuffling": local,
+                             "one response": pytest.approx(local / 4)}
+    assert noisy.release(Given(np.zeros((1, 1000, 4), bool)), rng()).epsilon == pytest.approx(local / 4)
+
+
+@pytest.mark.parametrize("changes, reason", [
+    (dict(shuffled=False), "not shuffled"),
+    (dict(n=100), "needs at least 159 persons"),
+    (dict(epsilon_user=3.0), "only up to"),
+    (dict(n=165, epsilon_user=0.03), "smaller local budget"),
+    (dict(p=0.9), "where responses are missing"),
+])
+def test_where_amplification_does_not_apply_it_is_not_charged(changes, reason):
+    noisy = RandomizedResponses(**(SHUFFLED | changes))
+    assert reason in noisy.unamplified and "\n" not in noisy.unamplified
+    assert noisy.local_epsilon == noisy.epsilon_user
+    assert noisy.spent() == {"all responses of a person": noisy.epsilon_user, "one response": noisy.epsilon_user / 4}
+    data = Given(np.zeros((2, noisy.n, 4), bool))
+    assert noisy.release(data, rng()).epsilon == pytest.approx(noisy.epsilon_user / 4)
+
+
+def test_missing_responses_that_nobody_announced_are_not_amplified():
+    """Recorded data have no p."""
+    observed = rng(1).random((1, 1000, 4)) < 0.9
+    release = RandomizedResponses(**SHUFFLED).release(Given(observed & False, observed), rng(2))
+    assert release.epsilon == pytest.approx(0.5 / 4) and (release.observed == observed).all()
+
+
+def test_reports_leave_in_random_order_where_that_is_charged(monkeypatch):
+    answers = np.zeros((20_000, 60, 2), bool)
+    answers[:, 0] = True
+    with monkeypatch.context() as patch:
+        patch.setattr(rasch, "_flips", lambda shape, flip, rng: np.zeros(shape, bool))
+        for shuffled in (True, False):
+            noisy = RandomizedResponses(n=60, m=2, epsilon_user=0.1, shuffled=shuffled, delta=0.3)
+            assert (noisy.unamplified is None) == shuffled
+            release = noisy.release(Given(answers), rng(1)).answers
+            assert (release.sum(axis=1) == 1).all() and (release[:, :, 0] == release[:, :, 1]).all()
+            place = np.bincount(release[:, :, 0].argmax(axis=1), minlength=60)
+            assert shuffled == counts_agree(place, np.full(60, 1 / 60), f"place, shuffled {shuffled}")
+
+
+def test_shuffled_reports_are_private_by_enumeration():
+    """Exact δ, at the ε that is stated, of 400 shuffled reports of two responses; opposite rows of one person.
+
+    All others answer as he does in one of the rows. Then reports of one right answer are alike, whichever it is, and
+    the numbers of reports with 0, 1 and 2 right answers are sufficient. The twin leaves the reports in order.
+    """
+    noisy = RandomizedResponses(n=400, m=2, epsilon_user=0.5, shuffled=True, delta=0.01)
+    epsilon, each = noisy.spent()["all responses of a person, ε at δ = 0.01"], noisy.spent()["one response"]
+    assert noisy.unamplified is None and epsilon <= 0.5 * (1 + 1e-9)
+    own = np.array([vector_law(row, 1 / (1 + math.exp(each))) @ np.eye(3)[[0, 1, 1, 2]] for row in ((0, 0), (1, 1))])
+    none, some = np.meshgrid(np.arange(400), np.arange(400), indexing="ij")
+    others = stats.multinomial.pmf(np.stack([none, some, np.maximum(399 - none - some, 0)], axis=-1), 399, own[0])
+    law = np.zeros((2, 401, 401))
+    for person, (zero, one, two) in enumerate(own):
+        law[person, 1:, :-1] += zero * others
+        law[person, :-1, 1:] += one * others
+        law[person, :-1, :-1] += two * others
+    assert law.sum(axis=(1, 2)) == pytest.approx([1, 1])
+
+    def delta(laws):
+        return max(np.maximum(laws[a] - math.exp(epsilon) * laws[1 - a], 0).sum() for a in (0, 1))
+
+    print(f"local {noisy.local_epsilon:.3g}, δ={delta(law):.3g}, in order {delta(own):.3g}, stated 0.01")
+    assert delta(law) <= 0.01 < 0.1 < delta(own)
+
+
+@pytest.mark.parametrize("p", [1.0, 0.7])
+def test_debiased_differences_are_unbiased_end_to_end(p):
+    model = Rasch(n=40, m=4, p=p)
+    data = model.simulate(model.truth(rng(1), 20_000, rng(0)), rng(2))
+    release = RandomizedResponses(n=40, m=4, epsilon_user=4.0, p=p).release(data, rng(3))
+    raw = data.differences()
+    for i, j in off_diagonal(4):
+        assert mean_agrees((release.differences(debiased=True) - raw)[:, i, j], 0, f"entry {i, j}")
+        assert not mean_agrees((release.differences() - raw)[:, i, j], 0, "twin: as they are")
+
+
+# the others
+
+def test_no_privacy_opens_what_it_is_given():
+    model = Rasch(n=9, m=4, p=0.5)
+    data = model.simulate(model.truth(rng(1), 3, rng(0)), rng(2))
+    release = NoPrivacy().release(data, rng(3))
+    assert type(release) is OpenResponses is Responses.opens and not hasattr(NoPrivacy, "spent")
+    assert (release.answers == data.answers).all() and (release.observed == data.observed).all()
+    assert all((release.differences(debiased) == data.differences()).all() for debiased in (False, True))
+    model = BTL(m=4, L=7)
+    wins = model.simulate(model.truth(rng(1), 3, rng(0)), rng(2))
+    release = NoPrivacy().release(wins, rng(3))
+    assert type(release) is FlippedWins is Comparisons.opens
+    assert (release.wins[:, 0] == wins.wins).all() and release.epsilon.tolist() == [math.inf]
+
+
+def test_mechanisms_share_the_raw_responses_and_not_the_noise(monkeypatch):
+    names = ["none", "discrete_gaussian", "discrete_laplace", "randomized_responses"]
+    study = Study(name="test", seed=3, replications=2, block=2, metrics=("error_l2",), parameters={
+        "model": "rasch", "estimator": "spectral", "n": 30, "m": 5, "epsilon_user": 2.0},
+        grid=Grid.of({"mechanism": names}))
+    seen = {}
+
+    def watch(kind, name):
+        def release(self, data, generator, inner=kind.release):
+            seen[name] = data.answers.copy(), generator.bit_generator.random_raw()
+            return inner(self, data, generator)
+
+        monkeypatch.setattr(kind, "release", release)
+
+    for name, kind in zip(names, (NoPrivacy, *NOISES, RandomizedResponses), strict=True):
+        watch(kind, name)
+        assert study.simulate({"mechanism": name}, 0)["error_l2"].shape == (2,)
+    assert len({answers.tobytes() for answers, _ in seen.values()}) == 1
+    assert len({word for _, word in seen.values()}) == 4
+
+
+@pytest.mark.parametrize("kind", [*NOISES, RandomizedResponses])
+def test_statement_of_privacy(kind):
+    assert "person" in kind.unit and "n " in kind.neighbours and "public" in kind.neighbours and "ε" in kind.budget
+    assert kind.accepts is Responses and "unit:" in (kind.__doc__ + kind.__mro__[1].__doc__)
+    for changes in (dict(p0=0.1), dict(p0=0.1, calibration="paper"), dict(m=10), {}):
+        assert build(kind, {"n": 10, "m": 30, "epsilon_user": 1.0} | changes).work() > 0
