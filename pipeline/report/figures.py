@@ -81,7 +81,7 @@ def _lines(spec: Curves | Ratio, data: xr.Dataset, table: Any, label: str, level
     good = np.isfinite(table["mean"]) & np.isfinite(places(table, data, spec.position))
     shown = table[good].reset_index(drop=True)
     panels = distinct(shown, (spec.panels,)) if spec.panels else [()]
-    columns = max(min(len(panels), 3), 1)
+    columns = 2 if len(panels) == 4 else max(min(len(panels), 3), 1)
     rows = max(-(-len(panels) // columns), 1)
     size = (style.WIDTH, style.HEIGHT) if len(panels) <= 1 else (style.WIDTH + 1.4, 2.5 * rows + 0.7)
     figure, grid = style.new_figure(columns, rows, *size, sharex=True, sharey=True)
@@ -94,7 +94,8 @@ def _lines(spec: Curves | Ratio, data: xr.Dataset, table: Any, label: str, level
     keys = (*spec.by, *((spec.split,) if spec.split else ()))
     looks = Looks(shown, spec.by, spec.split)
     axes = grid[0, 0]
-    style.scale(axes.xaxis, x, x_log, 12 if columns == 1 else 6, values_as_ticks=True)
+    wide = len(x) and np.nanmax(np.abs(x)) >= 10_000  # labels that need more room
+    style.scale(axes.xaxis, x, x_log, 12 if columns == 1 else 4 if wide else 6, values_as_ticks=True)
     y = extent(shown, y_log)
     style.scale(axes.yaxis, y if level is None else [*y, level], y_log)
     guide = _guide(spec, shown, x, keys) if x_log and y_log else None

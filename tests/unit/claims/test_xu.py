@@ -51,7 +51,8 @@ def test_claims_are_complete():
 
 def test_the_suite_decides_every_claim():
     suite = {raw["name"] for raw in compose.compose(["suite=xu"])}
-    assert {claim.experiment for claim in CLAIMS} <= suite == set(compose.options("experiment"))
+    assert {claim.experiment for claim in CLAIMS} <= suite == {
+        name for name in compose.options("experiment") if name.startswith("xu/")}
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
