@@ -5,6 +5,7 @@ import xarray as xr
 from scipy import integrate
 from scipy.special import erf
 
+from pipeline.claims import nguyen_figures
 from pipeline.claims.claim import Claim, TooLittle, at_least, at_most, equivalence, every, throughout
 from pipeline.claims.evidence import enough, named, share
 from pipeline.claims.xu_rates import HIGH, exponent, renamed
@@ -114,7 +115,7 @@ _ENTRYWISE = dict(experiment="nguyen/entrywise")
 _TOP_K = dict(experiment="nguyen/top_k")
 
 
-CLAIMS = (
+_CLAIMS = (
     Claim(
         id="nguyen.theorem_3_1.rate",
         statement="The largest error of an item falls like √(log m/(np)).",
@@ -235,3 +236,5 @@ CLAIMS = (
         twin_data=lambda r: r.assign_coords(n=r["n"] ** 0.5),
     ),
 )
+
+CLAIMS = (*_CLAIMS, *nguyen_figures.CLAIMS)

@@ -14,6 +14,18 @@ from pipeline.theory.btl import flip_probability
 from pipeline.theory.integer_noise import gaussian_variance, laplace_variance
 
 _CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho, "paper": accounting.paper_rho}
+TRIES = 100  # draws of a public graph
+
+
+def _connected(edges):
+    """(reps,) bool: whether a path joins all items; edges (reps, m, m) bool, symmetric. O(reps · m² · diameter)."""
+    reached = np.zeros(edges.shape[:2], bool)
+    reached[:, 0] = True
+    while True:
+        further = reached | (edges & reached[:, None]).any(axis=2)
+        if (further == reached).all():
+            return reached.all(axis=1)
+        reached = further
 
 
 @dataclass(frozen=True)
@@ -75,11 +87,19 @@ class _NoisyDifferences:
         return Differences(noisy, data.persons, variance, edges)
 
     def _graphs(self, rng, reps):
-        """(reps, m, m) bool: Erdős–Rényi graphs, drawn before the noise and without the data."""
+        """(reps, m, m) bool: Erdős–Rényi graphs, drawn before the noise and without the data.
+
+        Anew, up to `TRIES` times, until all items are connected: graphs are public, and others determine no estimate.
+        """
         i, j = np.triu_indices(self.m, 1)
-        edges = np.zeros((reps, self.m, self.m), bool)
-        edges[:, i, j] = rng.random((reps, i.size)) < self.p0
-        edges |= edges.swapaxes(1, 2)
+        edges, left = np.zeros((reps, self.m, self.m), bool), np.arange(reps)
+        for _ in range(TRIES):
+            drawn = np.zeros((left.size, self.m, self.m), bool)
+            drawn[:, i, j] = rng.random((left.size, i.size)) < self.p0
+            edges[left] = drawn | drawn.swapaxes(1, 2)
+            left = left[~_connected(edges[left])]
+            if not left.size:
+                break
         return edges
 
     @property

@@ -254,7 +254,7 @@ def real(experiment, replications=400):
     shape = [len(found) for found in axes.values()]
     data = {name: np.full((*shape, replications), np.nan) for name in study.metrics}
     data["status"] = np.zeros((*shape, replications), "int8")
-    derived = {name: np.full(shape, np.nan) for name in study.derivations}
+    derived = {name: np.full(shape, np.nan, object) for name in study.derivations}
     for labels in study.grid:
         place = tuple(axes[axis].index(level) for axis, level in labels.items())
         for name, values in study.simulate(labels, 0, memo).items():
@@ -262,9 +262,10 @@ def real(experiment, replications=400):
         for name, value in study.derived(labels).items():
             derived[name][place] = value
     coordinates = {axis: list(found) for axis, found in axes.items()}
-    coordinates |= {name: (tuple(axes), values) for name, values in derived.items()}
+    coordinates |= {name: (tuple(axes), values.astype(float)) for name, values in derived.items()
+                    if not isinstance(values.flat[0], str)}
     found = xr.Dataset({name: ((*axes, "replication"), values) for name, values in data.items()}, coordinates)
-    for name in derived:  # as a sealed study has it: without the axes that it does not depend on
+    for name in derived.keys() & {*found.coords}:  # as a sealed study has it: without axes that do not matter to it
         for axis in axes:
             if axis in found[name].dims and bool((found[name] == found[name].isel({axis: 0})).all()):
                 found = found.assign_coords({name: found[name].isel({axis: 0}, drop=True)})
