@@ -126,13 +126,16 @@ def privacy(study: Study) -> list[dict[str, Any]]:
     """Privacy statement of every mechanism of the study: unit, neighbours, budget, and `spent`.
 
     spent: what is meant -> (least, greatest) over the mechanism's cells of the largest budget of a user, in
-    nats; empty for a mechanism that does not say.
+    nats; empty for a mechanism that does not say. remarks: of its cells, where it has one.
     """
     found: dict[str, dict[str, Any]] = {}
     for labels in study.grid:
         mechanism = _component(study, ROLES[1], labels)
         one = found.setdefault(study.values(labels)[ROLES[1]], {
-            "unit": mechanism.unit, "neighbours": mechanism.neighbours, "budget": mechanism.budget, "spent": {}})
+            "unit": mechanism.unit, "neighbours": mechanism.neighbours, "budget": mechanism.budget, "spent": {},
+            "remarks": []})
+        if remark := getattr(mechanism, "remark", None):
+            one["remarks"].append(remark)
         for what, value in (mechanism.spent() if hasattr(mechanism, "spent") else {}).items():
             least, most = one["spent"].get(what, (value, value))
             one["spent"][what] = min(least, value), max(most, value)

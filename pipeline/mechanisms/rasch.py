@@ -218,6 +218,11 @@ class RandomizedResponses:
         """Why ε0 is no more than ε, in a line; None where it is."""
         return self._account[1]
 
+    @property
+    def remark(self) -> str | None:
+        """What a reader of the account should know: why shuffling, though asked for, is not charged."""
+        return self.unamplified if self.shuffled else None
+
     def release(self, data: Responses, rng: np.random.Generator) -> FlippedResponses:
         """Flipped responses of a block, (reps, n, m); rows in random order where that is charged. O(reps · n · m)."""
         answers, observed = data.answers, data.observed

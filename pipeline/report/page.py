@@ -155,7 +155,9 @@ def _budgets(privacy: Sequence[Mapping]) -> dict[str, list] | None:
     kinds = list(dict.fromkeys(what for one in privacy for what in one.get("spent", ())))
     rows = [[symbol(one["mechanism"]), *(_ends(*one["spent"][what]) if what in one["spent"] else "–" for what in kinds)]
             for one in privacy if one.get("spent")]
-    return {"of": kinds, "rows": rows} if rows else None
+    remarks = [f"{symbol(one['mechanism'])}, {count(len(said), 'cell')}: {said[0]}{'; and so on' * (len({*said}) > 1)}"
+               for one in privacy if (said := one.get("remarks"))]
+    return {"of": kinds, "rows": rows, "remarks": remarks} if rows else None
 
 
 def _ends(least: float, most: float) -> str:

@@ -8,6 +8,7 @@ import pytest
 import toy_paper
 
 from pipeline import present, registry
+from pipeline.compose import compose
 from pipeline.config import read_experiment
 from pipeline.help import text
 
@@ -40,7 +41,7 @@ def test_budgets_range_over_the_cells_of_their_mechanism():
 
 def test_a_mechanism_that_does_not_say_what_it_spends(toy):
     (row,) = present.privacy(read_experiment(toy.CONFIG).study)
-    assert row == {"mechanism": "toy_laplace", "unit": "one answer of one person", "spent": {},
+    assert row == {"mechanism": "toy_laplace", "unit": "one answer of one person", "spent": {}, "remarks": [],
                    "neighbours": "that answer replaced by any other in [0, 1]", "budget": "pure ε-LDP per answer"}
 
 
@@ -72,3 +73,13 @@ def test_one_line_per_verdict_the_contradicted_last():
 
 def test_help_tells_of_data_and_coordinates():
     assert "data.path=FILE" in text() and "coordinates=[…]" in text()
+
+
+def test_a_mechanism_that_has_something_to_say():
+    """Shuffling that is asked for and does not help is told in every cell where it does not."""
+    config = compose([
+        "experiment=nguyen/figure_1", "~derive.p0", "~derive.conversion", "figures=[]",
+        "grid=[{n: [100, 2000], m: [5], epsilon_user: [1], mechanism: [randomized_responses], estimator: [spectral]}]",
+    ])[0]
+    (row,) = present.privacy(read_experiment(config).study)
+    assert len(row["remarks"]) == 1 and "needs at least 159 persons" in row["remarks"][0]
