@@ -11,9 +11,11 @@ import xarray as xr
 from pipeline.claims.claim import CONFIDENCE, CONTRADICTED, Check, TooLittle, at_most
 from pipeline.codes import OK
 from pipeline.reduce.estimate import Estimate
-from pipeline.reduce.summary import REPLICATION
+from pipeline.reduce.rates import fit_rate
+from pipeline.reduce.summary import REPLICATION, summarise
 
 COMMON = "1:1"  # the profile of one budget for all
+HIGH = 1e6  # above every error: the cell farthest from it is the least
 LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
 
 
@@ -83,6 +85,11 @@ def named(cells: xr.Dataset, value: str, low: str, high: str, error: str) -> dic
     return found
 
 
+def ratios(cells: xr.Dataset) -> dict[str, Estimate]:
+    """Cells of `risk_ratio`, or of the same columns, as estimates by label."""
+    return named(cells, "ratio", "low", "high", "mcse")
+
+
 def normal(value: float, error: float, confidence: float) -> Estimate:
     """Estimate with its normal interval."""
     half = NormalDist().inv_cdf(0.5 + confidence / 2) * error
@@ -112,6 +119,22 @@ def no_exception(broken: int, n: int, most: float, text: str) -> Check:
         low, high = 0.0, 1 - (1 - CONFIDENCE) ** (1 / n)
     found = Estimate(broken / n, low, high, math.sqrt(broken * (n - broken) / n**3))
     return Check(CONTRADICTED, found, f"{text} {found}, claimed none") if broken else at_most(found, most, text)
+
+
+def exponent(
+    data: xr.Dataset, metric: str, groups: tuple[str, ...], confidence: float = CONFIDENCE, **predictors: xr.DataArray
+) -> Estimate:
+    """Exponent of the mean of `metric` in the first of the predictors."""
+    summary = summarise(data[[metric, "status"]])
+    mean, mcse = summary[metric], summary[f"{metric}_mcse"]
+    rate = fit_rate(mean, mcse, groups=groups, confidence=confidence, **predictors)
+    return next(iter(rate.exponents.values()))
+
+
+def renamed(axis: str, first: str, second: str) -> Callable[[xr.Dataset], xr.Dataset]:
+    """Twin data: two levels of an axis under each other's name."""
+    names = {first: second, second: first}
+    return lambda r: r.assign_coords({axis: [names.get(str(level), str(level)) for level in r[axis].values]})
 
 
 def share(part: float, cells: xr.Dataset | None = None) -> float:

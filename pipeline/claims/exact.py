@@ -5,12 +5,11 @@ from statistics import NormalDist
 import xarray as xr
 
 from pipeline.claims.claim import CONTRADICTED, Check, equivalence, throughout
-from pipeline.claims.evidence import named, share
+from pipeline.claims.evidence import ratios, share
 from pipeline.reduce.ratio import risk_ratio
 from pipeline.reduce.summary import REPLICATION
 
 FALSE_ALARM = 1e-6  # over all cells: a law that is true shall not be denied once in a hundred seeds
-_COLUMNS = ("ratio", "low", "high", "mcse")
 
 
 def exactly(data: xr.Dataset, metric: str, predicted: str, power: float, tolerance: float, *by: str) -> Check:
@@ -22,12 +21,12 @@ def exactly(data: xr.Dataset, metric: str, predicted: str, power: float, toleran
     """
     used = int((data["status"] > 0).any(REPLICATION).sum())
     cells = risk_ratio(data, metric, predicted, power, 1 - FALSE_ALARM / used)
-    alone = throughout(named(cells, *_COLUMNS), lambda ratio, cell: equivalence(
+    alone = throughout(ratios(cells), lambda ratio, cell: equivalence(
         ratio, 1, 0, f"measured/predicted at {cell}:"), 1)
     if alone.verdict == CONTRADICTED:
         return alone
     together = _pooled(cells, [dim for dim in cells["ratio"].dims if dim not in by])
-    return throughout(named(together, *_COLUMNS), lambda ratio, cell: equivalence(
+    return throughout(ratios(together), lambda ratio, cell: equivalence(
         ratio, 1, tolerance, f"measured/predicted, all cells {'at ' * bool(cell)}{cell}:".replace(" :", ":")), 1)
 
 

@@ -7,8 +7,7 @@ from scipy.special import erf
 
 from pipeline.claims import nguyen_figures
 from pipeline.claims.claim import Claim, TooLittle, at_least, at_most, equivalence, every, throughout
-from pipeline.claims.evidence import enough, named, share
-from pipeline.claims.xu_rates import HIGH, exponent, renamed
+from pipeline.claims.evidence import HIGH, enough, exponent, named, ratios, renamed, share
 from pipeline.reduce.phase import INSIDE, boundary_exponent, crossing
 from pipeline.reduce.rates import fit_rate
 from pipeline.reduce.ratio import risk_ratio
@@ -17,7 +16,6 @@ from pipeline.theory.accounting import zcdp_rho
 
 DELTA = 1e-4  # of the experiments, as in the paper
 SPARSE = 15  # np²/log m from which the theorem's condition np² ≳ log m is met with room
-_COLUMNS = ("ratio", "low", "high", "mcse")
 
 
 def _dense(data):
@@ -43,7 +41,7 @@ def _spread(results):
     expected = xr.DataArray([largest_gaussian(m) for m in data["m"].values], dims="m", coords={"m": data["m"]})
     data["gaussian"] = data["error_l2"] * expected
     cells = risk_ratio(data, "error_inf", "gaussian", 1, share(1, data))
-    return throughout(named(cells, *_COLUMNS), lambda one, cell: equivalence(
+    return throughout(ratios(cells), lambda one, cell: equivalence(
         one, 1, 0.15, f"ℓ∞/ℓ₂ over that of Gaussian errors at {cell}:"), 1)
 
 
@@ -98,7 +96,7 @@ def _free(results):
     data, excess, error = _excess(results, lambda d: d["n"] * (d["epsilon_user"] / d["m"]) ** 2 >= 8)
     half = 4 * error  # beyond any simultaneous quantile of a grid of this size
     cells = xr.Dataset(dict(ratio=excess, low=excess - half, high=excess + half, mcse=error))
-    return throughout(named(cells.reset_coords(drop=True), *_COLUMNS), lambda one, cell: at_most(
+    return throughout(ratios(cells.reset_coords(drop=True)), lambda one, cell: at_most(
         one, 3, f"excess at {cell}:"), -HIGH)
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from pipeline.claims.claim import Claim, at_least, at_most, every
-from pipeline.claims.evidence import average, enough, share
-from pipeline.claims.xu_rates import renamed
+from pipeline.claims.evidence import average, enough, renamed, share
 from pipeline.reduce.summary import summarise
 
 FEW = 50  # replications in a cell

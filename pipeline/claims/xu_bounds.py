@@ -4,23 +4,12 @@ import numpy as np
 import xarray as xr
 
 from pipeline.claims.claim import CONFIDENCE, Claim, at_least, at_most, equivalence, every, throughout
-from pipeline.claims.evidence import named, share
-from pipeline.claims.xu_rates import (
-    HIGH,
-    NORMS,
-    PLUG_IN,
-    SMALL_BUDGET,
-    above_log,
-    exponent,
-    phase,
-    renamed,
-)
+from pipeline.claims.evidence import HIGH, exponent, ratios, renamed, share
+from pipeline.claims.xu_rates import NORMS, PLUG_IN, SMALL_BUDGET, above_log, phase
 from pipeline.reduce.rates import fit_rate
 from pipeline.reduce.ratio import risk_ratio
 from pipeline.reduce.summary import summarise
 from pipeline.theory.btl import amplification
-
-_COLUMNS = ("ratio", "low", "high", "mcse")
 
 
 def released_sample(data):
@@ -70,7 +59,7 @@ def _ratio(yardstick, power, within, decide, aim):
         data = phase(results, "error_l2", yardstick, x=1, within=within)
         cells = risk_ratio(data, "error_l2", yardstick, power, share(1, data))
         return throughout(
-            named(cells, *_COLUMNS), lambda found, cell: decide(found, f"ratio at {cell}:"), aim)
+            ratios(cells), lambda found, cell: decide(found, f"ratio at {cell}:"), aim)
 
     return check
 

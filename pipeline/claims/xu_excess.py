@@ -7,9 +7,9 @@ import numpy as np
 import xarray as xr
 
 from pipeline.claims.claim import Claim, at_least, at_most, equivalence, every, throughout
-from pipeline.claims.evidence import average, named, share
+from pipeline.claims.evidence import HIGH, average, exponent, named, share
 from pipeline.claims.xu_bounds import released_sample
-from pipeline.claims.xu_rates import HIGH, PLUG_IN, SMALL_BUDGET, exponent, phase
+from pipeline.claims.xu_rates import PLUG_IN, SMALL_BUDGET, phase
 from pipeline.reduce.summary import REPLICATION, moments, t_interval
 
 BATCHES = 10  # of replications, to tell how well quantiles are known

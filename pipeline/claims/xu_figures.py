@@ -6,8 +6,8 @@ The figures have 50 or 100 replications a cell, so trends are judged over all ce
 import numpy as np
 
 from pipeline.claims.claim import CONFIDENCE, Claim, at_least, at_most, equivalence, every, throughout
-from pipeline.claims.evidence import average, enough, no_exception, share
-from pipeline.claims.xu_rates import HIGH, NORMS, exponent, renamed, tilted
+from pipeline.claims.evidence import HIGH, average, enough, exponent, no_exception, renamed, share
+from pipeline.claims.xu_rates import NORMS, tilted
 from pipeline.reduce.summary import paired_difference, summarise
 
 FEW = 50  # replications in a cell of Scenario I

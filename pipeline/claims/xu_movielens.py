@@ -5,8 +5,8 @@ import json
 import numpy as np
 
 from pipeline.claims.claim import CONFIDENCE, Claim, TooLittle, at_least, at_most, equivalence, every
-from pipeline.claims.evidence import average, enough, share
-from pipeline.claims.xu_rates import NORMS, exponent, renamed
+from pipeline.claims.evidence import average, enough, exponent, renamed, share
+from pipeline.claims.xu_rates import NORMS
 from pipeline.reduce.rates import fit_rate
 from pipeline.reduce.summary import moments, paired_difference
 

@@ -8,14 +8,12 @@ import numpy as np
 import xarray as xr
 
 from pipeline.claims.claim import Claim, TooLittle, at_least, at_most, equivalence, every, throughout
-from pipeline.claims.evidence import COMMON, enough, named, share
-from pipeline.claims.xu_rates import HIGH, renamed
+from pipeline.claims.evidence import COMMON, HIGH, enough, ratios, renamed, share
 from pipeline.reduce.ratio import risk_ratio
 from pipeline.reduce.summary import summarise, t_interval
 
 LARGE = 800  # mL/G(ε) from which the ridge takes little
 LARGER = 10_000  # m Σ tanh² from which the next order in the Cramér–Rao bound takes little
-_COLUMNS = ("ratio", "low", "high", "mcse")
 
 
 def _large(data):
@@ -37,13 +35,17 @@ def _against_common(results, estimator, matched):
     data = _cells(results, estimator, matched)
     data["square"] = data["error_l2"] ** 2
     cells = summarise(data[["square", "status"]])
-    relative = cells["square_mcse"] / cells["square"]
-    ratio = cells["square"] / cells["square"].sel(profile=COMMON, drop=True)
+    return _over_common(cells["square"], cells["square_mcse"], cells["square_n"], share(1, data))
+
+
+def _over_common(mean, mcse, n, confidence):
+    """Mean with mixed budgets over that with the common one, which is another cell with data of its own."""
+    relative = mcse / mean
+    ratio = mean / mean.sel(profile=COMMON, drop=True)
     error = ratio * np.hypot(relative, relative.sel(profile=COMMON, drop=True))
-    mixed = ratio["profile"] != COMMON
-    low, high = t_interval(ratio, error, cells["square_n"], share(1, data))
-    columns = xr.Dataset(dict(ratio=ratio, low=low, high=high, mcse=error)).sel(profile=mixed)
-    return named(columns.reset_coords(drop=True), *_COLUMNS)
+    low, high = t_interval(ratio, error, n, confidence)
+    columns = xr.Dataset(dict(ratio=ratio, low=low, high=high, mcse=error))
+    return ratios(columns.sel(profile=ratio["profile"] != COMMON).reset_coords(drop=True))
 
 
 def _governed(estimator, matched, tolerance):
@@ -67,7 +69,7 @@ def _near_bound(estimator, limit):
         for matched in ("G", "information"):
             data = _cells(results, estimator, matched, "cramer_rao_risk", within=_larger)
             ratio = risk_ratio(data, "error_l2", "cramer_rao_risk", 2, share(0.5, data))
-            found |= {f"matched={matched}, {cell}": one for cell, one in named(ratio, *_COLUMNS).items()}
+            found |= {f"matched={matched}, {cell}": one for cell, one in ratios(ratio).items()}
         return throughout(found, lambda one, cell: at_most(one, limit, f"ratio at {cell}:"), -HIGH)
 
     return check
@@ -77,12 +79,7 @@ def _against_theorem_3(results, estimator):
     """Mean error over Theorem 3's bound with mixed budgets, over the same with one budget."""
     data = _cells(results, estimator, "information", "minimax_bound")
     cells = risk_ratio(data, "error_l2", "minimax_bound", 1)
-    relative = cells["mcse"] / cells["ratio"]
-    ratio = cells["ratio"] / cells["ratio"].sel(profile=COMMON, drop=True)
-    error = ratio * np.hypot(relative, relative.sel(profile=COMMON, drop=True))
-    low, high = t_interval(ratio, error, cells["pairs"], share(0.5, data))
-    columns = xr.Dataset(dict(ratio=ratio, low=low, high=high, mcse=error))
-    return named(columns.sel(profile=ratio["profile"] != COMMON).reset_coords(drop=True), *_COLUMNS)
+    return _over_common(cells["ratio"], cells["mcse"], cells["pairs"], share(0.5, data))
 
 
 def _theorem_3(results):
@@ -97,7 +94,7 @@ def _theorem_3(results):
 
 def _far_from_bound(results):
     data = _cells(results, "debiased", "information", "cramer_rao_risk")
-    cells = named(risk_ratio(data, "error_l2", "cramer_rao_risk", 2, share(1, data)), *_COLUMNS)
+    cells = ratios(risk_ratio(data, "error_l2", "cramer_rao_risk", 2, share(1, data)))
     most = max(cells, key=lambda cell: cells[cell].value)
     return at_least(cells[most], 3, f"ratio at {most}:")
 

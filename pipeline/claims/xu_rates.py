@@ -7,7 +7,6 @@ x = ε√(mL), in fits of logarithms in which every m (or m and x) has its own c
 import numpy as np
 
 from pipeline.claims.claim import (
-    CONFIDENCE,
     Claim,
     TooLittle,
     at_least,
@@ -16,15 +15,13 @@ from pipeline.claims.claim import (
     every,
     throughout,
 )
-from pipeline.claims.evidence import enough, named, share
+from pipeline.claims.evidence import HIGH, enough, exponent, named, renamed, share
 from pipeline.reduce.phase import INSIDE, boundary_exponent, crossing
-from pipeline.reduce.rates import fit_rate
 from pipeline.reduce.summary import summarise
 
 NORMS = {"l2": ("error_l2", "‖θ̂ − θ*‖₂/√m"), "inf": ("error_inf", "‖θ̂ − θ*‖∞")}
 SMALL_BUDGET = 0.75  # t(ε) within 5 % of ε/2, and a comparison's own variance below 15 % of privacy's
 STABLE = 0.03  # exponent in L below which an error is stable
-HIGH = 1e6  # above every error: the cell farthest from it is the least
 PLATEAU = 0.7  # share of the error at vanishing ε at which the threshold is read
 
 
@@ -33,23 +30,9 @@ def phase(results, *metrics, estimator="debiased", x=3, within=None):
     return enough(results, *metrics, within=within, estimator=estimator, m=1, L=3, x=x)
 
 
-def exponent(data, metric, groups, confidence=CONFIDENCE, **predictors):
-    """Exponent of the mean of `metric` in the first of the predictors."""
-    summary = summarise(data[[metric, "status"]])
-    mean, mcse = summary[metric], summary[f"{metric}_mcse"]
-    rate = fit_rate(mean, mcse, groups=groups, confidence=confidence, **predictors)
-    return next(iter(rate.exponents.values()))
-
-
 def above_log(data):
     """Cells with ε ≥ log(mL)/√(mL), Corollary 1's condition with constant 1."""
     return data["x"] >= np.log(data["m"] * data["L"])
-
-
-def renamed(axis, first, second):
-    """Twin data: two levels of an axis under each other's name."""
-    names = {first: second, second: first}
-    return lambda r: r.assign_coords({axis: [names.get(str(level), str(level)) for level in r[axis].values]})
 
 
 def tilted(metric, power):

@@ -8,9 +8,8 @@ import numpy as np
 import xarray as xr
 
 from pipeline.claims.claim import Claim, TooLittle, at_least, equivalence, every, throughout
-from pipeline.claims.evidence import enough, named, no_exception, normal, share
+from pipeline.claims.evidence import HIGH, enough, named, no_exception, normal, share
 from pipeline.claims.exact import exactly
-from pipeline.claims.xu_rates import HIGH
 from pipeline.reduce.phase import INSIDE, boundary_exponent, crossing
 from pipeline.reduce.summary import summarise
 from pipeline.theory.btl import amplification

@@ -3,13 +3,11 @@
 import numpy as np
 
 from pipeline.claims.claim import Claim, TooLittle, at_least, at_most, every, throughout
-from pipeline.claims.evidence import enough, named, normal, share
+from pipeline.claims.evidence import HIGH, enough, normal, ratios, renamed, share
 from pipeline.claims.exact import exactly
-from pipeline.claims.xu_rates import HIGH, NORMS, renamed
+from pipeline.claims.xu_rates import NORMS
 from pipeline.reduce.ratio import risk_ratio
 from pipeline.reduce.summary import summarise
-
-_COLUMNS = ("ratio", "low", "high", "mcse")
 
 
 def _data(results, estimator, *variables, theta="redrawn"):
@@ -28,9 +26,9 @@ def _efficiency(results):
     data = _data(results, "debiased", "sandwich_risk", "cramer_rao_risk")
     cells = risk_ratio(data, "sandwich_risk", "cramer_rao_risk", 1, share(0.5, data))
     narrow, wide = (cells.sel(spread=[data["spread"].values[end]]) for end in (0, -1))
-    least = throughout(named(narrow, *_COLUMNS), lambda one, cell: at_most(one, 1.02, f"loss at {cell}:"), -HIGH)
+    least = throughout(ratios(narrow), lambda one, cell: at_most(one, 1.02, f"loss at {cell}:"), -HIGH)
     wide = wide.sel(epsilon=[data["epsilon"].values[0]])
-    most = throughout(named(wide, *_COLUMNS), lambda one, cell: at_least(one, 1.5, f"loss at {cell}:"), HIGH)
+    most = throughout(ratios(wide), lambda one, cell: at_least(one, 1.5, f"loss at {cell}:"), HIGH)
     return every(least, most)
 
 

@@ -67,15 +67,19 @@ def recovery_signal(
     return n * p * spacing**2 / np.log(m)
 
 
+def _whole(name, value, persons):
+    """Persons rounded; InvalidInput, blaming the parameter they follow from, outside 1 to 10⁷."""
+    if not 1 <= persons < 1e7:
+        raise InvalidInput(name, value, f"asks for {persons:.3g} persons; must ask for 1 to 10⁷")
+    return round(float(persons))
+
+
 def persons_from_recovery(
     recovery: Annotated[float, "npΔ²/log m"], m: int, p: float,
     spacing: Annotated[float, "gap Δ between neighbours in β*, logits"],
 ) -> int:
     """Persons n = recovery·log m/(pΔ²), rounded; InvalidInput below one person."""
-    persons = float(recovery * np.log(m) / (p * spacing**2))
-    if not 1 <= persons < 1e7:
-        raise InvalidInput("recovery", recovery, f"asks for {persons:.3g} persons; must ask for 1 to 10⁷")
-    return round(persons)
+    return _whole("recovery", recovery, recovery * np.log(m) / (p * spacing**2))
 
 
 def persons_from_private_size(
@@ -83,7 +87,4 @@ def persons_from_private_size(
     epsilon_user: Annotated[float, "budget of all responses of a person, nats"],
 ) -> int:
     """Persons n = private·m²/(pε)², rounded; InvalidInput below one person."""
-    persons = float(private * (m / (p * epsilon_user)) ** 2)
-    if not 1 <= persons < 1e7:
-        raise InvalidInput("private", private, f"asks for {persons:.3g} persons; must ask for 1 to 10⁷")
-    return round(persons)
+    return _whole("private", private, private * (m / (p * epsilon_user)) ** 2)
