@@ -9,6 +9,7 @@ from pipeline.estimators.btl import PreferenceEstimate
 from pipeline.estimators.btl_newton import SLICE_BYTES
 from pipeline.models.btl import ReleasedWins
 from pipeline.parameters import parameter
+from pipeline.theory.chains import stationary
 
 
 @dataclass(frozen=True)
@@ -48,22 +49,4 @@ class RankCentrality:
 
     def work(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 30 * self.m**2 + 0.25 * self.m**3
-
-
-def stationary(rates: np.ndarray) -> np.ndarray:
-    """Stationary laws of Markov chains, up to a factor; rates (reps, m, m) from row to column -> (reps, m).
-
-    The diagonal is ignored; `rates` is overwritten. Elimination without subtractions, so every entry of the law
-    has small relative error. Not finite where states do not communicate. O(reps · m³).
-    Source: Grassmann, Taksar and Heyman (1985).
-    """
-    m = rates.shape[1]
-    for k in range(m - 1, 0, -1):
-        rates[:, :k, k] /= rates[:, k, :k].sum(axis=1, keepdims=True)
-        rates[:, :k, :k] += rates[:, :k, k, None] * rates[:, k, None, :k]
-    law = np.ones(rates.shape[:2])
-    for k in range(1, m):
-        law[:, k] = np.vecdot(law[:, :k], rates[:, :k, k])
-        law[:, : k + 1] /= law[:, : k + 1].max(axis=1, keepdims=True)
-    return law
+        return 30 * self.m**2 + 0.02 * self.m**3

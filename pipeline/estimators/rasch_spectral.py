@@ -8,10 +8,9 @@ import numpy as np
 from pipeline.estimators.rasch import FromCounts, ItemEstimate
 from pipeline.models.rasch import FlippedResponses, PairwiseRelease
 from pipeline.parameters import parameter
+from pipeline.theory.chains import stationary
 
 SLICE_BYTES = 1 << 23  # of one (rep, item, item) array: long enough to amortise calls on small blocks
-LEAF = 2  # states eliminated one by one; more are halved
-STEPS = 16  # states of a law found between looks at its size
 TOLERANCE = 1e-14  # largest relative change of π in the last step of power iteration
 ITERATIONS = 100_000
 
@@ -59,51 +58,8 @@ class SpectralDebiased(Spectral):
     debiased: ClassVar[bool] = True
 
 
-def stationary(rates: np.ndarray) -> np.ndarray:
-    """Stationary laws of Markov chains, up to a factor; rates (reps, m, m) from row to column -> (reps, m).
-
-    rates ≥ 0 with a zero diagonal; overwritten. Elimination without subtractions, so every entry of the law has a small
-    relative error, done in halves, so that most of it is products of matrices. Not finite, or not positive, where
-    states do not communicate. O(reps · m³). Source: Grassmann, Taksar and Heyman (1985).
-    """
-    reps, m = rates.shape[:2]
-    law = np.ones((reps, m))
-    leaving = np.ones((reps, m))
-    _eliminate(rates, leaving, 1, m)
-    for low in range(1, m, STEPS):
-        high = min(low + STEPS, m)
-        law[:, low:high] = np.vecmat(law[:, :low], rates[:, :low, low:high])
-        for k in range(low, high):
-            law[:, k] += np.vecdot(law[:, low:k], rates[:, low:k, k])
-            law[:, k] /= leaving[:, k]
-        law[:, :high] /= law[:, :high].max(axis=1, keepdims=True)
-    return law
-
-
-def _eliminate(rates, leaving, low, high):
-    """Censor the chain on the states below `low`, given that those from `high` on are gone.
-
-    Keeps, for each state k eliminated, the chances of its next state below k, its rate of leaving and the rates at
-    which it is entered.
-    """
-    if high - low <= LEAF:
-        for k in range(high - 1, low - 1, -1):
-            chances = rates[:, k, :k]
-            leaving[:, k] = chances.sum(axis=1)
-            chances /= leaving[:, k, None]
-            if k > low:
-                rates[:, low:k, :k] += rates[:, low:k, k, None] * chances[:, None]
-                rates[:, :low, low:k] += rates[:, :low, k, None] * chances[:, None, low:]
-        return
-    middle = (low + high) // 2
-    _eliminate(rates, leaving, middle, high)
-    rates[:, low:middle, :middle] += rates[:, low:middle, middle:high] @ rates[:, middle:high, :middle]
-    rates[:, :low, low:middle] += rates[:, :low, middle:high] @ rates[:, middle:high, low:middle]
-    _eliminate(rates, leaving, low, middle)
-
-
 def power(rates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Stationary laws by power iteration from the uniform law, and whether they were reached; arguments as above.
+    """Stationary laws by power iteration from the uniform law, and whether they were reached; rates as in `stationary`.
 
     Moves with chance rates/d, d the largest row sum + 1. Source: Nguyen and Zhang, Algorithm 1.
     """

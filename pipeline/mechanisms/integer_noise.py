@@ -47,7 +47,7 @@ def discrete_gaussian(rng: np.random.Generator, variance: float, size) -> np.nda
     O(1200) for a new variance. Raises `InvalidInput` for another variance.
     Source: Canonne, Kamath and Steinke (2020), Definition 1; not their algorithm.
     """
-    variance = positive("variance", variance)
+    variance = float(positive("variance", variance))
     if variance > LARGEST:
         raise InvalidInput("variance", variance, f"must be ≤ {LARGEST:g}")
     return _gaussian(variance).draw(rng, size)
@@ -59,7 +59,7 @@ def discrete_laplace(rng: np.random.Generator, scale: float, size) -> np.ndarray
     scale: in (0, 1e9]. Law, generator and cost as `discrete_gaussian`.
     Raises `InvalidInput` for another scale. Source: Ghosh, Roughgarden and Sundararajan (2009).
     """
-    scale = positive("scale", scale)
+    scale = float(positive("scale", scale))
     if scale > math.sqrt(LARGEST):
         raise InvalidInput("scale", scale, f"must be ≤ {math.sqrt(LARGEST):g}")
     return _laplace(scale).draw(rng, size)

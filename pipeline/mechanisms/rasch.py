@@ -1,20 +1,24 @@
 """Mechanisms on responses: integer noise on pairwise differential measurements, randomized response on answers."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
+from pipeline.mechanisms import vetted
 from pipeline.mechanisms.integer_noise import LARGEST, discrete_gaussian, discrete_laplace
-from pipeline.models.rasch import Differences, FlippedResponses, Responses
-from pipeline.parameters import InvalidInput, parameter
+from pipeline.models.rasch import Differences, FlippedResponses, Responses, differences_of
+from pipeline.models.response_files import load
+from pipeline.parameters import DataFile, InvalidInput, parameter
 from pipeline.theory import accounting, rasch_privacy
 from pipeline.theory.btl import flip_probability
 from pipeline.theory.integer_noise import gaussian_variance, laplace_variance
 
 _CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho, "paper": accounting.paper_rho}
 TRIES = 100  # draws of a public graph
+SLACK = 1e-12  # by which noise for real data is wider than asked for, so that rounding never spends more
 
 
 def _connected(edges):
@@ -86,6 +90,30 @@ class _NoisyDifferences:
             variance[rows] = self._variance(self._law(level))
         return Differences(noisy, data.persons, variance, edges)
 
+    def publish(self, answers: np.ndarray, observed: np.ndarray | None) -> "Published":
+        """Y of real people, once, with OpenDP's noise on every released entry; nothing can seed it.
+
+        answers, observed: (n, m) bool, as in `Responses` without replications. The graph, which is public, is drawn
+        by NumPy from the system's entropy. What is spent is by OpenDP's own map, which rounds up, at the exact
+        sensitivity (of a graph of more than 16 items, an upper bound). 10 µs an entry; n has no bearing on it.
+        Raises `InvalidInput` if no graph drawn connects the items, and without OpenDP.
+        """
+        graph, edges = None, ~np.eye(self.m, dtype=bool)
+        if self.p0 < 1:
+            graph = edges = self._graphs(np.random.default_rng(), 1)[0]
+            if not _connected(edges[None]).all():
+                raise InvalidInput("p0", self.p0, f"no graph of {TRIES} connected the {self.m} items; must be larger")
+        charge, exact = (int(size) for size in (
+            rasch_privacy.charged(self.calibration, self.m, self.neighbours_are, graph),
+            rasch_privacy.squared_sensitivity(self.m, self.neighbours_are, graph)))
+        noise = {self._named: self._law(charge) * (1 + SLACK)}
+        if not vetted.spent(self._norm(charge), **noise) <= self._asked:
+            raise ArithmeticError(f"{noise} spends more than {self._asked}")
+        counts = differences_of(answers[None], None if observed is None else observed[None])[0].astype(np.int64)
+        noisy = np.zeros_like(counts)
+        noisy[edges] = vetted.release(counts[edges], **noise)
+        return Published(noisy, edges, noise, charge, exact, self._account_of(vetted.spent(self._norm(exact), **noise)))
+
     def _graphs(self, rng, reps):
         """(reps, m, m) bool: Erdős–Rényi graphs, drawn before the noise and without the data.
 
@@ -120,6 +148,23 @@ class _NoisyDifferences:
 
 
 @dataclass(frozen=True)
+class Published:
+    """What leaves of real people's responses, and what it cost.
+
+    counts: (m, m) int64, noisy Y, 0 off the edges. edges: (m, m) bool, pairs released. noise: its parameter, variance
+    σ² of the discrete Gaussian or scale of the discrete Laplace. charged: the sensitivity that the noise is made for,
+    squared in L2, which is that in L1. sensitivity: the exact one. spent: budgets of all responses of a person.
+    """
+
+    counts: np.ndarray
+    edges: np.ndarray
+    noise: dict[str, float]
+    charged: int
+    sensitivity: int
+    spent: dict[str, float]
+
+
+@dataclass(frozen=True)
 class DiscreteGaussian(_NoisyDifferences):
     """Discrete Gaussian noise N_Z(0, Δ²/(2ρ)) on pairwise differential measurements: ρ-zCDP for a person's row.
 
@@ -135,6 +180,7 @@ class DiscreteGaussian(_NoisyDifferences):
 
     budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
     _draw, _variance, _widest = staticmethod(discrete_gaussian), staticmethod(gaussian_variance), LARGEST
+    _named: ClassVar[str] = "variance"
 
     @cached_property
     def rho(self) -> float:
@@ -152,6 +198,18 @@ class DiscreteGaussian(_NoisyDifferences):
         """σ²"""
         return float(accounting.calibrated_variance(charge, self.rho))
 
+    @property
+    def _asked(self):
+        return self.rho
+
+    @staticmethod
+    def _norm(squared):
+        return math.nextafter(math.sqrt(squared), math.inf)
+
+    def _account_of(self, rho):
+        return {"rho": rho, "delta": self.delta, "epsilon": float(accounting.zcdp_epsilon(rho, self.delta)),
+                "epsilon_bun_steinke": float(accounting.bun_steinke_epsilon(rho, self.delta))}
+
 
 @dataclass(frozen=True)
 class DiscreteLaplace(_NoisyDifferences):
@@ -163,6 +221,7 @@ class DiscreteLaplace(_NoisyDifferences):
 
     budget: ClassVar[str] = "pure ε-DP for all responses of a person"
     _draw, _variance, _widest = staticmethod(discrete_laplace), staticmethod(laplace_variance), LARGEST**0.5
+    _named: ClassVar[str] = "scale"
 
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost, `used` · ε."""
@@ -172,6 +231,16 @@ class DiscreteLaplace(_NoisyDifferences):
         """Scale"""
         return float(charge / self.epsilon_user)
 
+    @property
+    def _asked(self):
+        return self.epsilon_user
+
+    _norm = staticmethod(float)
+
+    @staticmethod
+    def _account_of(epsilon):
+        return {"epsilon": epsilon}
+
 
 @dataclass(frozen=True)
 class RandomizedResponses:
@@ -180,8 +249,8 @@ class RandomizedResponses:
     unit: all responses of one person. neighbours: one person's answers replaced; n and who answered what are public.
     budget: pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in random order, and ε0 > ε where
     amplification by shuffling is known to allow that: then (ε, δ)-DP holds for all of them together. Elsewhere ε0
-    stays ε, and `unamplified` says why. Amplification needs complete responses: a visible pattern of missing answers
-    tells reports apart.
+    stays ε, and `unamplified` says why. Amplification needs complete responses, of a file too: a visible pattern of
+    missing answers tells reports apart.
     Source: Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar, 2022, Theorem III.1).
     """
 
@@ -191,6 +260,9 @@ class RandomizedResponses:
     p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
     shuffled: bool = parameter("charge the amplification by shuffling", default=False)
     delta: float = parameter("δ of the (ε, δ)-guarantee when shuffled", default=1e-4, above=0, below=1)
+    data_path: DataFile | None = parameter("file of the responses, whose missing answers rule out amplification",
+                                           default=None)
+    other_ratings: bool = parameter("accept ratings that are not MovieLens's ml-latest-small", default=False)
 
     unit: ClassVar[str] = "all responses of one person"
     neighbours: ClassVar[str] = "one person's answers replaced by others; n and who answered what are public"
@@ -203,7 +275,7 @@ class RandomizedResponses:
         """(ε0, None), or (ε, why nothing is amplified)."""
         if not self.shuffled:
             return self.epsilon_user, "reports are not shuffled"
-        if self.p < 1:
+        if self.p < 1 or self.data_path is not None and load(self.data_path, self.other_ratings).observed is not None:
             return self.epsilon_user, ("amplification by shuffling does not apply where responses are missing; the "
                                        f"local budget is epsilon itself, {self.epsilon_user:g}")
         return accounting.local_budget(self.epsilon_user, self.n, self.delta)
@@ -226,9 +298,10 @@ class RandomizedResponses:
     def release(self, data: Responses, rng: np.random.Generator) -> FlippedResponses:
         """Flipped responses of a block, (reps, n, m); rows in random order where that is charged. O(reps · n · m)."""
         answers, observed = data.answers, data.observed
-        shuffle = self.unamplified is None and observed is None
-        local = self.local_epsilon if shuffle else self.epsilon_user
-        epsilon = float(rasch_privacy.response_budget(local, self.m))
+        shuffle = self.unamplified is None
+        if shuffle and observed is not None:
+            raise ValueError("shuffled reports have missing answers that neither p nor data_path told of")
+        epsilon = float(rasch_privacy.response_budget(self.local_epsilon, self.m))
         answers = answers ^ _flips(answers.shape, flip_probability(epsilon), rng)
         if observed is not None:
             answers &= observed

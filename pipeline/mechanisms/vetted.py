@@ -37,7 +37,7 @@ def spent(sensitivity: float, *, variance: float | None = None, scale: float | N
     values.
     Raises `InvalidInput` for a sensitivity, variance or scale that is not positive and finite, and without OpenDP.
     """
-    return _measurement(variance, scale).map(positive("sensitivity", sensitivity))
+    return _measurement(variance, scale).map(float(positive("sensitivity", sensitivity)))
 
 
 def _measurement(variance, scale):
@@ -47,7 +47,7 @@ def _measurement(variance, scale):
     if scale is None:
         width = math.sqrt(positive("variance", variance))
     else:
-        width = positive("scale", scale)
+        width = float(positive("scale", scale))
     try:  # these parts only: opendp.prelude imports scikit-learn, which takes seconds
         from opendp.domains import atom_domain, vector_domain
         from opendp.measurements import make_gaussian, make_laplace

@@ -61,12 +61,18 @@ class Responses:
         return answers, observed
 
     def differences(self) -> np.ndarray:
-        """(reps, m, m) int64: pairwise differential measurements, 0 on the diagonal.
+        """(reps, m, m) int64, read-only: pairwise differential measurements, 0 on the diagonal.
 
-        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j wrong.
-        Source: Nguyen and Zhang, eq. (2). O(reps · n · m²) in float32, exact.
+        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j wrong. Source: Nguyen and Zhang,
+        eq. (2). O(reps · n · m²) in float32, exact; kept, for mechanisms that share the data.
         """
-        return differences_of(self.answers, self.observed).astype(np.int64)
+        return self._differences
+
+    @cached_property
+    def _differences(self):
+        counts = differences_of(self.answers, self.observed).astype(np.int64)
+        counts.setflags(write=False)
+        return counts
 
     def pairs(self) -> np.ndarray:
         """(reps, m, m) int64: B_ij = Σ_l A_li A_lj, persons who answered both."""
@@ -96,13 +102,13 @@ class PairwiseRelease:
 class Differences(PairwiseRelease):
     """Pairwise differential measurements with noise on every released entry.
 
-    counts: (reps, m, m), integers or reals. persons: n. variance: of the noise of one entry. edges: of a public
-    graph, (reps or 1, m, m) bool, symmetric; None is the complete graph.
+    counts: (reps, m, m), integers or reals. persons: n. variance: (reps,), of the noise of one entry. edges: of a
+    public graph, (reps or 1, m, m) bool, symmetric; None is the complete graph.
     """
 
     counts: np.ndarray
     persons: int
-    variance: float
+    variance: np.ndarray
     edges: np.ndarray | None = None
 
     @property

@@ -3,8 +3,6 @@
 Two formats, told apart by the header: `userId,movieId,rating,timestamp` (MovieLens) and `user,winner,loser`.
 """
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -12,6 +10,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.models import tables
+from pipeline.models.tables import Unreadable
 from pipeline.parameters import LISTED, DataFile, InvalidInput, shorten
 
 RATINGS = ("userId", "movieId", "rating", "timestamp")
@@ -105,16 +105,18 @@ def load(path: DataFile, items: DataFile | None = None, other_ratings: bool = Fa
     MovieLens's ml-latest-small. Read once per content: 0.2 s for 100,000 rows.
     """
     try:
-        header, rows, numbers = _rows(_text(path))
-        if header == RATINGS:
-            columns = _columns(rows, numbers, header)
+        lines = tables.lines(path)
+        header, start, _ = tables.header(lines, f"{','.join(CHOICES)} or {','.join(RATINGS)}")
+        if header in (RATINGS, CHOICES):
+            rows, numbers = tables.rows(lines, range(start, len(lines)))
+            columns = tables.columns(rows, numbers, len(header), f": {','.join(header)}")
+            if header == CHOICES:
+                return _choices(columns, numbers, path, items)
             if items is not None:
                 raise InvalidInput("data_items", items.path, "goes with comparisons (user,winner,loser), not ratings; "
                                    "must be null here")
             return _ratings(columns, numbers, path, other_ratings)
-        if header == CHOICES:
-            return _choices(_columns(rows, numbers, header), numbers, path, items)
-    except _Unreadable as error:
+    except Unreadable as error:
         raise InvalidInput("data_path", path.path, str(error)) from None
     missing = [name for name in CHOICES if name not in header] if len(set(header) & set(CHOICES)) > 1 else []
     raise InvalidInput("data_path", path.path, f"the header is {shorten(','.join(header))!r}"
@@ -122,59 +124,23 @@ def load(path: DataFile, items: DataFile | None = None, other_ratings: bool = Fa
                        + f"; must be {','.join(CHOICES)} (comparisons) or {','.join(RATINGS)} (MovieLens)")
 
 
-class _Unreadable(Exception):
-    """What is wrong with a file, as a person should read it."""
-
-
-def _text(file: DataFile) -> str:
-    try:
-        return file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        row = file.read()[: error.start].count(b"\n") + 1
-        raise _Unreadable(f"row {row}: is not UTF-8 text; save the file as CSV in UTF-8") from None
-
-
-def _rows(text: str) -> tuple[tuple[str, ...], list[list[str]], list[int]]:
-    """The header, the rows below it that are not blank, and the numbers of these; the first line is row 1."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    rows: list[list[str]] = []
-    try:
-        rows.extend(reader)
-    except csv.Error as error:
-        raise _Unreadable(f"row {len(rows) + 1}: is not CSV ({error})") from None
-    numbers = [number for number, row in enumerate(rows, 1) if row]
-    if not numbers:
-        raise _Unreadable(f"is empty; must begin with {','.join(CHOICES)} or {','.join(RATINGS)}")
-    header, *rows = filter(None, rows)
-    return tuple(name.strip() for name in header), rows, numbers[1:]
-
-
-def _columns(rows: list[list[str]], numbers: list[int], header: Sequence[str]) -> list[list[str]]:
-    if not rows:
-        raise _Unreadable("has a header and nothing below it")
-    if {*map(len, rows)} != {len(header)}:
-        number, row = next(found for found in zip(numbers, rows, strict=True) if len(found[1]) != len(header))
-        raise _Unreadable(f"row {number}: has {len(row)} fields; must have {len(header)}: {','.join(header)}")
-    return [list(map(str.strip, column)) for column in zip(*rows, strict=True)]
-
-
-def _names(column: list[str], numbers: list[int], what: str) -> tuple[str, ...]:
+def _names(column: Sequence[str], numbers: list[int], what: str) -> tuple[str, ...]:
     """Sorted names of a column."""
     names = set(column)
     if "" in names:
-        raise _Unreadable(f"row {numbers[column.index('') % len(numbers)]}: the {what} has no name")
+        raise Unreadable(f"row {numbers[column.index('') % len(numbers)]}: the {what} has no name")
     return tuple(sorted(names))
 
 
-def _indices(column: list[str], names: Sequence[str]) -> np.ndarray:
+def _indices(column: Sequence[str], names: Sequence[str]) -> np.ndarray:
     index = {name: k for k, name in enumerate(names)}
     return np.fromiter(map(index.__getitem__, column), np.int64, len(column))
 
 
-def _users(column: list[str], numbers: list[int]) -> tuple[np.ndarray, int]:
+def _users(column: Sequence[str], numbers: list[int]) -> tuple[np.ndarray, int]:
     names = _names(column, numbers, "user")
     if len(names) < 2:
-        raise _Unreadable(f"has one user only, {shorten(names[0])!r}; needs two at least")
+        raise Unreadable(f"has one user only, {shorten(names[0])!r}; needs two at least")
     return _indices(column, names), len(names)
 
 
@@ -182,7 +148,7 @@ def _no_repeats(key: np.ndarray, numbers: list[int], says: str) -> None:
     first, inverse = np.unique(key, return_index=True, return_inverse=True)[1:]
     again = np.flatnonzero(first[inverse] != np.arange(len(key)))
     if again.size:
-        raise _Unreadable(f"row {numbers[again[0]]}: {says} before, in row {numbers[first[inverse[again[0]]]]}")
+        raise Unreadable(f"row {numbers[again[0]]}: {says} before, in row {numbers[first[inverse[again[0]]]]}")
 
 
 def _ratings(columns: list, numbers: list[int], file: DataFile, other: bool) -> Ratings:
@@ -192,7 +158,7 @@ def _ratings(columns: list, numbers: list[int], file: DataFile, other: bool) -> 
     stars = np.array([_number(text) for text in columns[2]])
     bad = np.flatnonzero(~((stars > 0) & (stars < 1e6)))
     if bad.size:
-        raise _Unreadable(f"row {numbers[bad[0]]}: the rating is {shorten(columns[2][bad[0]])!r}; must be a number > 0")
+        raise Unreadable(f"row {numbers[bad[0]]}: the rating is {shorten(columns[2][bad[0]])!r}; must be a number > 0")
     _no_repeats(user * len(names) + item, numbers, "this user rated this film")
     found = f"{len(stars):,} ratings of {len(names):,} films by {users:,} users"
     said = f"{found}, sha256 {file.sha256[:8]}…"
@@ -200,7 +166,7 @@ def _ratings(columns: list, numbers: list[int], file: DataFile, other: bool) -> 
         return Ratings(user, item, stars, users, names, f"MovieLens ml-latest-small of GroupLens: {said}; {TERMS}.")
     if not other:
         expected = " or ".join(f"{sha[:8]}… ({ends})" for sha, ends in SMALL_SHA256.items())
-        raise _Unreadable(
+        raise Unreadable(
             f"is not MovieLens ml-latest-small: found {said}; expected {SMALL}, sha256 {expected}. Public copies are "
             f"often edited: take the original from GroupLens ({TERMS}), or accept this file with "
             "+parameters.other_ratings=true")
@@ -217,7 +183,7 @@ def _choices(columns: list, numbers: list[int], file: DataFile, items: DataFile 
     winner, loser = np.split(_indices(both, names), 2)
     same = np.flatnonzero(winner == loser)
     if same.size:
-        raise _Unreadable(f"row {numbers[same[0]]}: compares {shorten(columns[1][same[0]])!r} with itself")
+        raise Unreadable(f"row {numbers[same[0]]}: compares {shorten(columns[1][same[0]])!r} with itself")
     pairs = len(names) * (len(names) - 1) // 2
     _no_repeats(user * pairs + _pair(winner, loser, len(names)), numbers, "this user compared these two items")
     return Choices(user, winner, loser, users, names, f"A file of {len(user):,} comparisons of {len(names):,} items by "
@@ -226,8 +192,8 @@ def _choices(columns: list, numbers: list[int], file: DataFile, items: DataFile 
 
 def _compare_items(names: Sequence[str], rows: Iterable[tuple[int, str, str]], items: DataFile) -> None:
     try:
-        listed = [name for line in _text(items).splitlines() if (name := line.strip())]
-    except _Unreadable as error:
+        listed = [name for line in tables.lines(items) if (name := line.strip())]
+    except Unreadable as error:
         raise InvalidInput("data_items", items.path, str(error)) from None
     known = set(listed)
     if len(known) < len(listed):
@@ -236,7 +202,7 @@ def _compare_items(names: Sequence[str], rows: Iterable[tuple[int, str, str]], i
     unknown = [name for name in names if name not in known]
     if unknown:
         row = next(number for number, *both in rows if not known.issuperset(both))
-        raise _Unreadable(f"row {row}: unknown items, not in data.items: {shorten(', '.join(unknown), LISTED)}")
+        raise Unreadable(f"row {row}: unknown items, not in data.items: {shorten(', '.join(unknown), LISTED)}")
     never = sorted(known - set(names))
     if never:
         raise InvalidInput("data_items", items.path, f"never compared: {shorten(', '.join(never), LISTED)}; must name "

@@ -6,7 +6,6 @@ person, user or id if wanted, a last column count if a row stands for several pe
 missing.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,14 +14,16 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from pipeline.models import recorded_files, response_ratings
+from pipeline.models import recorded_files, response_ratings, tables
 from pipeline.models.rasch import differences_of, pairs_of
+from pipeline.models.tables import Unreadable
 from pipeline.parameters import LISTED, DataFile, InvalidInput, shorten
 
 MISSING = 2
 VALUES = {"0": 0, "1": 1, "": MISSING, "NA": MISSING}
 PERSON = ("person", "user", "id")
 MOST_PERSONS = 10**7
+HEADER = "a header of item names"
 GRADES, STUDENTS = ("G1", "G2", "G3"), 649
 MARKS = ("tnp", "twp", "iap", "esp")  # columns 2 to 5, counted from 0
 LEVELS = {"Best": 1, "Vg": 1, "Good": 0, "Pass": 0, "Fail": 0}
@@ -66,59 +67,39 @@ def load(path: DataFile, other_ratings: bool = False) -> Table:
     other_ratings: accept ratings that are not MovieLens's ml-latest-small. Read once per content.
     """
     try:
-        lines = _lines(path)
-        start = next((k for k, line in enumerate(lines) if line.strip()), None)
-        if start is None:
-            raise _Unreadable("is empty; must begin with a header of item names")
+        lines = tables.lines(path)
         said = (line.strip().lower() for line in lines if not line.startswith("%"))
         if next(filter(None, said), "").startswith("@relation"):
             return _arff(lines, path)
-        delimiter = max(",;", key=lines[start].count)
-        (header,), _ = _fields(lines, [start], delimiter)
-        if tuple(header) == recorded_files.RATINGS:
+        header, start, delimiter = tables.header(lines, HEADER, ",;")
+        if header == recorded_files.RATINGS:
             return _ratings(recorded_files.load(path, None, other_ratings))
-        rows, numbers = _fields(lines, range(start + 1, len(lines)), delimiter)
-        if not rows:
-            raise _Unreadable("has a header and nothing below it")
-        _check_widths(rows, numbers, len(header), "the header")
-        read = _grades if {"school", *GRADES} <= set(header) else _responses
-        return read(header, rows, numbers, path)
-    except _Unreadable as error:
+        columns, numbers = _below(lines, header, start, delimiter)
+        if {"school", *GRADES} <= {*header}:
+            return _grades(header, columns, numbers, path)
+        return _checked(*_responses(header, columns, numbers), path)
+    except Unreadable as error:
         raise InvalidInput("data_path", path.path, str(error)) from None
 
 
-class _Unreadable(Exception):
-    """What is wrong with a file, as a person should read it."""
+def responses(path: DataFile) -> tuple[np.ndarray, np.ndarray | None, tuple[str, ...]]:
+    """Answers, which were observed, and names of the items, as in `Table`, of a file of persons × items.
 
-
-def _lines(file: DataFile) -> list[str]:
-    """Lines of a text; the first is row 1."""
-    content = file.read()
+    For the release of real data: each row is checked by itself, and nothing depends on what the rows say together, so
+    that whether a file is taken tells nothing of a person. Raises InvalidInput with the row of the first mistake.
+    """
     try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    except UnicodeDecodeError as error:
-        row = content[: error.start].count(b"\n") + 1
-        raise _Unreadable(f"row {row}: is not UTF-8 text; save the file as text in UTF-8") from None
+        lines = tables.lines(path)
+        header, start, delimiter = tables.header(lines, HEADER, ",;")
+        return _responses(header, *_below(lines, header, start, delimiter))
+    except Unreadable as error:
+        raise InvalidInput("data_path", path.path, str(error)) from None
 
 
-def _fields(lines, kept, delimiter):
-    """Fields of lines, stripped, and the numbers of those lines; those that are blank are left out."""
-    rows, numbers = [], []
-    for k in kept:
-        if lines[k].strip():
-            try:
-                fields = next(csv.reader([lines[k]], delimiter=delimiter, strict=True, skipinitialspace=True))
-            except csv.Error as error:
-                raise _Unreadable(f"row {k + 1}: is not CSV ({error})") from None
-            rows.append([text.strip() for text in fields])
-            numbers.append(k + 1)
-    return rows, numbers
-
-
-def _check_widths(rows, numbers, width, like):
-    for number, row in zip(numbers, rows, strict=True):
-        if len(row) != width:
-            raise _Unreadable(f"row {number}: has {len(row)} fields; must have {width}, as {like}")
+def _below(lines, header, start, delimiter):
+    """Columns below the header and the numbers of their rows."""
+    rows, numbers = tables.rows(lines, range(start, len(lines)), delimiter)
+    return tables.columns(rows, numbers, len(header), ", as the header"), numbers
 
 
 def _coded(columns, names, numbers, codes, allowed):
@@ -127,13 +108,12 @@ def _coded(columns, names, numbers, codes, allowed):
     bad = np.argwhere(found < 0)
     if bad.size:
         row, item = bad[0]
-        raise _Unreadable(f"row {numbers[row]}, column {shorten(names[item], 30)!r}: is "
+        raise Unreadable(f"row {numbers[row]}, column {shorten(names[item], 30)!r}: is "
                           f"{shorten(columns[item][row], 30)!r}; must be {allowed}")
     return found
 
 
-def _responses(header, rows, numbers, file) -> Table:
-    columns = list(zip(*rows, strict=True))
+def _responses(header, columns, numbers):
     repeats = None
     if header[0].lower() in PERSON:
         _check_persons(columns[0], numbers)
@@ -142,62 +122,64 @@ def _responses(header, rows, numbers, file) -> Table:
         repeats = _repeats(columns[-1], numbers)
         header, columns = header[:-1], columns[:-1]
     if len(header) < 2:
-        raise _Unreadable(f"has {len(header)} items; needs two at least, a column each")
+        raise Unreadable(f"has {len(header)} items; needs two at least, a column each")
     if all(name in VALUES for name in header[1:]):
-        raise _Unreadable("begins with answers; must begin with a header of item names")
+        raise Unreadable("begins with answers; must begin with a header of item names")
     _check_names(header)
     found = _coded(columns, header, numbers, VALUES, "0, 1, or nothing or NA for a missing answer")
     if repeats is not None:
         found = np.repeat(found, repeats, axis=0)
-    if len(found) < 2:
-        raise _Unreadable("has fewer than two persons; needs two at least")
-    answers, observed = found == 1, found != MISSING
-    if observed.all():
-        observed = None
-    else:
-        _check_connected(observed, header)
+    observed = found != MISSING
+    return found == 1, None if observed.all() else observed, header
+
+
+def _checked(answers, observed, names, file) -> Table:
+    if len(answers) < 2:
+        raise Unreadable("has fewer than two persons; needs two at least")
+    if observed is not None:
+        _check_connected(observed, names)
     said = "A file of responses"
     if observed is None and answers.shape[1] == 5:
         patterns = np.bincount(answers @ (1 << np.arange(5)[::-1]), minlength=32)
         if tuple(patterns) == LSAT_6:
             said = "LSAT, Section 6, known by the counts of its patterns in Bock and Lieberman (1970)"
-    return Table.of(answers, observed, header, f"{said}: {_size(answers, file)}")
+    return Table.of(answers, observed, names, f"{said}: {_size(answers, file)}")
 
 
 def _check_names(header):
     for place, name in enumerate(header):
         if not name:
-            raise _Unreadable(f"item {place + 1} has no name in the header")
+            raise Unreadable(f"item {place + 1} has no name in the header")
         if name in header[:place]:
-            raise _Unreadable(f"the header names item {shorten(name, 30)!r} twice")
+            raise Unreadable(f"the header names item {shorten(name, 30)!r} twice")
 
 
 def _check_persons(column, numbers):
     seen = {}
     for number, name in zip(numbers, column, strict=True):
         if not name:
-            raise _Unreadable(f"row {number}: the person has no name")
+            raise Unreadable(f"row {number}: the person has no name")
         if name in seen:
-            raise _Unreadable(f"row {number}: person {shorten(name, 30)!r} has a row before, {seen[name]}")
+            raise Unreadable(f"row {number}: person {shorten(name, 30)!r} has a row before, {seen[name]}")
         seen[name] = number
 
 
 def _repeats(column, numbers):
     for number, text in zip(numbers, column, strict=True):
         if not (text.isascii() and text.isdigit() and len(text) < 9):
-            raise _Unreadable(f"row {number}, column 'count': is {shorten(text, 30)!r}; must be a number of persons")
+            raise Unreadable(f"row {number}, column 'count': is {shorten(text, 30)!r}; must be a number of persons")
     repeats = np.array(column, dtype=np.int64)
     if repeats.sum() > MOST_PERSONS:
-        raise _Unreadable(f"has {repeats.sum():,} persons; at most {MOST_PERSONS:,}")
+        raise Unreadable(f"has {repeats.sum():,} persons; at most {MOST_PERSONS:,}")
     return repeats
 
 
-def _grades(header, rows, numbers, file) -> Table:
+def _grades(header, columns, numbers, file) -> Table:
     _check_names(header)
-    if len(rows) != STUDENTS:
-        raise _Unreadable(f"has G1, G2 and G3 of {len(rows):,} students; the Portuguese grades of UCI 320 "
+    if len(numbers) != STUDENTS:
+        raise Unreadable(f"has G1, G2 and G3 of {len(numbers):,} students; the Portuguese grades of UCI 320 "
                           f"(student-por.csv) are of {STUDENTS}. For others give 0 and 1, persons × items")
-    columns = [[row[header.index(name)] for row in rows] for name in GRADES]
+    columns = [columns[header.index(name)] for name in GRADES]
     codes = {str(grade): grade for grade in range(21)}
     grades = _coded(columns, GRADES, numbers, codes, "a grade, a whole number from 0 to 20")
     medians = np.median(grades, axis=0)
@@ -213,13 +195,13 @@ def _arff(lines, file) -> Table:
     names = [word[1].strip("'\"") for word in words[:data] if len(word) > 1 and word[0].lower() == "@attribute"]
     absent = [name for name in MARKS if name not in names]
     if absent:
-        raise _Unreadable(f"is ARFF without the attributes {', '.join(absent)}; must be the students of UCI 467, "
+        raise Unreadable(f"is ARFF without the attributes {', '.join(absent)}; must be the students of UCI 467, "
                           f"whose marks are {', '.join(MARKS)}")
-    rows, numbers = _fields(lines, [k for k in range(data + 1, len(lines)) if words[k]], ",")
+    rows, numbers = tables.rows(lines, [k for k in range(data + 1, len(lines)) if words[k]])
     if len(rows) < 2:
-        raise _Unreadable(f"has {len(rows)} students below @DATA; needs two at least")
-    _check_widths(rows, numbers, len(names), "there are attributes")
-    columns = [[row[names.index(name)] for row in rows] for name in MARKS]
+        raise Unreadable(f"has {len(rows)} students below @DATA; needs two at least")
+    columns = tables.columns(rows, numbers, len(names), ", as there are attributes")
+    columns = [columns[names.index(name)] for name in MARKS]
     answers = _coded(columns, MARKS, numbers, LEVELS, "one of " + ", ".join(LEVELS)) == 1
     paper = "as many as" if len(rows) == PAPERS_STUDENTS else f"not the {PAPERS_STUDENTS} of"
     return Table.of(answers, None, MARKS, f"Students of UCI 467 (Hussain, 2018): {_size(answers, file)}; 1 is Best or "
@@ -229,7 +211,7 @@ def _arff(lines, file) -> Table:
 def _ratings(ratings) -> Table:
     answers, names, rank = response_ratings.binarise(ratings)
     if rank == 0 or len(names) < 2:
-        raise _Unreadable(f"has ratings of {len(names)} films by {len(answers):,} users, too alike or too few to "
+        raise Unreadable(f"has ratings of {len(names)} films by {len(answers):,} users, too alike or too few to "
                           "complete")
     return Table.of(answers, None, names, f"Responses made of ratings: {answers.shape[1]} most-rated films, ratings "
                     f"completed to rank {rank} for {len(answers):,} persons who rated one of them, 1 where a score is "
@@ -245,14 +227,14 @@ def _check_connected(observed, names) -> None:
     """Refuses, and names, items that no chain of persons links to most of the others, or that nobody answered."""
     never = [name for name, some in zip(names, observed.any(axis=0), strict=True) if not some]
     if never:
-        raise _Unreadable(f"nobody answered {shorten(', '.join(never), LISTED)}; leave such items out")
+        raise Unreadable(f"nobody answered {shorten(', '.join(never), LISTED)}; leave such items out")
     persons, items = observed.shape
     person, item = np.nonzero(observed)
     graph = coo_array((np.ones(len(item), bool), (person + items, item)), shape=(persons + items,) * 2)
     label = connected_components(graph, directed=False)[1][:items]
     apart = _apart(label, names)
     if apart:
-        raise _Unreadable(f"no person answered items of both sides, so these cannot be compared with the others: "
+        raise Unreadable(f"no person answered items of both sides, so these cannot be compared with the others: "
                          f"{shorten(', '.join(apart), LISTED)}; leave them out")
 
 

@@ -9,18 +9,9 @@ import math
 import numpy as np
 
 from pipeline.parameters import InvalidInput
-from pipeline.theory.integer_noise import gaussian_pmf
+from pipeline.theory.integer_noise import gaussian_pmf, positive
 
 HALVINGS = 100  # of a bracket: past the last digit of a double
-
-
-def positive(key, value):
-    """The value as floats; InvalidInput naming `key` unless all are > 0 and finite."""
-    value = np.asarray(value, float)
-    bad = ~((value > 0) & np.isfinite(value))
-    if bad.any():
-        raise InvalidInput(key, value[bad].flat[0], "must be a number > 0, and finite")
-    return value
 
 
 def _log_inverse(delta):

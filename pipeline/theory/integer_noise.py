@@ -9,7 +9,6 @@ Sources: Canonne, Kamath and Steinke (2020), Definition 1 and Facts 17–23; Gho
 """
 
 import math
-from numbers import Real
 
 import numpy as np
 
@@ -19,11 +18,18 @@ _DUAL = 1 / (2 * math.pi)  # the variance at which both sums are the same
 _Y = np.arange(1, 6)
 
 
-def positive(name: str, value: float) -> float:
-    """The value as a float; InvalidInput naming it unless it is a number > 0 and finite."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < math.inf:
-        raise InvalidInput(name, value, "must be a number > 0, and finite")
-    return float(value)
+def positive(key, value):
+    """The value as floats, of its shape; InvalidInput naming `key` unless all are numbers > 0 and finite."""
+    given = np.asarray(value)
+    good = (given > 0) & (given < math.inf) if given.dtype.kind in "iuf" else np.zeros(given.shape, bool)
+    if not good.all():
+        raise InvalidInput(key, value if given.ndim == 0 else given[~good].flat[0], "must be a number > 0, and finite")
+    return given.astype(float)
+
+
+def _number(key, value):
+    """The same of one number, as a float."""
+    return float(positive(key, value))
 
 
 def _theta(variance, centre):
@@ -38,7 +44,7 @@ def _theta(variance, centre):
 
 def gaussian_normaliser(variance: float) -> float:
     """Z = Z(0) = Σ_x exp(−x²/(2σ²)) over the integers x; scalar."""
-    return _theta(positive("variance", variance), 0.0)[1]
+    return _theta(_number("variance", variance), 0.0)[1]
 
 
 def gaussian_pmf(x, variance: float):
@@ -53,7 +59,7 @@ def gaussian_variance(variance: float) -> float:
     Below 1/(2π) it is Σ x² P(x); above, σ²(1 − 4π²σ² Σ y² w_y/Σ w_y), w_y = exp(−2π²σ²y²).
     Source: Canonne, Kamath and Steinke (2020), Proposition 21.
     """
-    variance = positive("variance", variance)
+    variance = _number("variance", variance)
     if variance < _DUAL:
         return float(2 * _Y**2 @ gaussian_pmf(_Y, variance))
     weight = 2 * np.exp(-2 * np.pi**2 * variance * _Y**2)
@@ -67,7 +73,7 @@ def gaussian_tail(k, variance: float):
     """
     k = np.asarray(k, int)
     start = np.where(k > 0, k, 1 - k)  # P(X ≥ k) = 1 − P(X ≥ 1 − k)
-    end = math.ceil(math.hypot(start.max(initial=1), 9 * math.sqrt(positive("variance", variance)))) + 1
+    end = math.ceil(math.hypot(start.max(initial=1), 9 * math.sqrt(_number("variance", variance)))) + 1
     above = np.cumsum(gaussian_pmf(np.arange(end, 0, -1), variance))[end - start]
     return np.where(k > 0, above, 1 - above)
 
@@ -79,9 +85,9 @@ def gaussian_renyi(order: float, shift: int, variance: float) -> float:
     with ρ = s²/(2σ²), and equal where αs is whole. Raises `InvalidInput` for another order.
     Source: Canonne, Kamath and Steinke (2020), Theorem 4 and Proposition 5.
     """
-    if not positive("order", order) > 1:
+    if not _number("order", order) > 1:
         raise InvalidInput("order", order, "must be > 1")
-    variance, centre = positive("variance", variance), order * shift
+    variance, centre = _number("variance", variance), order * shift
     factor, whole = _theta(variance, centre - round(centre))
     lost = factor + math.log(whole / gaussian_normaliser(variance))
     return order * shift**2 / (2 * variance) + lost / (order - 1)
@@ -89,18 +95,18 @@ def gaussian_renyi(order: float, shift: int, variance: float) -> float:
 
 def laplace_pmf(x, scale: float):
     """P(X = x) = tanh(1/(2t)) exp(−|x|/t) of the discrete Laplace at integers x; shape of x."""
-    rate = min(1 / positive("scale", scale), 1e280)
+    rate = min(1 / _number("scale", scale), 1e280)
     return np.exp(-rate * np.abs(np.asarray(x, float))) * math.tanh(rate / 2)
 
 
 def laplace_variance(scale: float) -> float:
     """Var X = 2α/(1 − α)², α = exp(−1/t), of the discrete Laplace; scalar."""
-    rate = 1 / positive("scale", scale)
+    rate = 1 / _number("scale", scale)
     return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
 
 def laplace_tail(k, scale: float):
     """P(X ≥ k) = α^k/(1 + α), α = exp(−1/t), for integers k > 0, and 1 − P(X ≥ 1 − k) else; shape of k."""
-    rate, k = min(1 / positive("scale", scale), 1e280), np.asarray(k, int)
+    rate, k = min(1 / _number("scale", scale), 1e280), np.asarray(k, int)
     above = np.exp(-rate * np.where(k > 0, k, 1 - k)) / (1 + math.exp(-rate))
     return np.where(k > 0, above, 1 - above)

@@ -82,9 +82,15 @@ def persons_from_recovery(
     return _whole("recovery", recovery, recovery * np.log(m) / (p * spacing**2))
 
 
-def persons_from_private_size(
-    private: Annotated[float, "np²ε²/m²"], m: int, p: float,
-    epsilon_user: Annotated[float, "budget of all responses of a person, nats"],
+def budget_from_item_noise(item_noise: Annotated[float, "m/ε²"], m: int) -> float:
+    """ε = √(m/item_noise), nats; InvalidInput unless item_noise is positive and finite."""
+    if not 0 < item_noise < np.inf:
+        raise InvalidInput("item_noise", item_noise, "must be a number > 0, and finite")
+    return float(np.sqrt(m / item_noise))
+
+
+def persons_from_item_size(
+    item_size: Annotated[float, "np²ε²/m"], item_noise: Annotated[float, "m/ε²"], p: float
 ) -> int:
-    """Persons n = private·m²/(pε)², rounded; InvalidInput below one person."""
-    return _whole("private", private, private * (m / (p * epsilon_user)) ** 2)
+    """Persons n = item_size·item_noise/p², rounded; InvalidInput below one person."""
+    return _whole("item_size", item_size, item_size * item_noise / p**2)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from pipeline.theory.chains import stationary
+
 PSEUDO_COUNT, FLOOR = 1.0, 1.0  # as the estimators' defaults, so that everybody's data without privacy are the truth
 
 
@@ -9,22 +11,15 @@ def spectral_fit(differences, pairs=None):
     """β̂ = log π, rows centred; π is the stationary law of the chain with rates max(Y_ij, 1) + 1; (reps, m), logits.
 
     differences: Y, (reps, m, m), counts ≥ 0. pairs: (reps or 1, m, m), persons who answered both; rates are 0 where
-    there is none; None is everybody answered all. States are eliminated without subtractions, so every entry of π has
-    a small relative error. O(reps · m³). Raises ArithmeticError where pairs do not connect the items.
-    Source: Nguyen and Zhang, Algorithm 1, whose code has the pseudo-count; Grassmann, Taksar and Heyman (1985).
+    there is none; None is everybody answered all. O(reps · m³). Raises ArithmeticError where pairs do not connect the
+    items. Source: Nguyen and Zhang, Algorithm 1, whose code has the pseudo-count.
     """
     rates = np.maximum(differences, FLOOR, dtype=float) + PSEUDO_COUNT
     if pairs is not None:
         rates *= np.asarray(pairs) > 0
-    items = rates.shape[-1]
+    np.einsum("rii->ri", rates)[...] = 0
     with np.errstate(divide="ignore", invalid="ignore"):
-        for k in range(items - 1, 0, -1):
-            rates[:, :k, k] /= rates[:, k, :k].sum(axis=1)[:, None]
-            rates[:, :k, :k] += rates[:, :k, k, None] * rates[:, k, None, :k]
-        law = np.ones(rates.shape[:2])
-        for k in range(1, items):
-            law[:, k] = np.vecdot(law[:, :k], rates[:, :k, k])
-        theta = np.log(law)
+        theta = np.log(stationary(rates))
     if not np.isfinite(theta).all():
         raise ArithmeticError("no stationary law: some items are not connected to the others")
     return theta - theta.mean(axis=1, keepdims=True)

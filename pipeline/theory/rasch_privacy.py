@@ -14,7 +14,8 @@ and T × S share no entry. With all pairs released c = ⌊m²/4⌋. The paper ch
 import numpy as np
 
 from pipeline.parameters import InvalidInput, nearest
-from pipeline.theory.accounting import calibrated_variance, positive
+from pipeline.theory.accounting import calibrated_variance
+from pipeline.theory.integer_noise import positive
 
 CALIBRATIONS = ("paper", "tight")
 ROWS = {"replace_one": 2, "add_remove": 1}  # that differ between neighbours

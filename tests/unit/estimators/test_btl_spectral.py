@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_btl_pairs import fit, released, take
 
-from pipeline.estimators.btl_spectral import RankCentrality, stationary
+from pipeline.estimators.btl_spectral import RankCentrality
 from pipeline.models.btl import FlippedWins, LaplaceWins
 from pipeline.theory.btl import released_probability, win_probability
+from pipeline.theory.chains import stationary
 
 
 @pytest.mark.parametrize("m", [2, 3, 10, 60])

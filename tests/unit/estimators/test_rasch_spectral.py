@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.estimators import rasch_spectral
-from pipeline.estimators.btl_spectral import stationary as plain_elimination
-from pipeline.estimators.rasch_spectral import Spectral, SpectralDebiased, stationary
+from pipeline.estimators.rasch_spectral import Spectral, SpectralDebiased
 from pipeline.models.rasch import Differences, FlippedResponses, OpenResponses, Rasch
 from pipeline.parameters import InvalidInput
 from pipeline.study import build
 from pipeline.theory.btl import flip_probability
+from pipeline.theory.chains import stationary
 
 RAW = dict(pseudo_count=0.0, floor=0.0)
 
@@ -65,6 +65,18 @@ def test_it_is_algorithm_1(p, solver):
         assert found.theta[r] == pytest.approx(algorithm_1(responses), abs=1e-10)
     twin = Spectral(m=5, pseudo_count=1.0, floor=0.0).fit(release, rng(0))
     assert np.abs(twin.theta - found.theta).max() > 1e-3
+
+
+def plain_elimination(rates):
+    """Grassmann, Taksar and Heyman's algorithm as they print it, one state at a time."""
+    law = np.ones(rates.shape[:2])
+    for chain, pi in zip(rates, law, strict=True):
+        for k in range(len(chain) - 1, 0, -1):
+            chain[:k, k] /= chain[k, :k].sum()
+            chain[:k, :k] += np.outer(chain[:k, k], chain[k, :k])
+        for k in range(1, len(chain)):
+            pi[k] = pi[:k] @ chain[:k, k]
+    return law
 
 
 @pytest.mark.parametrize("m", [2, 3, 17, 18, 33, 70])

@@ -21,7 +21,8 @@ from pipeline.mechanisms.none import NoPrivacy
 from pipeline.mechanisms.rasch import DiscreteGaussian, DiscreteLaplace, RandomizedResponses
 from pipeline.models.btl import BTL, Comparisons, FlippedWins
 from pipeline.models.rasch import Differences, FlippedResponses, OpenResponses, Rasch, Responses
-from pipeline.parameters import InvalidInput
+from pipeline.models.recorded_responses import RecordedResponses
+from pipeline.parameters import DataFile, InvalidInput
 from pipeline.study import Study, build
 from pipeline.theory import rasch_privacy
 from pipeline.theory.integer_noise import gaussian_pmf, gaussian_renyi, gaussian_variance, laplace_pmf, laplace_variance
@@ -37,15 +38,10 @@ def rng(seed=1):
 
 
 class Given(Responses):
-    """Responses that are what they are; counts that nobody may write to."""
+    """Responses that are what they are."""
 
     def __init__(self, answers, observed=None):
         self._drawn, self.persons, self.items = (answers, observed), *answers.shape[1:]
-
-    def differences(self):
-        counts = super().differences()
-        counts.setflags(write=False)
-        return counts
 
 
 def of_rows(rows, reps=1):
@@ -478,11 +474,24 @@ def test_where_amplification_does_not_apply_it_is_not_charged(changes, reason):
     assert noisy.release(data, rng()).epsilon == pytest.approx(noisy.epsilon_user / 4)
 
 
-def test_missing_responses_that_nobody_announced_are_not_amplified():
-    """Recorded data have no p."""
-    observed = rng(1).random((1, 1000, 4)) < 0.9
-    release = RandomizedResponses(**SHUFFLED).release(Given(observed & False, observed), rng(2))
-    assert release.epsilon == pytest.approx(0.5 / 4) and (release.observed == observed).all()
+def test_missing_answers_of_a_file_are_not_amplified(tmp_path):
+    """What is spent and what is released agree, and the remark says why; a complete file is amplified."""
+    rows = rng(1).choice(["0", "1", "NA"], (1000, 4), p=[0.45, 0.45, 0.1])
+    rows[:2] = "1"
+    text = "a,b,c,d\n" + "".join(",".join(row) + "\n" for row in rows)
+    for name, gaps in (("gaps.csv", True), ("whole.csv", False)):
+        path = tmp_path / name
+        path.write_text(text if gaps else text.replace("NA", "0"))
+        values = SHUFFLED | dict(data_path=DataFile.at(str(path), "data.path"))
+        model, noisy = build(RecordedResponses, values), build(RandomizedResponses, values)
+        data = model.simulate(model.truth(rng(1), 2, rng(2)), rng(3))
+        release = noisy.release(data, rng(4))
+        assert noisy.spent()["one response"] == pytest.approx(release.epsilon)
+        assert (release.epsilon == pytest.approx(0.5 / 4)) == gaps
+        assert ("where responses are missing" in (noisy.remark or "")) == gaps
+    with pytest.raises(ValueError, match="neither p nor data_path"):  # a model that told nobody
+        nothing = np.zeros((1, 1000, 4), bool)
+        RandomizedResponses(**SHUFFLED).release(Given(nothing, nothing), rng())
 
 
 def test_reports_leave_in_random_order_where_that_is_charged(monkeypatch):

@@ -70,7 +70,7 @@ BAD = {
     GOOD + 'u3,"a,b\n': "row 5: is not CSV (unexpected end of data)",
     GOOD + 'u3,"a"x,b\n': "row 5: is not CSV",
     HEADER + "u1,a,b\nu1,b,c\n": "has one user only, 'u1'; needs two at least",
-    GOOD.encode() + b"u3,\xff,b\n": "row 5: is not UTF-8 text; save the file as CSV in UTF-8",
+    GOOD.encode() + b"u3,\xff,b\n": "row 5: is not UTF-8 text; save the file as text in UTF-8",
     GOOD.encode("utf-16"): "row 1: is not UTF-8 text",
     STARS + "1,2,4.0,0\n2,2,five,0\n": "row 3: the rating is 'five'; must be a number > 0",
     STARS + "1,2,4.0,0\n2,2,0,0\n": "row 3: the rating is '0'",

@@ -309,7 +309,7 @@ def test_a_file_that_changed_is_an_error(tmp_path):
 def test_content_is_read_once(tmp_path, monkeypatch):
     first = load(file(tmp_path, GOOD))
     moved = file(tmp_path, GOOD, "moved.csv")
-    monkeypatch.setattr(response_files, "_lines", None)
+    monkeypatch.setattr(response_files, "tables", None)
     assert load(moved) is first
 
 

@@ -1,0 +1,55 @@
+"""Texts with fields, as people save them: read line by line, and what is wrong with them said in one line."""
+
+import csv
+from collections.abc import Iterable, Sequence
+
+from pipeline.parameters import DataFile
+
+
+class Unreadable(Exception):
+    """What is wrong with a file, as a person should read it."""
+
+
+def lines(file: DataFile) -> list[str]:
+    """Lines of a text, without their ends; the first is row 1."""
+    content = file.read()
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    except UnicodeDecodeError as error:
+        row = content[: error.start].count(b"\n") + 1
+        raise Unreadable(f"row {row}: is not UTF-8 text; save the file as text in UTF-8") from None
+
+
+def header(found: Sequence[str], expected: str, delimiters: str = ",") -> tuple[tuple[str, ...], int, str]:
+    """Names in the first line that is not blank, the place of the line below, and the delimiter it has most of."""
+    start = next((k for k, line in enumerate(found) if line.strip()), None)
+    if start is None:
+        raise Unreadable(f"is empty; must begin with {expected}")
+    delimiter = max(delimiters, key=found[start].count)
+    (names,), _ = rows(found, [start], delimiter)
+    return tuple(names), start + 1, delimiter
+
+
+def rows(found: Sequence[str], kept: Iterable[int], delimiter: str = ",") -> tuple[list[list[str]], list[int]]:
+    """Fields, stripped, of the lines with those places, and their row numbers; blank lines are left out."""
+    places = [k for k in kept if found[k].strip()]
+    reader = csv.reader((found[k] for k in places), delimiter=delimiter, strict=True, skipinitialspace=True)
+    read: list[list[str]] = []
+    try:
+        for row in reader:
+            if reader.line_num > len(read) + 1:
+                raise csv.Error("a quotation mark is not closed in its line")
+            read.append([text.strip() for text in row])
+    except csv.Error as error:
+        raise Unreadable(f"row {places[len(read)] + 1}: is not CSV ({error})") from None
+    return read, [k + 1 for k in places]
+
+
+def columns(read: Sequence[Sequence[str]], numbers: Sequence[int], width: int, like: str) -> list[tuple[str, ...]]:
+    """The columns of rows that all must have that width, as `like` says."""
+    if not read:
+        raise Unreadable("has a header and nothing below it")
+    for number, row in zip(numbers, read, strict=True):
+        if len(row) != width:
+            raise Unreadable(f"row {number}: has {len(row)} fields; must have {width}{like}")
+    return list(zip(*read, strict=True))

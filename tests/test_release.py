@@ -1,0 +1,232 @@
+"""`task=release` as a user has it: real runs of the command, what lies in the folder, and every mistake in one line."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from engine import ROOT, command, environment
+
+from pipeline.__main__ import main
+from pipeline.estimators.rasch_spectral import Spectral
+from pipeline.models.rasch import Differences
+
+pytest.importorskip("opendp", reason="OpenDP is not installed: releases of real data are NOT tested here")
+NAMES = ["tea, green", "milk", "béer", "ale"]
+FILES = {"differences.csv", "items.csv", "release.json"}
+
+
+def table(path, persons=40, missing=0.2, seed=1, names=NAMES):
+    """A file of persons × items; person 0 alone answered the last item, if any are missing."""
+    texts = np.random.default_rng(seed).choice(["0", "1"], (persons, len(names))).astype("U2")
+    if missing:
+        texts[np.random.default_rng(seed + 1).random(texts.shape) < missing] = "NA"
+        texts[1:, -1], texts[0, -1] = "", "1"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["person", *names], *([f"somebody {k}", *row] for k, row in enumerate(texts))])
+    return path
+
+
+def words(folder, **changes):
+    given = {"task": "release", "data.path": folder / "people.csv", "outputs": folder / "out",
+             "parameters.epsilon_user": 2, "parameters.delta": "1e-5"} | changes
+    return [f"{key}={value}" for key, value in given.items() if value is not None]
+
+
+def read(folder):
+    """Noisy counts (right, wrong) -> count, difficulties, statement."""
+    with open(folder / "differences.csv", encoding="utf-8", newline="") as file:
+        counts = {(row["right"], row["wrong"]): int(row["count"]) for row in csv.DictReader(file)}
+    with open(folder / "items.csv", encoding="utf-8", newline="") as file:
+        items = {row["item"]: float(row["difficulty"]) for row in csv.DictReader(file)}
+    return counts, items, json.loads((folder / "release.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("release")
+    table(folder / "people.csv")
+    done = command(words(folder), cwd=folder, env=environment(PYTHONPATH=str(ROOT)))
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return folder, done.stdout
+
+
+def test_the_command_releases_items_by_name(released):
+    folder, out = released
+    assert {path.name for path in (folder / "out").iterdir()} == FILES and {path.name for path in folder.iterdir()} == {
+        "people.csv", "out"}
+    counts, items, said = read(folder / "out")
+    assert set(counts) == {(a, b) for a in NAMES for b in NAMES if a != b} and list(items) == NAMES
+    assert said["spent"]["delta"] == 1e-5 and 2 - 1e-9 < said["spent"]["epsilon"] <= 2
+    assert said["spent"]["epsilon_bun_steinke"] > 2 and said["sensitivity"]["squared L2, and L1"] == 8
+    assert said["noise"]["variance"] == pytest.approx(8 / (2 * said["spent"]["rho"]))
+    assert "OpenDP" in said["sampler"] and "replaced" in said["neighbours"] and "one row of the file" in said["unit"]
+    for word in (f"released: {folder / 'out'}", "unit: ", "neighbours: ", "spent: rho ", "adds to that"):
+        assert word in out
+
+
+def test_the_estimate_is_of_the_released_counts_alone(released):
+    counts, items, _ = read(released[0] / "out")
+    matrix = np.array([[counts.get((a, b), 0) for b in NAMES] for a in NAMES])
+    again = Spectral(m=4).fit(Differences(matrix[None], 1, np.zeros(1)), None).theta[0]
+    assert list(items.values()) == pytest.approx(again, abs=1e-12)
+    assert list(items.values()) != pytest.approx(Spectral(m=4).fit(Differences(
+        (matrix + 9)[None], 1, np.zeros(1)), None).theta[0], abs=1e-3)
+
+
+def everything(folder):
+    """What of a release is no noisy number, and all of its text."""
+    counts, items, said = read(folder)
+    return (list(counts), list(items), said | {"date": ""}), "".join(
+        path.read_text("utf-8") for path in folder.iterdir())
+
+
+def test_nothing_else_depends_on_the_people(released, tmp_path, capsys):
+    """Other people, other answers, another number of them, another name of the file: the same words and settings.
+
+    In the first file one person alone answered an item: a refusal, or a zero, would have told that he is there.
+    """
+    first, text = everything(released[0] / "out")
+    others = {"few.csv": dict(persons=1, missing=0.9), "many.csv": dict(persons=4321, missing=0, seed=3)}
+    for name, changes in others.items():
+        table(tmp_path / name, **changes)
+        assert main(words(tmp_path, **{"data.path": tmp_path / name, "outputs": tmp_path / f"{name} out"})) == 0
+        found, other = everything(tmp_path / f"{name} out")
+        assert found == first
+        out = capsys.readouterr().out
+        for told in (text, other, out.replace(str(tmp_path), "")):
+            for secret in ("4321", "4,321", "somebody", "people.csv", "many.csv", "sha256", str(ROOT)):
+                assert secret not in told.replace(f"{name} out", "")
+
+
+@pytest.mark.parametrize("changes, spent, listed", [
+    ({"parameters.mechanism": "discrete_laplace", "parameters.delta": None}, {"epsilon"}, 12),
+    ({"parameters.p0": "0.6", "parameters.neighbours_are": "add_remove", "parameters.conversion": "bun_steinke"},
+     {"rho", "delta", "epsilon", "epsilon_bun_steinke"}, None),
+])
+def test_other_mechanisms(tmp_path, changes, spent, listed):
+    table(tmp_path / "people.csv")
+    assert main(words(tmp_path, **changes)) == 0
+    counts, items, said = read(tmp_path / "out")
+    assert set(said["spent"]) == spent and max(said["spent"]["epsilon"], 0) <= 2
+    assert len(counts) == listed or listed is None and len(counts) in range(6, 13, 2)
+    assert all((b, a) in counts for a, b in counts) and np.isfinite(list(items.values())).all()
+    if "epsilon_bun_steinke" in spent:
+        assert 2 - 1e-9 < said["spent"]["epsilon_bun_steinke"] <= 2 and "not edges" in said["differences.csv"]
+
+
+BAD = [
+    ({"seed": 1}, "seed", "takes no seed"),
+    ({"parameters.seed": 1}, "parameters.seed", "takes no seed"),
+    ({"parameters.epsilon_user": None}, "parameters.epsilon_user", "is needed, a number > 0"),
+    ({"parameters.delta": None}, "parameters.delta", "is needed, a number > 0 and < 1"),
+    *(({"parameters.epsilon_user": value}, "parameters.epsilon_user", "must be a number > 0")
+      for value in (0, -1, "nan", "a", "[1]", "{a: 1}", "true")),
+    ({"parameters.epsilon_user": "null"}, "parameters.epsilon_user", "is needed"),
+    ({"parameters.epsilon_user": "inf"}, "parameters.epsilon_user", "finite"),
+    ({"parameters.epsilon_user": "1e-300", "parameters.mechanism": "discrete_laplace", "parameters.delta": None},
+     "parameters.epsilon_user", "noise wider than 1e+09"),
+    *(({"parameters.delta": value}, "parameters.delta", "> 0 and < 1") for value in (0, 1, -1e-5, 2, "x")),
+    ({"parameters.p0": "1,0.5"}, "parameters.p0", "must be one value"),
+    ({"parameters.p0": "1e-9"}, "parameters.p0", "must be larger"),
+    ({"parameters.p0": 1.5}, "parameters.p0", "≤ 1"),
+    ({"parameters.conversion": "paper"}, "parameters.conversion", "spends more than ε; must be tight or bun_steinke"),
+    ({"parameters.mechanism": "randomized_responses"}, "parameters.mechanism", "allowed: discrete_gaussian"),
+    ({"parameters.mechanism": "discrete_gausian"}, "parameters.mechanism", "did you mean 'discrete_gaussian'"),
+    ({"parameters.mechanism": "discrete_laplace"}, "parameters.delta", "no such parameter here"),
+    ({"parameters.epsilon": 1}, "parameters.epsilon", "did you mean 'epsilon_user'"),
+    ({"parameters.m": 4}, "parameters.m", "no such parameter here"),
+    ({"parameters.estimator": "spectral"}, "parameters.estimator", "no such parameter here"),
+    ({"parameters.pseudo_count": 0, "parameters.floor": 0}, "parameters.pseudo_count", "one must be > 0"),
+    ({"experiment": "nguyen/figure_1"}, "experiment", "which simulates nothing; allowed: task, data.path, outputs"),
+    ({"replications": 10}, "replications", "which simulates nothing"),
+    ({"+parameters.p0": 1}, "command line", "nothing is added or removed here"),
+    ({"parameters.p0": "[1"}, "command line", "cannot be read"),
+    ({"data.path": None}, "data.path", "must be the path of a file"),
+    ({"data.path": "nowhere.csv"}, "data.path", "cannot be read"),
+    ({"data.path": "."}, "data.path", "must be a file"),
+    ({"outputs": None}, "outputs", "new folder for what is released"),
+    ({"outputs": ""}, "outputs", "must be a new folder"),
+    ({"outputs": "people.csv"}, "outputs", "is there already, and a release is never overwritten"),
+    ({"outputs": "no/such/folder"}, "outputs", "cannot be made (No such file or directory)"),
+    ({"outputs": "a" * 300}, "outputs", "cannot be made (File name too long)"),
+]
+
+
+@pytest.mark.parametrize("changes, key, says", BAD, ids=range(len(BAD)))
+def test_a_mistake_is_one_line_before_anything_is_written(tmp_path, monkeypatch, capsys, changes, key, says):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "people.csv")
+    assert main(words(tmp_path, **changes)) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.count("\n") == 1 and told.err.startswith(f"error: {key}=") and says in told.err
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize("content, says", [
+    ("", "is empty"), ("a,b\n", "nothing below it"), ("a,b\n1,2\n", "row 2, column 'b': is '2'; must be 0, 1"),
+    ("a,b\n1,0.5\n", "is '0.5'"), ("a,b\n1\n", "row 2: has 1 fields; must have 2"), ("a,a\n1,0\n", "twice"),
+    ("id,a,b\nx,1,0\nx,0,1\n", "person 'x' has a row before, 2"), ("a\n1\n", "has 1 items"),
+    ("school;G1;G2;G3\nGP;1;2;3\n", "row 2, column 'school': is 'GP'; must be 0, 1"),  # their medians are everybody's
+    ("userId,movieId,rating,timestamp\n1,7,4,0\n", "column 'userId'"),  # so is the completion of ratings
+])
+def test_only_persons_by_items_are_released(tmp_path, capsys, content, says):
+    (tmp_path / "people.csv").write_text(content.replace("userId", "userId"))
+    code, told = main(words(tmp_path)), capsys.readouterr()
+    assert code == 2 and told.err.count("\n") == 1 and told.err.startswith("error: data.path=") and not (
+        tmp_path / "out").exists()
+    assert says in told.err or "movieId" in told.err
+
+
+def test_a_release_is_never_overwritten(tmp_path, capsys):
+    table(tmp_path / "people.csv")
+    assert main(words(tmp_path)) == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    assert main(words(tmp_path)) == 2 and "never overwritten" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert main(words(tmp_path, outputs=tmp_path / "again")) == 0  # twice the budget, and other noise
+    assert (tmp_path / "again" / "differences.csv").read_bytes() != before["differences.csv"]
+
+
+def test_the_task_given_in_other_ways_is_refused_or_the_same(tmp_path, capsys):
+    table(tmp_path / "people.csv")
+    for first, says in (("+task=release", "nothing is added"), ("++task=release", "nothing is added")):
+        assert main([first, *words(tmp_path)[1:]]) == 2 and says in capsys.readouterr().err
+    assert main(["task=run", *words(tmp_path)]) == 2 and "task=release: is given twice" in capsys.readouterr().err
+    assert main(["task='release'", *words(tmp_path)[1:]]) == 0
+
+
+MANY = [f"item {k}" for k in range(150)]
+
+
+def test_out_of_room_it_leaves_nothing(tmp_path):
+    """A limit on the size of files, as of a full disk."""
+    table(tmp_path / "people.csv", persons=3, missing=0, names=MANY)
+    limited = ["sh", "-c", 'ulimit -f 8; trap "" XFSZ; exec "$@"', "sh", sys.executable, "-m", "pipeline"]
+    done = subprocess.run([*limited, *words(tmp_path)], cwd=ROOT, env=environment(PYTHONDONTWRITEBYTECODE="1"),
+                          text=True, capture_output=True)
+    assert done.returncode == 1 and "nothing was released" in done.stderr and done.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["people.csv"]
+
+
+@pytest.mark.parametrize("after", [0.001, 0.02, 0.1, 0.3])
+def test_stopped_at_any_time_it_leaves_all_or_nothing(tmp_path, capsys, after):
+    table(tmp_path / "people.csv", persons=3, missing=0, names=MANY)
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        code = main(words(tmp_path))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    left = {path.name for path in tmp_path.iterdir()} - {"people.csv"}
+    assert code in (0, 75) and (left == {"out"} if code == 0 else left <= {"out"})
+    assert not left or {path.name for path in (tmp_path / "out").iterdir()} == FILES
+    assert (code == 75) == (capsys.readouterr().err == "stopped; if the folder is not there, nothing was released\n")
