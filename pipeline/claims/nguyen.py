@@ -5,7 +5,7 @@ import xarray as xr
 from scipy import integrate
 from scipy.special import erf
 
-from pipeline.claims import nguyen_figures
+from pipeline.claims import nguyen_data, nguyen_figures, nguyen_p0, nguyen_privacy
 from pipeline.claims.claim import Claim, TooLittle, at_least, at_most, equivalence, every, throughout
 from pipeline.claims.evidence import HIGH, enough, exponent, named, ratios, renamed, share
 from pipeline.reduce.phase import INSIDE, boundary_exponent, crossing
@@ -43,6 +43,22 @@ def _spread(results):
     cells = risk_ratio(data, "error_inf", "gaussian", 1, share(1, data))
     return throughout(ratios(cells), lambda one, cell: equivalence(
         one, 1, 0.15, f"ℓ∞/ℓ₂ over that of Gaussian errors at {cell}:"), 1)
+
+
+def _minimax(results):
+    data = enough(results, "error_l2", m=2, n=3, p=1, within=_dense)
+    data["square"] = (data["m"] * data["error_l2"] ** 2).assign_attrs(units="logits²")  # ‖β̂ − β*‖₂²
+    responses = exponent(data, "square", ("m",), share(0.5), np=data["n"] * data["p"])
+    items = exponent(data, "square", ("n", "p"), share(0.5), m=data["m"])
+    return every(equivalence(responses, -1, 0.15, "exponent in np at fixed m"),
+                 equivalence(items, 1, 0.15, "exponent in m at fixed n and p"))
+
+
+def _efficient(results):
+    data = enough(results, "error_l2", "item_bound", m=2, n=3, p=1, within=_dense)
+    cells = risk_ratio(data, "error_l2", "item_bound", 2, share(1, data))
+    return throughout(ratios(cells), lambda one, cell: equivalence(
+        one, 1.3, 0.4, f"squared error over the bound at {cell}:"), 1.3)
 
 
 def _consistent(results):
@@ -85,7 +101,7 @@ def _scaling(results):
 
 def _excess(results, within=None):
     """Excess of the squared error with privacy over that without, relative to the latter, and its error."""
-    data = enough(results, "error_l2", m=2, epsilon_user=2, private=2, mechanism=2, within=within)
+    data = enough(results, "error_l2", m=2, item_noise=2, item_size=2, mechanism=2, within=within)
     data["square"] = (data["error_l2"] ** 2).assign_attrs(units="logits²")
     base = summarise(data[["square", "status"]])["square"].sel(mechanism="none", drop=True)
     added = paired_difference(data, "square", "mechanism", "discrete_gaussian", "none")
@@ -138,6 +154,32 @@ _CLAIMS = (
         check=_spread,
         twin="largest errors multiplied by (m/25)^(1/3)",
         twin_data=lambda r: r.assign(error_inf=r["error_inf"] * (r["m"] / 25) ** (1 / 3)),
+        **_ENTRYWISE,
+    ),
+    Claim(
+        id="nguyen.theorem_3_3.rate",
+        statement="The squared error ‖β̂ − β*‖₂² scales like m/(np), the order below which no estimator comes.",
+        source="Nguyen and Zhang, Theorem 3.3 and after Theorem 3.1",
+        estimand="exponents of the mean ‖β̂ − β*‖₂² in np at fixed m, and in m at fixed n and p",
+        tolerance="−1 ± 0.15 and 1 ± 0.15",
+        why="Tells 1 from ⅔ and 4/3; with few responses the error falls a little faster than in the limit.",
+        conditions=f"Cells with np² ≥ {SPARSE} log m; β* uniform on (−2, 2).",
+        check=_minimax,
+        twin="errors multiplied by (np)^(1/6)",
+        twin_data=lambda r: r.assign(error_l2=r["error_l2"] * (r["n"] * r["p"] / 1000) ** (1 / 6)),
+        **_ENTRYWISE,
+    ),
+    Claim(
+        id="nguyen.theorem_3_3.bound",
+        statement="The spectral estimate is within a constant of what any unbiased estimate can reach.",
+        source="Nguyen and Zhang, Theorem 3.3; constants by the Cramér–Rao bound with unknown abilities, their §3.3",
+        estimand="mean ‖β̂ − β*‖₂²/m over the mean Cramér–Rao bound, in every cell",
+        tolerance="1.3 ± 0.4 in every cell (simultaneous intervals)",
+        why="Below 1 is impossible but for bias; 0.9 leaves room for that. 1.7 is a constant where the paper has none.",
+        conditions=f"Cells with np² ≥ {SPARSE} log m; β* uniform on (−2, 2). The bound is m/(np) times 5.8 or so.",
+        check=_efficient,
+        twin="errors as if np² responses counted and not np",
+        twin_data=lambda r: r.assign(error_l2=r["error_l2"] / r["p"] ** 0.5),
         **_ENTRYWISE,
     ),
     Claim(
@@ -235,4 +277,4 @@ _CLAIMS = (
     ),
 )
 
-CLAIMS = (*_CLAIMS, *nguyen_figures.CLAIMS)
+CLAIMS = (*_CLAIMS, *nguyen_privacy.CLAIMS, *nguyen_figures.CLAIMS, *nguyen_data.CLAIMS, *nguyen_p0.CLAIMS)

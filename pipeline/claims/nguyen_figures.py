@@ -38,9 +38,8 @@ def _smaller(first, second):
     return check
 
 
-def _swapped(first, second):
-    """Twin data: errors of two ways to release and estimate in each other's place."""
-    first, second = (dict(chosen, calibration="tight") for chosen in (first, second))
+def swapped(first, second):
+    """Twin data: errors of two ways to release and estimate, as labels, in each other's place."""
 
     def change(results):
         error = results["error_l2"].copy(deep=True)
@@ -117,7 +116,7 @@ CLAIMS = (
         conditions=_RANGE + " Shuffling is charged where it is known to help.",
         check=_smaller((GAUSSIAN, "tight"), (DEBIASED, "tight")),
         twin="the errors of the two mechanisms under each other's name",
-        twin_data=_swapped(GAUSSIAN, DEBIASED),
+        twin_data=swapped(dict(GAUSSIAN, calibration="tight"), dict(DEBIASED, calibration="tight")),
         **_ABOUT,
     ),
     Claim(

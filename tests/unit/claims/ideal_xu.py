@@ -268,5 +268,5 @@ def real(experiment, replications=400):
     for name in derived.keys() & {*found.coords}:  # as a sealed study has it: without axes that do not matter to it
         for axis in axes:
             if axis in found[name].dims and bool((found[name] == found[name].isel({axis: 0})).all()):
-                found = found.assign_coords({name: found[name].isel({axis: 0}, drop=True)})
+                found = found.assign_coords({name: found[name].variable.isel({axis: 0})})  # and no other coordinate
     return found
