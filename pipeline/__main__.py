@@ -82,6 +82,15 @@ def _install_completion(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    if any(a.lstrip("+").replace("'", "").replace('"', "") == "task=release" for a in arguments):
+        try:
+            from pipeline import release
+            from pipeline.compose import pairs
+
+            return release.perform(pairs(arguments))
+        except KeyboardInterrupt:
+            print("stopped; if the folder is not there, nothing was released", file=sys.stderr)
+            return EXIT_MORE_TO_DO
     from pipeline import tasks
     from pipeline.compose import compose
     from pipeline.config import read_cluster, read_experiments, read_settings

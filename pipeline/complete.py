@@ -15,7 +15,8 @@ def candidates(line: str) -> list[str]:
     last = words[-1]
     if "=" not in last:
         given = [w for w in words[1:-1] if "=" in w]
-        keys = ["experiment=", "suite=", "size=", "cluster=", *(f"{name}=" for name in fields(Settings))]
+        names = fields(Settings).keys() - {"store"}  # whose fields have dotted names
+        keys = ["experiment=", "suite=", "size=", "cluster=", *(f"{name}=" for name in names)]
         return sorted(w for w in {*keys, *(f"{key}=" for key in _dotted(given))} if w.startswith(last))
     key = last.partition("=")[0]
     values = {"task": TASKS, **{n: ("true", "false") for n, f in fields(Settings).items() if f.type in (bool, "bool")}}

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.parameters import InvalidInput, nearest, shorten
 
 GROUPS = ("experiment", "suite", "size", "cluster")
-PATHS = ("data.path", "data.items", "outputs")
+PATHS = ("data.path", "data.items", "data.truth", "outputs", "store.url", "cluster.directives")
 OPEN = ("grid", "parameters", "derive", "cluster")  # mappings to which a command may add names
 
 
@@ -31,6 +31,8 @@ def compose(overrides: Sequence[str]) -> list[dict[str, Any]]:
     """
     from hydra import initialize_config_dir
 
+    for override in overrides:
+        _refuse_secrets(override)
     overrides = [*map(_quoted, overrides)]
     given = dict(override.partition("=")[::2] for override in overrides)
     for override in overrides:
@@ -49,6 +51,37 @@ def compose(overrides: Sequence[str]) -> list[dict[str, Any]]:
         if len(set(names)) < len(names):
             raise InvalidInput("experiments", names, "names one experiment twice")
         return [_compose([*overrides, f"experiment={name}"]) for name in names]
+
+
+def pairs(words: Sequence[str]) -> dict[str, Any]:
+    """Key -> value of words key=value, for a task that composes no config. Raises InvalidInput for any other word."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import OverrideType
+    from hydra.errors import HydraException
+
+    found: dict[str, Any] = {}
+    for word in words:
+        try:
+            read = OverridesParser.create().parse_override(_quoted(word))
+        except HydraException:
+            raise InvalidInput("command line", word, "cannot be read; write key=value") from None
+        key, value = read.key_or_group, word.partition("=")[2]
+        if read.type is not OverrideType.CHANGE or read.package is not None:
+            raise InvalidInput("command line", word, "nothing is added or removed here; write key=value")
+        if read.is_sweep_override():
+            raise InvalidInput(key, value, "must be one value")
+        if key in found:
+            raise InvalidInput(key, value, "is given twice")
+        found[key] = read.value()
+    return found
+
+
+def _refuse_secrets(override: str) -> None:
+    """Before anything repeats it: a credential given as a key, or within a URL."""
+    key, _, value = override.partition("=")
+    if re.search(r"secret|passw|credential|access_?key|session_?token", key, re.I) or re.search("://.*@", value):
+        raise InvalidInput(key.lstrip("+~"), "…", "must not hold credentials: export AWS_ACCESS_KEY_ID and "
+                           "AWS_SECRET_ACCESS_KEY instead")
 
 
 def _quoted(override: str) -> str:

@@ -3,13 +3,14 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pipeline.clusters import CLUSTERS
 from pipeline.grid import Grid
 from pipeline.parameters import InvalidInput, arguments, check, fields, nearest, parameter, shorten
+from pipeline.places import check_url
 from pipeline.registry import NAMES, lookup
 from pipeline.report import specs
 from pipeline.study import ROLES, Study
@@ -21,9 +22,26 @@ TASKS = {
     "report": "write the report again from the sealed results",
     "verify": "check every stored chunk; repair=true marks damaged units as not run",
     "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
+    "release": "release real people's responses once, privately: data.path, outputs, parameters.epsilon_user, …",
 }
 CELLS_MOST = 10_000_000
 LONGEST = 100  # bytes of a folder's name: file systems allow 255, the study adds its key
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where the arrays of all studies go, if not to their folders."""
+
+    url: str | None = parameter(
+        "s3://BUCKET/PREFIX for replications and results, one folder per study; the report stays in outputs",
+        default=None)
+    timeout: float = parameter(
+        "how long a request to the bucket is tried again before the run stops", unit="s", default=60.0, low=1,
+        high=3600)
+
+    def __post_init__(self):
+        if self.url is not None:
+            object.__setattr__(self, "url", check_url(self.url))
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,16 @@ class Settings:
     retry_failed: bool = parameter("run failed units again", default=False)
     repair: bool = parameter("with verify: mark damaged units as not run", default=False)
     unit: str | None = parameter("with replay: the unit, as a failure printed it", default=None)
+    shard: str | None = parameter(
+        "simulate one share of the units only, as 3/20, and leave sealing and the report to a run without it",
+        default=None)
+    store: Storage = field(default=Storage(), metadata={"meaning": "where the arrays go"})
+
+    @property
+    def part(self) -> tuple[int, int]:
+        """(number from 0, how many) of the shard; a single one without."""
+        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", "1/1" if self.shard is None else self.shard)
+        return (int(match[1]) - 1, int(match[2])) if match else (0, 0)
 
 
 @dataclass(frozen=True)
@@ -71,22 +99,31 @@ class Experiment:
         """The study's own folder, the same for the same statistics."""
         return Path(settings.outputs) / f"{self.study.name}-{self.study.key}"
 
+    def address(self, settings: Settings) -> tuple[Path, str | None, float]:
+        """What the study's `Store` is made of: its folder, its URL if it is in a bucket, seconds of patience."""
+        url = settings.store.url and f"{settings.store.url}/{self.study.name}-{self.study.key}"
+        return self.folder(settings), url, settings.store.timeout
+
 
 STUDY_KEYS = {*fields(Size), *fields(Text), "grid", "parameters", "derive", "coordinates", "metrics", "paired",
               "figures", "data"}
-FILES = ("path", "items")  # of a person's own data
+FILES = ("path", "items", "truth")  # of a person's own data
 OTHER_KEYS = {*fields(Settings), "cluster", "size", "suite", "experiments"}
 
 
 def read_settings(raw: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping; InvalidInput names the key."""
     _known(raw, STUDY_KEYS | OTHER_KEYS, "")
-    settings = _read(Settings, {n: raw[n] for n in fields(Settings) if n in raw}, "")
+    store = _read(Storage, _mapping(raw.get("store", {}), "store"), "store.")
+    settings = _read(Settings, {n: raw[n] for n in fields(Settings) if n in raw and n != "store"}, "")
+    settings = replace(settings, store=store)
     longest = max(len(part.encode()) for part in settings.outputs.split("/"))
     if not settings.outputs.strip() or longest > LONGEST:
         raise InvalidInput("outputs", settings.outputs,
                            f"must be a folder, of names up to {LONGEST} bytes; outputs=. is this one")
-    for name, task in (("repair", "verify"), ("unit", "replay")):
+    if settings.shard is not None and not 0 <= settings.part[0] < settings.part[1]:
+        raise InvalidInput("shard", settings.shard, "must be K/N with K from 1 to N, as 3/20")
+    for name, task in (("repair", "verify"), ("unit", "replay"), ("shard", "run")):
         if getattr(settings, name) and settings.task != task:
             raise InvalidInput(name, getattr(settings, name), f"goes with task={task} only, not task={settings.task}")
     return settings
@@ -149,7 +186,9 @@ def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
     products = _products(raw.get("grid"))
     declared = _declared(constants, products, [*derive.values(), *coordinates], metrics)
     axes = list(products[0])
-    untaken = {f"data_{name}" for name in files} & {*constants} - {*declared}
+    models = {constants.get("model")}.union(*(product.get("model", ()) for product in products)) - {None}
+    taken = {name for model in models for name in fields(lookup("model", model, "parameters.model"))}
+    untaken = {f"data_{name}" for name in files} & {*constants} - taken
     if untaken and not others:
         raise InvalidInput(_place(f"parameters.{min(untaken)}"), constants[min(untaken)],
                            "this study takes no such file, it must be null: its model simulates")

@@ -3,7 +3,7 @@
 import dataclasses
 
 from pipeline import compose
-from pipeline.config import TASKS, Settings, Size
+from pipeline.config import TASKS, Settings, Size, Storage
 from pipeline.parameters import describe, fields
 
 
@@ -26,15 +26,19 @@ def text() -> str:
             *((n, _about(f)) for n, f in fields(Size).items()),
             ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
             ("coordinates=[…]", "derived quantities that nothing is simulated with, for figures and claims"),
-            ("data.path=FILE", "a person's own data, for a model that takes them; data.items=FILE names their items"),
+            ("data.path=FILE", "a person's own data, for a model that takes them; data.items=FILE names their items, "
+             "data.truth=FILE holds what is true"),
             ("metrics=[…]", "what to measure in every replication"),
             ("cluster", "where to run: " + ", ".join(compose.options("cluster")) + "; cluster.workers=N"),
-            *((n, _about(f)) for n, f in fields(Settings).items() if n != "task"),
+            *((n, _about(f)) for n, f in fields(Settings).items() if n not in ("task", "store")),
+            *((f"store.{n}", _about(f)) for n, f in fields(Storage).items()),
         ]),
         "", "examples",
         "  pipeline experiment=xu/scenario_2 size=quick",
         "  pipeline task=plan grid.m=[10,20,80] replications=10000",
         "  pipeline task=verify repair=true",
+        "  pipeline task=release data.path=answers.csv outputs=released "
+        "parameters.epsilon_user=1 parameters.delta=1e-6",
         "",
         "shell completion: eval \"$(pipeline --shell-completion install=bash)\"   (or zsh, fish)",
     ]

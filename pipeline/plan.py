@@ -1,5 +1,6 @@
 """What a run would do, before anything starts: units, time, memory, bytes."""
 
+import dataclasses
 import os
 import resource
 import shutil
@@ -27,11 +28,16 @@ def stored_bytes(study: Study) -> int:
     values = study.block * 8 + CHUNK_OVERHEAD
     chunk = max(4 * KIB, -(-values // (4 * KIB)) * 4 * KIB)
     units = len(study.grid) * study.blocks
-    return units * (len(study.metrics) * chunk + 4 * KIB) + units * study.block * 8 * len(study.metrics)
+    return units * (len(study.metrics) * chunk + 4 * KIB) + sealed_bytes(study)
+
+
+def sealed_bytes(study: Study) -> int:
+    """Bytes of results.zarr, at most: it is made on the local disk, also on its way to a bucket."""
+    return len(study.grid) * study.replications * 8 * len(study.metrics)
 
 
 def check_room(studies: Sequence[tuple[Study, Store]]) -> None:
-    """Raise InvalidInput unless the output folders can be written and have room for what is to come."""
+    """Raise InvalidInput unless the outputs can be written and have room for what is to come."""
     needed = 0
     for study, store in studies:
         place = _existing(store.folder.absolute())
@@ -40,10 +46,22 @@ def check_room(studies: Sequence[tuple[Study, Store]]) -> None:
         if not os.access(place, os.W_OK | os.X_OK):
             raise InvalidInput("outputs", store.folder, f"no permission to write in {place}")
         share = 1 - store.done(study, store.rows(study)).mean() if store.exists() else 1
-        needed += int(stored_bytes(study) * share)
+        store.place.check(write=True)
+        needed += int((sealed_bytes(study) if store.url else stored_bytes(study)) * share)
         free = shutil.disk_usage(place).free
         if needed > free:
             raise InvalidInput("outputs", store.folder, f"needs {size(needed)}, but only {size(free)} are free there")
+
+
+def check_lifetime(studies: Sequence[tuple[Study, Store]], cluster: Any) -> None:
+    """Raise InvalidInput where the dearest unit takes longer than a worker lives."""
+    for study, store in studies if cluster.lifetime else ():
+        if store.exists() and store.done(study, store.rows(study)).all():
+            continue
+        if (seconds := _longest(study)) > cluster.lifetime:
+            raise InvalidInput("cluster.walltime", cluster.walltime, f"a unit of {study.name} takes about "
+                               f"{duration(seconds)}, a worker surely lives for {duration(cluster.lifetime)} only; "
+                               "give more, or a smaller block")
 
 
 def text(study: Study, store: Store, cluster: Any) -> str:
@@ -52,20 +70,21 @@ def text(study: Study, store: Store, cluster: Any) -> str:
     done = store.done(study, rows) if store.exists() else np.zeros((len(study.grid), study.blocks), bool)
     agenda = Agenda(study, rows, done)
     pace = _pace(study, agenda.costs)
-    workers = getattr(cluster, "workers", 1) or cores()
+    workers = cluster.workers or cores()
     work = agenda.cost * pace
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB  # of the largest unit, among others
     crowded = memory * workers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
     return "\n".join([
-        f"{study.name}: {store.folder}",
+        f"{study.name}: {store.place}",
         f"  cells         {len(study.grid):,} = {axes}",
         f"  units         {done.size:,} = cells × {study.blocks} blocks of {study.block:,} replications",
         f"  done          {int(done.sum()):,}; to do {agenda.pending:,}",
         f"  time          about {duration(work / workers)} on {workers} workers ({duration(work)} of work)",
         f"  memory        about {size(memory)} per worker"
         + (": more than this machine has; fewer workers, or a smaller block" if crowded else ""),
-        f"  disk          about {size(stored_bytes(study))} when complete, raw and sealed",
+        f"  {'bucket' if store.url else 'disk  '}        about {size(stored_bytes(study))} when complete, raw and "
+        "sealed",
     ])
 
 
@@ -85,6 +104,22 @@ def _pace(study: Study, costs: np.ndarray) -> float:
         if time.perf_counter() - start > PROBE_SECONDS:
             break
     return seconds / cost
+
+
+def _longest(study: Study) -> float:
+    """Seconds of the dearest unit, from fewer replications of it where it takes long."""
+    labels = max(study.grid, key=study.work)
+    study.components(labels)
+    count = 1
+    while True:
+        part = dataclasses.replace(study, block=count, replications=count)
+        start = time.perf_counter()
+        with np.errstate(all="ignore"):
+            part.simulate(labels, 0)
+        seconds = time.perf_counter() - start
+        if count == study.block or seconds > PROBE_SECONDS / 10:
+            return seconds * study.block / count
+        count = min(4 * count, study.block)
 
 
 def _existing(path: Path) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline import seal
 from pipeline.config import Experiment, Settings
 from pipeline.parameters import shorten
 from pipeline.registry import lookup
@@ -17,7 +18,7 @@ from pipeline.work import failures, unit_name
 PASSING = ("task", "stop_after", "retry_failed", "repair", "unit")  # not part of the command that repeats a study
 MOST_LETTERS = 150  # of what was found, in the line of a claim that is not contradicted
 QUOTES = "'\""
-SETTING_KEYS = (*PASSING, "outputs", "cluster", "experiments", "suite")
+SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite")
 
 
 def words(experiment: Experiment) -> dict[str, str]:
@@ -61,14 +62,12 @@ def write(
     where: Path, experiments: Sequence[Experiment], stores: Sequence[Store], raw: Sequence[Mapping], command: str
 ) -> tuple[Path, list[str]]:
     """Judge the claims and write the report; returns its path and one line per verdict, the worst last."""
-    import xarray as xr
-
     from pipeline.claims.claim import judge
     from pipeline.report import page
 
     sections, judged = [], []
     for experiment, store, mapping in zip(experiments, stores, raw, strict=True):
-        results = xr.open_zarr(store.folder / "results.zarr", consolidated=True).load()
+        results = seal.load(store).load()
         claims = lookup("claims", experiment.text.claims) if experiment.text.claims else ()
         verdicts = [judge(claim, results) for claim in claims if claim.experiment == experiment.study.name]
         judged += verdicts
@@ -109,7 +108,7 @@ def facts(study: Study, store: Store, raw: Mapping, command: str) -> dict[str, A
         for cell, _, block, text in failures(study, store, rows)
     ]
     return {
-        "command": command, "folder": str(store.folder), "seed": study.seed, "replications": study.replications,
+        "command": command, "folder": str(store.place), "seed": study.seed, "replications": study.replications,
         "block": study.block, "cells": len(study.grid), "units": len(study.grid) * study.blocks,
         "config": shown(raw),
         "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.parameters import InvalidInput, arguments, fields, outcome, shorten
+from pipeline.bucket import Unreachable
+from pipeline.parameters import arguments, fields, outcome, shorten
 from pipeline.registry import lookup
 from pipeline.store import Store
 from pipeline.streams import canonical, digest
@@ -20,6 +21,8 @@ if TYPE_CHECKING:  # imported where it is used: asking for the status must not w
 
 PACKAGES = ("numpy", "scipy", "xarray", "zarr", "dask", "distributed", "hydra-core")
 MOST_CHUNK = 2**22  # values in one chunk
+SEALED = "results.zarr"
+ROOT = f"{SEALED}/zarr.json"
 
 
 def versions() -> dict[str, str]:
@@ -37,23 +40,35 @@ def request(study: Study) -> str:
                              "coordinates": list(study.coordinates)}), 8).hex()
 
 
-def is_sealed(folder: Path, study: Study) -> bool:
+def is_sealed(store: Store, study: Study) -> bool:
     """Whether results.zarr holds exactly this study."""
     try:
-        attributes = json.loads((folder / "results.zarr" / "zarr.json").read_text("utf-8"))["attributes"]
-        return attributes["request"] == request(study)
+        return json.loads(store.place.read(ROOT) or b"{}")["attributes"]["request"] == request(study)
+    except Unreachable:
+        raise
     except (OSError, ValueError, KeyError):
         return False
 
 
-def unseal(folder: Path) -> None:
-    """Remove results.zarr; what makes it count goes first, so that half of it never passes for the whole."""
-    (folder / "results.zarr" / "zarr.json").unlink(missing_ok=True)
-    shutil.rmtree(folder / "results.zarr", ignore_errors=True)
+def stamp(store: Store) -> str | None:
+    """What changes whenever results.zarr is made anew; None if there is none."""
+    return store.place.stamp(ROOT)
 
 
-def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> Path:
-    """Write results.zarr anew, in one step at the end; the same numbers give the same bytes.
+def unseal(store: Store) -> None:
+    """Remove results.zarr."""
+    store.place.remove(SEALED)
+
+
+def load(store: Store) -> "xr.Dataset":
+    """What results.zarr holds, read when it is asked for."""
+    import xarray as xr
+
+    return xr.open_zarr(store.place.zarr(SEALED), consolidated=True)
+
+
+def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> None:
+    """Write results.zarr anew, what makes it count at the end; the same numbers give the same bytes.
 
     Dimensions: the axes of the grid, then replication. Cells outside a non-rectangular grid hold NaN and
     status 0. Derived parameters are coordinates. Memory: one variable.
@@ -69,7 +84,7 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
         **text, "request": request(study), "study": json.dumps(study.identity, sort_keys=True),
         "replications": study.replications, "versions": json.dumps(versions(), sort_keys=True),
     }
-    partial, final = store.folder / "results.zarr.partial", store.folder / "results.zarr"
+    partial = store.folder / f"{SEALED}.partial"
     dimensions = (*axes, "replication")
     with store.locked(), warnings.catch_warnings():
         shutil.rmtree(partial, ignore_errors=True)
@@ -82,15 +97,11 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
             part = xr.Dataset({name: variable}, derived, attributes)  # without them it would erase those of the group
             part.to_zarr(partial, mode="a", consolidated=False)
         _consolidate(partial)
-        unseal(store.folder)
-        partial.rename(final)
-    return final
+        store.place.publish(partial, SEALED)
 
 
 def altered(store: Store, study: Study, rows: np.ndarray) -> list[str]:
     """Variables of results.zarr that are missing, unreadable or not what the replications say."""
-    import xarray as xr
-
     shape = tuple(len(levels) for levels in study.grid.axes.values())
     places = _places(study, shape)
     expected = {**_coordinates(study, shape, places), **dict.fromkeys((*study.metrics, "status"))}
@@ -98,8 +109,10 @@ def altered(store: Store, study: Study, rows: np.ndarray) -> list[str]:
     for name, variable in expected.items():
         values = variable.values if variable is not None else _gather(store, study, name, rows, places, shape)
         try:
-            stored = xr.open_zarr(store.folder / "results.zarr", consolidated=True)[name].values
+            stored = load(store)[name].values
             same = np.array_equal(stored, values, equal_nan=values.dtype.kind == "f")
+        except Unreachable:
+            raise
         except Exception:  # whatever a damaged file makes a reader raise
             same = False
         if not same:
@@ -123,13 +136,18 @@ def _consolidate(path: Path) -> None:
 def _gather(store: Store, study: Study, name: str, rows: np.ndarray, places: np.ndarray, shape: tuple) -> np.ndarray:
     status = name == "status"
     values = np.full((int(np.prod(shape)), study.replications), 0 if status else np.nan, "i1" if status else "f8")
-    blocks = range(study.blocks)
-    for row, place in zip(rows, places, strict=True):
-        try:  # one chunk at a time: a damaged one leaves no other read under way
-            values[place] = np.concatenate([store.read(name, int(row), block) for block in blocks])
+    units = ((int(row), place, block) for row, place in zip(rows, places, strict=True) for block in range(study.blocks))
+
+    def fill(unit: tuple) -> None:
+        row, place, block = unit
+        try:
+            values[place, block * study.block : (block + 1) * study.block] = store.read(name, row, block)
         except (ValueError, KeyError) as error:  # a checksum or a size that is wrong
-            raise InvalidInput("outputs", store.folder, f"{name} of row {row} is damaged ({shorten(error)}); "
-                               "run task=verify repair=true, then this command again") from None
+            raise store.invalid(f"{name} of row {row} is damaged ({shorten(error)}); "
+                                "run task=verify repair=true, then this command again") from None
+
+    for _ in store.place.map(fill, units):
+        pass
     return values.reshape(*shape, study.replications)
 
 

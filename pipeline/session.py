@@ -14,11 +14,12 @@ class Session:
     """Record of one run under `folder`/sessions; written when it starts and again when it ends."""
 
     def __init__(self, folder: Path, command: str, pending: int):
-        self.start = time.time()
-        stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(self.start))
-        self.path = folder / "sessions" / f"{stamp}-{os.getpid()}.json"
+        self.start, now = time.monotonic(), time.gmtime()
+        stamp = time.strftime("%Y%m%dT%H%M%S", now)
+        # Tasks of a job array start in the same second, on nodes that number their processes alike.
+        self.path = folder / "sessions" / f"{stamp}-{platform.node().partition('.')[0]}-{os.getpid()}.json"
         self.facts: dict[str, Any] = dict(
-            started=time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self.start)), command=command,
+            started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now), command=command,
             pending=pending, units=0, seconds=0.0, workers=0, lost=0, state="killed", versions=versions(),
             machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         )
@@ -26,7 +27,7 @@ class Session:
 
     def end(self, state: str, **facts: Any) -> None:
         """Note how it ended: finished, stopped or failed."""
-        self.facts |= {"state": state, "seconds": round(time.time() - self.start, 1), **facts}
+        self.facts |= {"state": state, "seconds": round(time.monotonic() - self.start, 1), **facts}
         self._write()
 
     def _write(self) -> None:

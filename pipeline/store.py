@@ -1,8 +1,8 @@
 """The raw store of a study: one Zarr group, dimensions (cell, replication), one chunk per unit and variable.
 
-A unit is done exactly when its `status` chunk exists. Workers write whole chunks, status last; each chunk
-lands by an atomic rename and carries a CRC-32C. Cells are only ever appended: a row keeps its labels for
-good, so grids may grow and replications be added.
+A unit is done exactly when its `status` chunk exists. Workers write whole chunks, status last; each chunk lands
+whole or not at all, and carries a CRC-32C. Cells are only ever appended: a row keeps its labels for good, so grids
+may grow and replications be added. In a folder or in a bucket: see `places`.
 
     status      (cell, replication) int8     0 not run, 1 ok, 2 not converged, 3 failed
     <metric>    (cell, replication) float64
@@ -11,7 +11,6 @@ good, so grids may grow and replications be added.
     label_<axis> (cell,)                     the labels
 """
 
-import fcntl
 import json
 import shutil
 import warnings
@@ -23,17 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec
-from zarr.core.sync import collect_aiterator, sync
-from zarr.storage import LocalStore
 
+from pipeline.bucket import Bucket, Unreachable
 from pipeline.codes import FAILED, NOT_CONVERGED, OK
 from pipeline.grid import cell_key
 from pipeline.parameters import InvalidInput, shorten
+from pipeline.places import Folder, locked
 from pipeline.study import Study
 
 ERROR_BYTES = 8192
 CELL_CHUNK = 4096
 ATTRIBUTE = "study"
+RAW = "replications.zarr"
 
 
 class Damage(NamedTuple):
@@ -46,16 +46,20 @@ class Damage(NamedTuple):
 
 
 class Store:
-    """Raw store of a study under `folder`/replications.zarr; `Store(folder)` touches nothing on disk."""
+    """Raw store of a study: replications.zarr under `folder` or, if given, under `url`.
 
-    def __init__(self, folder: Path | str):
-        self.folder = Path(folder)
-        self.path = self.folder / "replications.zarr"
+    With a url the folder holds what is for people, and files on their way to the bucket; `timeout` is for how
+    many seconds a failing request is tried again. `Store(folder)` touches nothing.
+    """
+
+    def __init__(self, folder: Path | str, url: str | None = None, timeout: float = 60.0):
+        self.folder, self.url, self.timeout = Path(folder), url, timeout
+        self.place = Bucket(url, timeout) if url else Folder(self.folder)
         self._arrays: dict[str, zarr.Array] = {}
 
     def exists(self) -> bool:
         """Whether the store was ever created."""
-        return (self.path / "zarr.json").exists()
+        return self.place.read(f"{RAW}/zarr.json") is not None
 
     def prepare(self, study: Study) -> np.ndarray:
         """Create the store or let it grow to hold the study's cells and replications; (cells,) their rows.
@@ -65,11 +69,16 @@ class Store:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            self._arrays.clear()
+            if self.exists() and (rows := self._ready(study)) is not None:
+                return rows
             with self.locked():
                 if not self.exists():
                     self._create(study)
                 self.check_identity(study)
                 return self._append(study)
+        except Unreachable:
+            raise
         except OSError as error:
             raise InvalidInput("outputs", self.folder, f"cannot write there: {error.strerror or error}") from None
 
@@ -78,12 +87,14 @@ class Store:
         try:
             found = dict(self._identity())
         except (ValueError, KeyError, TypeError):
-            raise InvalidInput("outputs", self.path, "is not a store of this program; choose another folder") from None
+            raise self.invalid("is not a store of this program; choose another folder", RAW) from None
         if found != (wanted := json.loads(json.dumps(study.identity))):
             different = sorted(k for k in wanted if found.get(k) != wanted[k])
-            raise InvalidInput(
-                "outputs", self.folder, f"holds another study ({', '.join(different)} differ); choose another folder"
-            )
+            raise self.invalid(f"holds another study ({', '.join(different)} differ); choose another folder")
+
+    def invalid(self, advice: str, key: str = "") -> InvalidInput:
+        """What to raise when the place itself, or what lies there under a key, is not as it must be."""
+        return InvalidInput(self.place.setting, f"{self.place}/{key}" if key else self.place, advice)
 
     def rows(self, study: Study) -> np.ndarray:
         """(cells,) row of each cell of the grid, -1 where the store has none yet. O(cells log rows)"""
@@ -110,12 +121,18 @@ class Store:
             padded = np.zeros(ERROR_BYTES, np.uint8)
             padded[: len(text)] = np.frombuffer(text, np.uint8)
             self.array("error")[row, block] = padded
-        for name in (*(n for n in values if n != "status"), "status"):
+        for name, given in values.items():
             array = self.array(name)
             size = array.chunks[1]
-            if values[name].shape != (size,) or (block + 1) * size > array.shape[1] or row >= array.shape[0]:
+            if given.shape != (size,) or (block + 1) * size > array.shape[1] or row >= array.shape[0]:
                 raise ValueError(f"unit ({row}, {block}) of {name} is not one whole chunk of the store")
-            array[row, block * size : (block + 1) * size] = values[name]
+
+        def put(name: str) -> None:
+            array = self.array(name)
+            array[row, block * array.chunks[1] : (block + 1) * array.chunks[1]] = values[name]
+
+        list(self.place.map(put, values.keys() - {"status"}))
+        put("status")
 
     def fail(self, study: Study, row: int, block: int, error: str) -> None:
         """Store a unit that raised: no values, status failed, the error's text."""
@@ -142,18 +159,20 @@ class Store:
 
     def forget(self, row: int, block: int) -> None:
         """Mark a unit as not run: its status chunk goes first, so a half-forgotten unit is simply not done."""
-        for name in ("status", *self._variables()):
-            sync(self.array(name).store.delete(f"c/{row}/{block}"))
-        sync(self.array("error").store.delete(f"c/{row}/{block}/0"))
+        self.place.delete(f"{RAW}/status/c/{row}/{block}")
+        self.place.delete(*(f"{RAW}/{name}/c/{row}/{block}" for name in self._variables()),
+                          f"{RAW}/error/c/{row}/{block}/0")
 
     def verify(self) -> Iterator[Damage]:
         """Read every chunk of every done unit; yield what is missing, truncated, altered or stray."""
-        for partial in sorted(self.path.rglob("*.partial")):
-            yield Damage(str(partial.relative_to(self.path)), -1, -1, "left over from an interrupted write")
+        for partial in sorted(key for key in self.place.keys(RAW) if key.endswith(".partial")):
+            yield Damage(partial, -1, -1, "left over from an interrupted write")
         unreadable = set()
         for name in (*self._cell_arrays(), "status", *self._variables(), "error"):
             try:
                 self.array(name)
+            except Unreachable:
+                raise
             except Exception as error:
                 unreadable.add(name)
                 yield Damage(name, -1, -1, f"its description is unreadable: {shorten(error)}")
@@ -176,7 +195,7 @@ class Store:
         if damage.block >= 0:
             self.forget(damage.row, damage.block)
         elif damage.variable.endswith(".partial"):
-            (self.path / damage.variable).unlink(missing_ok=True)
+            self.place.delete(f"{RAW}/{damage.variable}")
         elif damage.row < 0 or damage.variable not in self._cell_arrays():
             return False
         elif damage.variable == "key":
@@ -189,7 +208,9 @@ class Store:
         """One array of the store, opened once per process."""
         if name not in self._arrays:
             try:
-                array = zarr.open_array(self.path / name, mode="r+")
+                array = zarr.open_array(self.place.zarr(f"{RAW}/{name}"), mode="r+")
+            except Unreachable:
+                raise
             except (OSError, ValueError, KeyError, TypeError):
                 raise self._damaged(name) from None
             # Chunks that hold nothing but NaN are written as well: a missing one is then always damage.
@@ -197,17 +218,18 @@ class Store:
         return self._arrays[name]
 
     def __reduce__(self):
-        return Store, (self.folder,)
+        return Store, (self.folder.absolute(), self.url, self.timeout)  # a worker may be in another folder
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One driver at a time may create, append or seal; the lock ends with its process."""
-        with open(self.folder / ".lock", "w") as handle:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with locked(self.folder) as owner, self.place.locked(owner):
             yield
 
     def _create(self, study: Study) -> None:
-        partial = self.folder / "replications.zarr.partial"  # renamed when whole, so never half a store
+        if next(self._chunks("status"), None):
+            raise self.invalid("is lost, while units are there; put it back, or choose another", f"{RAW}/zarr.json")
+        partial = self.folder / f"{RAW}.partial"  # published when whole, so never half a store
         shutil.rmtree(partial, ignore_errors=True)
         root = zarr.create_group(partial, attributes={ATTRIBUTE: study.identity})
         checked = dict(compressors=[Crc32cCodec()])
@@ -226,7 +248,17 @@ class Store:
                                   dimension_names=("cell",), **checked)
         root.create_array("key", shape=(0,), chunks=(CELL_CHUNK,), dtype="u8", fill_value=0,
                           dimension_names=("cell",), **checked)
-        partial.rename(self.path)
+        self.place.publish(partial, RAW)
+
+    def _ready(self, study: Study) -> np.ndarray | None:
+        """(cells,) rows if nothing has to be created or appended, which needs no lock; else None."""
+        self.check_identity(study)
+        rows = self.rows(study)
+        if (rows < 0).any():
+            return None
+        arrays = self.place.map(self.array, ("error", "status", *self._variables()))
+        (_, blocks), *shapes = (array.shape[:2] for array in arrays)
+        return rows if blocks >= study.blocks and min(n for _, n in shapes) >= study.replications else None
 
     def _append(self, study: Study) -> np.ndarray:
         """Rows of the grid's cells, appending those that are new: labels first, their keys last."""
@@ -237,32 +269,37 @@ class Store:
             raise self._damaged("key")
         total = max(used + new.size, self.array("status").shape[0])
         for name in ("status", *self._variables()):
-            array = self.array(name)
-            array.resize((total, max(study.replications, array.shape[1])))
-        errors = self.array("error")
-        errors.resize((total, max(study.blocks, errors.shape[1]), ERROR_BYTES))
+            self._grow(name, total, study.replications)
+        self._grow("error", total, study.blocks, ERROR_BYTES)
         if new.size:
             labels = [study.grid.labels(int(cell)) for cell in new]
             place = slice(used, used + new.size)
             for axis, levels in study.grid.axes.items():
                 array = self.array(f"label_{axis}")
-                array.resize((total,))
+                self._grow(f"label_{axis}", total)
                 array[place] = np.array([cell[axis] for cell in labels], _label_type(levels))
             keys = self.array("key")
-            keys.resize((total,))
+            self._grow("key", total)
             keys[place] = np.array([cell_key(cell) for cell in labels], np.uint64)
             rows[new] = np.arange(used, used + new.size)
         return rows
 
+    def _grow(self, name: str, *shape: int) -> None:
+        array = self.array(name)
+        if (larger := tuple(np.maximum(array.shape, shape).tolist())) != array.shape:
+            array.resize(larger)
+
     def _known(self) -> np.ndarray:
         try:
             keys = self.array("key")[:]
+        except Unreachable:
+            raise
         except Exception:
             raise self._damaged("key") from None
         return keys[: np.flatnonzero(keys == 0)[0]] if (keys == 0).any() else keys
 
     def _damaged(self, name: str) -> InvalidInput:
-        return InvalidInput("outputs", self.path / name, "is damaged; run task=verify repair=true")
+        return self.invalid("is damaged; run task=verify repair=true", f"{RAW}/{name}")
 
     def _used(self) -> int:
         """Number of rows up to the last that holds data."""
@@ -277,34 +314,36 @@ class Store:
         for (chunk,) in sorted(present):
             try:
                 array.get_block_selection(chunk)
+            except Unreachable:
+                raise
             except Exception as error:
                 yield chunk * CELL_CHUNK, shorten(f"unreadable: {error}", 100)
 
     def _verify_units(self, variables: list[str]) -> Iterator[Damage]:
-        done, failed = sorted(self._chunks("status")), set()
+        done, failed = sorted(self._chunks("status")), []
+
+        def look(place: tuple[int, ...]) -> Damage | None:
+            if place not in present:
+                return Damage(name, *place[:2], missing)
+            try:
+                values = array.get_block_selection(place)
+                if name == "status" and not np.isin(values, (OK, NOT_CONVERGED, FAILED)).all():
+                    return Damage(name, *place, "a status that means nothing")
+                if name == "status" and (values == FAILED).any():
+                    failed.append((*place, 0))
+            except Unreachable:
+                raise
+            except Exception as error:
+                return Damage(name, *place[:2], shorten(f"unreadable: {error}", 100))
+
+        missing = "chunk is missing"
         for name in ("status", *variables):
             array, present = self.array(name), set(self._chunks(name))
-            for row, block in done:
-                if (row, block) not in present:
-                    yield Damage(name, row, block, "chunk is missing")
-                    continue
-                try:
-                    values = array.get_block_selection((row, block))
-                    if name == "status" and not np.isin(values, (OK, NOT_CONVERGED, FAILED)).all():
-                        yield Damage(name, row, block, "a status that means nothing")
-                    elif name == "status" and (values == FAILED).any():
-                        failed.add((row, block))
-                except Exception as error:
-                    yield Damage(name, row, block, shorten(f"unreadable: {error}", 100))
-        present = {(row, block) for row, block, _ in self._chunks("error")}
-        for row, block in sorted(failed):
-            try:
-                if (row, block) not in present:
-                    yield Damage("error", row, block, "the text of the failure is missing")
-                else:
-                    self.array("error").get_block_selection((row, block, 0))
-            except Exception as error:
-                yield Damage("error", row, block, shorten(f"unreadable: {error}", 100))
+            yield from filter(None, self.place.map(look, done))
+        name, missing = "error", "the text of the failure is missing"
+        if failed:
+            array, present = self.array(name), set(self._chunks(name))
+            yield from filter(None, self.place.map(look, sorted(failed)))
 
     def _keys_of_labels(self, count: int) -> np.ndarray:
         """(count,) keys of the first rows, from their labels."""
@@ -318,8 +357,7 @@ class Store:
         if any(True for name in self._cell_arrays()[1:] for _ in self._holes(name)):
             return False
         keys = self._keys_of_labels(count := self._used())
-        for (chunk,) in list(self._chunks("key")):
-            sync(self.array("key").store.delete(f"c/{chunk}"))
+        self.place.delete(*(f"{RAW}/key/c/{chunk}" for (chunk,) in self._chunks("key")))
         self.array("key")[:count] = keys
         return True
 
@@ -331,12 +369,12 @@ class Store:
         if not all(int(key) in levels for key in keys):
             return False
         array = self.array(name)
-        sync(array.store.delete(f"c/{start // CELL_CHUNK}"))
+        self.place.delete(f"{RAW}/{name}/c/{start // CELL_CHUNK}")
         array[start : start + keys.size] = np.array([levels[int(key)] for key in keys], array.dtype)
         return True
 
     def _identity(self) -> dict[str, Any]:
-        return json.loads((self.path / "zarr.json").read_text("utf-8"))["attributes"][ATTRIBUTE]
+        return json.loads(self.place.read(f"{RAW}/zarr.json") or b"{}")["attributes"][ATTRIBUTE]
 
     def _variables(self) -> list[str]:
         return sorted(self._identity()["metrics"])
@@ -346,8 +384,8 @@ class Store:
 
     def _chunks(self, name: str) -> Iterator[tuple[int, ...]]:
         """Indices of the chunks of an array that exist."""
-        for key in collect_aiterator(LocalStore(self.path / name).list_prefix("c/")):
-            parts = key.removeprefix("c/").split("/")
+        for key in self.place.keys(f"{RAW}/{name}/c"):
+            parts = key.split("/")
             if all(p.isdigit() for p in parts):
                 yield tuple(int(p) for p in parts)
 

@@ -24,6 +24,7 @@ LEAST_SECONDS = 0.05  # no bundle is planned shorter, so that scheduling stays a
 # `sync` as UnboundLocalError; errors of the work itself never get here, they arrive as text.
 LOST = (OSError, asyncio.CancelledError, UnboundLocalError)
 POLL = 0.2  # seconds between looks at signals and workers
+DESERTED = 5.0  # seconds without any worker after which a sweep that is stopping waits no more
 
 
 class SweepError(RuntimeError):
@@ -86,7 +87,8 @@ def run(
         bundle_seconds: work in one bundle; learned from finished ones, the first bundles hold one unit.
         window: bundles handed out per worker thread, computing or waiting.
         kills: how many workers a unit may kill before the sweep gives up on it.
-        worker_timeout: seconds without any worker after which the sweep gives up.
+        worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
+            as with a queue, counts instead.
         stop: once set, nothing more starts, and what runs is finished.
         on_done: called in this thread after each bundle with (results, its cost, workers now).
 
@@ -96,6 +98,7 @@ def run(
     stop = stop or threading.Event()
     start = time.monotonic()
     slots = executor.workers * executor.threads
+    worker_timeout = executor.patience or worker_timeout
     bundler = _Bundler(units, total_cost, bundle_seconds, slots)
     where = _Here(work) if executor.client is None else _Pool(executor, work, window * slots, worker_timeout)
     retry: deque[_Bundle] = deque()
@@ -133,6 +136,9 @@ def run(
                 else:
                     dropped += len(bundle.units)
             where.watch()
+            if where.deserted:  # nobody is there to finish what was handed out
+                dropped += running
+                break
     except KeyboardInterrupt:
         if not stop.is_set():
             raise
@@ -209,7 +215,7 @@ def _one_line(error: BaseException) -> str:
 class _Here:
     """Compute in this process, one bundle at a time."""
 
-    alive, most, lost, room = 1, 1, 0, 1
+    alive, most, lost, room, deserted = 1, 1, 0, 1, False
 
     def __init__(self, work):
         self.name = uuid.uuid4().hex
@@ -236,6 +242,7 @@ class _Pool:
         self.executor, self.room, self.timeout = executor, room, worker_timeout
         self.name, self.known = uuid.uuid4().hex, set()  # addresses of workers at the last look
         self.count = self.alive = self.most = self.lost = 0
+        self.halted = self.deserted = False
         self.futures: dict[int, tuple[Any, _Bundle]] = {}
         self.ready: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.looked, self.last_alive = 0.0, time.monotonic()
@@ -269,6 +276,7 @@ class _Pool:
         return [bundle] if bundle.result else []
 
     def _result(self, future):
+        from distributed.client import FutureCancelledError
         from distributed.scheduler import KilledWorker
 
         try:
@@ -279,10 +287,13 @@ class _Pool:
             return "lost", "its worker was killed", 0.0
         except LOST as error:
             return "lost", f"lost ({_one_line(error)})", 0.0
+        except FutureCancelledError as error:
+            return "failed", f"no scheduler any more ({error.reason}): look at its output", 0.0
         except Exception as error:
             return "failed", _one_line(error), 0.0
 
     def halt(self):
+        self.halted = True
         with contextlib.suppress(*LOST):  # no answer from a dying worker is as good
             self.executor.client.run(_halt, self.name, on_error="ignore")
 
@@ -299,5 +310,9 @@ class _Pool:
         elif now - self.last_alive > self.timeout:
             raise SweepError(f"no worker for {self.timeout:g} s ({self.executor.description}): "
                              "look at the workers' output, then start again, finished units are kept")
-        if self.alive < self.executor.workers:
-            self.executor.revive()
+        self.deserted = self.halted and not self.alive and now - self.last_alive > DESERTED
+        try:
+            if not self.halted:
+                self.executor.revive()
+        except OSError as error:
+            raise SweepError(str(error)) from None

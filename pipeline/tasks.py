@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipeline import plan, present, seal, sweep
+from pipeline.bucket import Unreachable
 from pipeline.codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO, FAILED, OK
 from pipeline.config import Experiment, Settings
 from pipeline.parameters import InvalidInput, shorten
@@ -25,7 +26,8 @@ def perform(
     settings: Settings, cluster: Any, experiments: Sequence[Experiment], raw: Sequence[Mapping], command: str
 ) -> int:
     """Carry out the task; returns the exit code. Raises InvalidInput for what only the disk can tell."""
-    stores = [Store(experiment.folder(settings)) for experiment in experiments]
+    stores = [Store(*experiment.address(settings)) for experiment in experiments]
+    stores[0].place.check()
     for experiment, store in zip(experiments, stores, strict=True):
         if store.exists():
             store.check_identity(experiment.study)
@@ -34,6 +36,8 @@ def perform(
     if settings.task == "plan":
         for experiment, store in zip(experiments, stores, strict=True):
             print(plan.text(experiment.study, store, cluster))
+        if script := cluster.script():
+            print(f"each job runs\n\n{script}")
         return EXIT_DONE
     if settings.task == "report":
         return _report(settings, experiments, stores, raw, command)
@@ -42,7 +46,10 @@ def perform(
 
 
 def _run(settings, cluster, experiments, stores, raw, command) -> int:
-    plan.check_room([(e.study, s) for e, s in zip(experiments, stores, strict=True)])
+    studies = [(e.study, s) for e, s in zip(experiments, stores, strict=True)]
+    cluster.check()
+    plan.check_lifetime(studies, cluster)
+    plan.check_room(studies)
     agendas, new = [], False
     for experiment, store in zip(experiments, stores, strict=True):
         agenda = _agenda(settings, experiment, store)
@@ -53,9 +60,12 @@ def _run(settings, cluster, experiments, stores, raw, command) -> int:
         if code != EXIT_DONE:
             return code
     else:
-        print(f"nothing to do: all {sum(a.done.size for a in agendas):,} units were done before")
+        print(f"nothing to do: all {sum(a.units for a in agendas):,} units were done before")
+    if settings.shard:
+        print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
+        return EXIT_DONE
     for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
-        if agenda.pending or not seal.is_sealed(store.folder, experiment.study):
+        if agenda.pending or not seal.is_sealed(store, experiment.study):
             seal.seal(store, experiment.study, agenda.rows, present.words(experiment))
     return _report(settings, experiments, stores, raw, command, only_if_stale=True)
 
@@ -63,12 +73,15 @@ def _run(settings, cluster, experiments, stores, raw, command) -> int:
 def _agenda(settings: Settings, experiment: Experiment, store: Store) -> Agenda:
     study = experiment.study
     rows = store.prepare(study)
-    if settings.retry_failed:
-        for _, row, block, _ in list(failures(study, store, rows)):
-            seal.unseal(store.folder)  # first: it holds what is about to be simulated again
-            store.forget(row, block)
     done = store.done(study, rows)
-    agenda = Agenda(study, rows, done)
+    agenda = Agenda(study, rows, done, settings.part)
+    if settings.retry_failed:
+        for cell, row, block, _ in list(failures(study, store, rows)):
+            if agenda.mine[cell, block]:
+                seal.unseal(store)  # first: it holds what is about to be simulated again
+                store.forget(row, block)
+                done[cell, block] = False
+        agenda = Agenda(study, rows, done, settings.part)
     if agenda.pending and done.any():
         _recompute_one(study, store, rows, done)
     return agenda
@@ -80,9 +93,11 @@ def _recompute_one(study, store: Store, rows, done) -> None:
         row = int(rows[cell])
         try:
             stored = {name: store.read(name, row, int(block)) for name in (*study.metrics, "status")}
+        except Unreachable:
+            raise
         except Exception as error:
-            raise InvalidInput("outputs", store.folder, f"unit {unit_name(study, cell, block)} cannot be read "
-                               f"({shorten(error)}); run task=verify repair=true") from None
+            raise store.invalid(f"unit {unit_name(study, cell, block)} cannot be read "
+                                f"({shorten(error)}); run task=verify repair=true") from None
         if (stored["status"] == FAILED).any():
             continue
         with np.errstate(all="ignore"):
@@ -92,8 +107,8 @@ def _recompute_one(study, store: Store, rows, done) -> None:
             then = (sessions(store.folder) or [{}])[0].get("versions", {})
             now = seal.versions()
             changed = ", ".join(f"{n} {then.get(n, '?')} → {now[n]}" for n in now if then.get(n) != now[n])
-            raise InvalidInput(
-                "outputs", store.folder, f"finished unit {unit_name(study, cell, block)} comes out differently now "
+            raise store.invalid(
+                f"finished unit {unit_name(study, cell, block)} comes out differently now "
                 f"({', '.join(different)}; since then: {changed or 'the same versions, so another code or CPU'}); "
                 "go on where it was begun, or start anew in another folder with outputs=…")
         return
@@ -103,7 +118,8 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
     total = sum(a.cost for a in agendas)
     pending = sum(a.pending for a in agendas)
     failed = 0
-    print(f"{pending:,} units to do, {sum(a.done.size for a in agendas) - pending:,} done before", flush=True)
+    print(f"{pending:,} units to do, {sum(a.units for a in agendas) - pending:,} done before"
+          + (f", in shard {settings.shard}" if settings.shard else ""), flush=True)
     with interruptible(settings.stop_after) as stop, cluster.open() as executor:
         print(executor.description, flush=True)
         with Progress(pending, total) as progress:
@@ -130,7 +146,7 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
     if failed:
         for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
             _print_failures(experiment.study, store, agenda.rows, command)
-    left = sum(int((~s.done(e.study, a.rows)).sum())
+    left = sum(int((a.mine & ~s.done(e.study, a.rows)).sum())
                for e, s, a in zip(experiments, stores, agendas, strict=True))
     if left:
         print(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
@@ -142,10 +158,10 @@ def _report(settings, experiments, stores, raw, command, only_if_stale=False) ->
     folder = present.folder(settings, experiments, stores, raw)
     path, shown = folder / "report.html", folder / "report.yaml"
     wanted = "---\n".join(map(present.shown, raw))
-    if not (only_if_stale and path.exists() and _says(shown, wanted)
-            and _newer(path, [store.folder / "results.zarr" / "zarr.json" for store in stores])):
+    wanted += "".join(f"# of results {seal.stamp(store)}\n" for store in stores)
+    if not (only_if_stale and path.exists() and _says(shown, wanted)):
         for experiment, store in zip(experiments, stores, strict=True):
-            if not seal.is_sealed(store.folder, experiment.study):
+            if not seal.is_sealed(store, experiment.study):
                 raise InvalidInput("task", "report", f"{experiment.study.name} is not complete; run it first")
         start = time.monotonic()
         path, verdicts = present.write(folder, experiments, stores, raw, command)
@@ -161,20 +177,15 @@ def _says(path: Path, text: str) -> bool:
     return path.exists() and path.read_text("utf-8") == text
 
 
-def _newer(path: Path, sources: list[Path]) -> bool:
-    """Whether the report was written after all that it shows: a run may have been killed in between."""
-    return all(path.stat().st_mtime_ns >= source.stat().st_mtime_ns for source in sources)
-
-
 def _status(settings: Settings, experiment: Experiment, store: Store, command: str) -> int:
     study = experiment.study
-    print(f"{study.name}: {store.folder}")
+    print(f"{study.name}: {store.place}")
     if not store.exists():
         print("  not begun")
         return EXIT_MORE_TO_DO
     rows = store.rows(study)
     done = store.done(study, rows)
-    sealed = seal.is_sealed(store.folder, study)
+    sealed = seal.is_sealed(store, study)
     print(f"  {int(done.sum()):,} of {done.size:,} units done ({100 * done.mean():.1f} %), "
           f"{len(study.grid):,} cells × {study.blocks} blocks of {study.block:,} replications; "
           f"{'sealed' if sealed else 'not sealed'}")
@@ -195,23 +206,23 @@ def _print_failures(study, store: Store, rows, command: str) -> None:
 def _verify(settings: Settings, experiment: Experiment, store: Store, command: str) -> int:
     study = experiment.study
     if not store.exists():
-        raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.folder}")
+        raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.place}")
     found, beyond, count = 0, 0, store.units()
     for damage in list(store.verify()):
         if settings.repair and not found:
-            seal.unseal(store.folder)
+            seal.unseal(store)
         found += 1
         place = f"{damage.variable}" + (f" row {damage.row} block {damage.block}" if damage.block >= 0 else "")
         print(f"  damaged: {place}: {damage.what}")
         if settings.repair and not store.repair(damage, study):
             beyond += 1
             print("    cannot be repaired")
-    if not found and seal.is_sealed(store.folder, study):
+    if not found and seal.is_sealed(store, study):
         for name in seal.altered(store, study, store.rows(study)):
             found += 1
             print(f"  damaged: results.zarr {name}: not what the replications say")
         if found and settings.repair:
-            seal.unseal(store.folder)
+            seal.unseal(store)
     print(f"{study.name}: {count:,} done units, {count * (1 + len(study.metrics)):,} chunks checked, {found} damaged"
           + (f", {found - beyond} repaired: run again to simulate them anew" if settings.repair and found else "")
           + ("; repair=true marks them as not run" if found and not settings.repair else ""))

@@ -1,5 +1,6 @@
 """What a worker does with units: simulate, store, tell; and in which order units are best handed out."""
 
+import socket
 import traceback
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -27,6 +28,8 @@ class Work:
     is raised: such units stay not run.
     """
 
+    found = False  # whether the store was seen from here
+
     def __init__(self, study: Study, store: Store):
         self.study, self.store = study, store
 
@@ -39,6 +42,10 @@ class Work:
             NAMES[kind].update(targets)
 
     def __call__(self, units: list[Unit]) -> list[bool]:
+        self.found = self.found or self.store.exists()
+        if not self.found:
+            raise FileNotFoundError(f"{socket.gethostname()} does not see {self.store.folder}; "
+                                    "give outputs on storage that driver and workers share")
         memo: dict = {}
         return [self._one(unit, memo) for unit in units]
 
@@ -58,11 +65,13 @@ class Work:
 class Agenda:
     """Units still to do, most costly first; cells that share their data next to each other.
 
-    Holds one bit per unit and a few numbers per cell, and yields units lazily.
+    Holds two bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to
+    deal the units out to several drivers: whatever is done, each deals alike, and cells that share data go together.
+    `mine` (cells, blocks) are this shard's; the others' count as done.
     """
 
-    def __init__(self, study: Study, rows: np.ndarray, done: np.ndarray):
-        self.study, self.rows, self.done = study, rows, done
+    def __init__(self, study: Study, rows: np.ndarray, done: np.ndarray, shard: tuple[int, int] = (0, 1)):
+        self.study, self.rows = study, rows
         self.costs = np.array([study.work(labels) for labels in study.grid])
         paired = set(study.paired)
         shared = np.fromiter(
@@ -72,11 +81,20 @@ class Agenda:
         weight = np.bincount(group, self.costs)[group]
         self.order = np.lexsort((group, -weight))  # stable: cells of a group stay in the grid's order
         self.ends = np.flatnonzero(np.diff(group[self.order], append=-1)) + 1
+        rank = np.empty(len(self.order), int)
+        rank[self.order] = np.searchsorted(self.ends, np.arange(len(self.order)), side="right")
+        self.mine = (rank[:, None] * study.blocks + np.arange(study.blocks)) % shard[1] == shard[0]
+        self.done = done | ~self.mine
 
     @property
     def pending(self) -> int:
         """Number of units to do."""
         return int(self.done.size - self.done.sum())
+
+    @property
+    def units(self) -> int:
+        """Number of units of this shard."""
+        return int(self.mine.sum())
 
     @property
     def cost(self) -> float:

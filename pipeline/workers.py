@@ -22,7 +22,8 @@ UNANSWERED = 30.0  # seconds after which a worker process that the scheduler doe
 class Processes:
     """`count` Dask worker processes of one thread, started at once; a context manager that kills them.
 
-    `options`: `folder` for scratch files, `memory` in bytes or None, `dask` configuration.
+    `options`: `folder` for scratch files, `memory` in bytes or None, `dask` configuration. They learn their keys
+    from the pipe that tells them where the scheduler is; no file holds them.
     """
 
     def __init__(self, count: int, options: dict):
@@ -52,7 +53,9 @@ class Processes:
         return process, f"worker-{self.born}", time.monotonic()
 
     def _introduce(self, process, name):
-        order = self.options | dict(address=self.cluster.scheduler_address, name=name)
+        tls = self.cluster.security.get_tls_config_for_role("worker")
+        order = self.options | dict(address=self.cluster.scheduler_address, name=name, tls=dict(
+            tls_ca_file=tls["ca_file"], tls_worker_cert=tls["cert"], tls_worker_key=tls["key"]))
         with contextlib.suppress(OSError):  # it died already; revive() will see
             process.stdin.write(json.dumps(order).encode() + b"\n")
 
@@ -87,6 +90,18 @@ class Processes:
             self.running = []
 
 
+def steady() -> None:
+    """Let Dask's timers in this process run on a clock that never jumps.
+
+    They are set by the wall clock: turned back by an hour, Dask holds messages and heartbeats for an hour.
+    """
+    import distributed.batched
+    from tornado.ioloop import IOLoop
+
+    IOLoop.time = lambda _: time.monotonic()  # as its documentation allows
+    distributed.batched.time = time.monotonic  # compares with deadlines of the loop
+
+
 def _serve():
     """Life of a worker process: orders come on standard input, whose end is the order to stop."""
     order_line = threading.Event()
@@ -106,6 +121,7 @@ def _serve():
 
     import dask
     import distributed
+    from distributed.security import Security
 
     order_line.wait()
     order = json.loads(lines[0])
@@ -119,11 +135,13 @@ def _serve():
     async def serve():
         worker = distributed.Worker(
             order["address"], nthreads=1, name=order["name"], local_directory=order["folder"], memory_limit=0,
-            host="127.0.0.1", dashboard=False, dashboard_address="127.0.0.1:0", death_timeout=30)
+            host="127.0.0.1", protocol="tls://", security=Security(require_encryption=True, **order["tls"]),
+            dashboard=False, dashboard_address="127.0.0.1:0", death_timeout=30)
         async with worker:
             await worker.finished()
 
     dask.config.set(order["dask"])
+    steady()
     with contextlib.suppress(Exception):  # scheduler gone: nobody is left to read why
         asyncio.run(serve())
     os._exit(0)

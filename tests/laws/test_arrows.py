@@ -22,7 +22,10 @@ ALLOWED = {
     "registry": {"parameters"},
     **{name: SCIENCE | set(ORDER[:place]) for place, name in enumerate(ORDER)},
     "study": {"codes", "numpy", "parameters", "registry", "grid", "streams"},
-    "store": {"codes", "numpy", "zarr", "parameters", "grid", "streams", "study"},
+    "places": {"parameters"},
+    "lease": set(),
+    "bucket": {"zarr", "lease", "parameters", "places"},
+    "store": {"codes", "numpy", "zarr", "parameters", "places", "bucket", "grid", "streams", "study"},
     "sweep": {"distributed", "parameters"},
     "workers": {"dask", "distributed"},
     "clusters": {"dask", "distributed", "parameters", "workers"},
@@ -32,21 +35,22 @@ ALLOWED = {
                "theory", "reduce", "claims"},
     # Where layers meet.
     "compose": {"hydra", "omegaconf", "parameters"},
-    "config": {"numpy", "parameters", "registry", "grid", "study", "clusters", "report.specs"},
+    "config": {"numpy", "parameters", "places", "registry", "grid", "study", "clusters", "report.specs"},
     "complete": {"parameters", "compose", "config"},
     "help": {"yaml", "parameters", "compose", "config"},
     "work": {"numpy", "grid", "streams", "registry", "study", "store"},
-    "seal": {"numpy", "xarray", "zarr", "parameters", "registry", "streams", "study", "store"},
+    "seal": {"numpy", "xarray", "zarr", "bucket", "parameters", "registry", "streams", "study", "store"},
     "session": {"seal"},
+    "release": {"codes", "numpy", "parameters", "registry", "study", "models", "mechanisms", "estimators"},
     "plan": {"numpy", "parameters", "progress", "clusters", "study", "store", "work"},
-    "present": {"xarray", "yaml", "parameters", "config", "registry", "session", "store", "study", "work", "claims",
+    "present": {"yaml", "parameters", "config", "registry", "seal", "session", "store", "study", "work", "claims",
                 "report"},
-    "tasks": {"codes", "numpy", "parameters", "progress", "config", "plan", "present", "seal", "session", "store",
-              "study", "sweep", "work"},
-    "__main__": {"codes", "hydra", "parameters", "complete", "compose", "config", "help", "tasks"},
+    "tasks": {"bucket", "codes", "numpy", "parameters", "progress", "config", "plan", "present", "seal", "session",
+              "store", "study", "sweep", "work"},
+    "__main__": {"codes", "hydra", "parameters", "complete", "compose", "config", "help", "release", "tasks"},
 }
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.
-LAZY = {"mechanisms.vetted": {"opendp"}}
+LAZY = {"bucket": {"obstore"}, "clusters.batch": {"dask_jobqueue"}, "mechanisms.vetted": {"opendp"}}
 
 
 def name_of(path):

@@ -34,7 +34,8 @@ def listening(process):
     return {c.laddr for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN}
 
 
-@pytest.mark.parametrize("cluster", [Local(workers=2), Threads(workers=2), Synchronous()], ids=list(CLUSTERS))
+@pytest.mark.parametrize("cluster", [Local(workers=2), Threads(workers=2), Synchronous()],
+                         ids=["local", "threads", "synchronous"])
 def test_listens_on_loopback_only_and_leaves_nothing(cluster):
     children, sockets = len(family()), listening(psutil.Process())
     level = logging.getLogger("distributed").level
@@ -78,9 +79,9 @@ def test_memory_is_checked(memory):
 
 
 def test_memory_sizes():
-    from pipeline.clusters import _bytes
+    from pipeline.clusters.executor import size
 
-    assert [_bytes(text) for text in ("1GB", "1.5GiB", "500 MB", "300000000")] == [
+    assert [size(text) for text in ("1GB", "1.5GiB", "500 MB", "300000000")] == [
         10**9, 3 * 2**29, 5 * 10**8, 3 * 10**8]
 
 

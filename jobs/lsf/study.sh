@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# A study on LSF without a driver; jobs/lsf/submit.sh submits it in shards. From the folder that has .venv, on
+# one node:
+#   WORDS="experiment=xu/scenario_2" bsub < jobs/lsf/study.sh
+# Submitting again goes on where it stopped.
+
+#BSUB -wa TERM -wt 2
+#BSUB -Q "75"
+#BSUB -r
+#BSUB -o pipeline-%J-%I.out
+# ---- edit here -----------------------------------------------------------------------------------------------
+#BSUB -J pipeline
+#BSUB -n 4
+#BSUB -R "span[hosts=1]"
+#BSUB -W 04:00
+# BSUB -q NAME  (without the blank, when it is needed; the same for -P NAME)
+PIPELINE=${PIPELINE:-.venv/bin/pipeline}
+# --------------------------------------------------------------------------------------------------------------
+
+# TERM comes two minutes before the walltime; 75, more to do, makes LSF queue the job again.
+read -ra words <<< "$WORDS"
+words+=("cluster.workers=${LSB_DJOB_NUMPROC:-1}")
+if [[ ${LSB_JOBINDEX:-0} != 0 ]]; then
+    words+=("shard=$LSB_JOBINDEX/${SHARDS:-$LSB_JOBINDEX_END}")
+fi
+exec "$PIPELINE" "${words[@]}"

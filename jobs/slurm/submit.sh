@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Submit a study to SLURM as a job array, and a last job that finishes, seals and reports:
+#   jobs/slurm/submit.sh 20 experiment=xu/scenario_2
+# What a job may use is said in jobs/slurm/study.sh.
+set -euo pipefail
+shards=$1
+shift
+here=$(dirname "$0")
+array=$(sbatch --parsable --array="1-$shards" "$here/study.sh" "$@")
+last=$(sbatch --parsable --dependency="afterany:$array" "$here/study.sh" "$@")
+echo "array $array of $shards shards, then job $last"

@@ -1,0 +1,273 @@
+"""The arrays of a study in a bucket that speaks S3, through obstore; credentials come from the environment only."""
+
+import asyncio
+import copy
+import os
+import random
+import re
+import shutil
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from zarr.core.buffer import default_buffer_prototype
+from zarr.core.sync import sync
+from zarr.storage import ObjectStore, StorePath
+
+from pipeline.lease import Lease
+from pipeline.parameters import InvalidInput
+from pipeline.places import KEYS
+
+ATTEMPT = 20.0  # seconds that one request may take
+CONNECT = 5.0  # seconds that one connection may take
+PAUSES = 0.05, 5.0  # seconds before a failed request is tried again: the first time, and at most
+AT_ONCE = 16  # requests under way from one process
+PATIENCE = 4.0  # seconds of trying before any work has begun
+PAGE = 1000  # objects in one answer to a listing
+OTHERS = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+          "AWS_CONTAINER_CREDENTIALS_FULL_URI")  # what a batch service or Kubernetes sets instead of keys
+ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
+ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
+
+
+class Unreachable(ConnectionError):
+    """A bucket that refuses or cannot be reached, after trying again for as long as that may help; one line."""
+
+
+class Bucket:
+    """What lies under `url`; every request is tried again for up to `timeout` seconds. Opened when first used.
+
+    Pickles and texts hold the URL alone: every process reads the credentials from its own environment.
+    """
+
+    setting = "store.url"
+
+    def __init__(self, url: str, timeout: float):
+        self.url, self.timeout = url, timeout
+        self.lease, self.holds = Lease(self), False
+
+    def __str__(self) -> str:
+        return self.url
+
+    def zarr(self, key: str) -> StorePath:
+        """What zarr and xarray open as the array or group under a key."""
+        return StorePath(self._objects, key)
+
+    def check(self, write: bool = False) -> None:
+        """Raise InvalidInput unless the bucket is there and lets us read, and write if asked to; in seconds."""
+        try:
+            self._page("lock/", None, PATIENCE)
+            if write:
+                self.put("probe", b"", PATIENCE)
+                self.delete("probe")
+        except Unreachable as error:
+            raise InvalidInput(self.setting, self.url, str(error).removeprefix(f"{self.url} ")) from None
+
+    def read(self, key: str) -> bytes | None:
+        """Content of an object, None if there is none."""
+        found = sync(self._objects.get(key, default_buffer_prototype()))
+        return None if found is None else found.to_bytes()
+
+    def put(self, key: str, content: bytes, patience: float | None = None) -> None:
+        """Write an object."""
+        from obstore import put_async
+
+        self._sync(lambda: put_async(self._objects.store, key, content, use_multipart=False), patience)
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Write an object where there is none; whether this call did. `content` must be the caller's alone."""
+        from obstore import put_async
+        from obstore.exceptions import AlreadyExistsError
+
+        try:
+            self._sync(lambda: put_async(self._objects.store, key, content, mode="create"))
+            return True
+        except AlreadyExistsError:  # by an earlier attempt, perhaps, whose answer was lost
+            return self.read(key) == content
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Keys of the objects below a prefix, relative to it, sorted; a page at a time."""
+        last, page = None, [""] * PAGE
+        while len(page) == PAGE:
+            page = self._page(f"{prefix}/", last)
+            yield from (key.removeprefix(f"{prefix}/") for key in page)
+            last = page[-1] if page else None
+
+    def delete(self, *keys: str) -> None:
+        """Delete objects, all at once; those that are not there are no matter."""
+        from obstore import delete_async
+
+        if keys:
+            self._sync(lambda: delete_async(self._objects.store, list(keys)))
+
+    def remove(self, name: str) -> None:
+        """Delete a Zarr hierarchy; what makes it count goes first, so half of it never passes for the whole."""
+        self.delete(f"{name}/zarr.json")
+        while page := self._page(f"{name}/", None):
+            self.delete(*page)
+
+    def publish(self, partial: Path, name: str) -> None:
+        """Put a finished Zarr hierarchy, made in a local folder, in the place of another; what makes it count last."""
+        self.remove(name)
+        files = [str(path.relative_to(partial)) for path in sorted(partial.rglob("*")) if path.is_file()]
+        files.remove("zarr.json")
+        deque(self.map(lambda file: self.put(f"{name}/{file}", (partial / file).read_bytes()), files), maxlen=0)
+        self.put(f"{name}/zarr.json", (partial / "zarr.json").read_bytes())
+        shutil.rmtree(partial)
+
+    def stamp(self, key: str) -> str | None:
+        """What changes whenever an object is written again; None if there is none."""
+        from obstore import head_async
+
+        try:
+            found = self._sync(lambda: head_async(self._objects.store, key))
+        except FileNotFoundError:
+            return None
+        return f"{found['last_modified'].isoformat()} {found['e_tag']}"
+
+    def map(self, function: Callable, items: Iterable) -> Iterator[Any]:
+        """Results of a function that reads or writes one object, in order, many at a time."""
+        under_way: deque = deque()
+        try:
+            for item in items:
+                under_way.append(self._threads.submit(function, item))
+                if len(under_way) >= 2 * AT_ONCE:
+                    yield under_way.popleft().result()
+            while under_way:
+                yield under_way.popleft().result()
+        finally:
+            for future in under_way:
+                future.cancel()
+
+    @contextmanager
+    def locked(self, owner: str) -> Iterator[None]:
+        """One process at a time, on any machine; writes of one that lost the lock are refused."""
+        with self.lease.held(owner):
+            self.holds = True
+            try:
+                yield
+            finally:
+                self.holds = False
+
+    @cached_property
+    def _objects(self) -> "Objects":
+        return Objects(_connect(self.url), self._try)
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(AT_ONCE)
+
+    def _page(self, prefix: str, last: str | None, patience: float | None = None) -> list[str]:
+        import obstore
+
+        async def page():
+            async for found in obstore.list(self._objects.store, prefix, offset=last, chunk_size=PAGE):
+                return [one["path"] for one in found]
+            return []
+
+        return self._sync(page, patience)
+
+    def _sync(self, request: Callable[[], Awaitable], patience: float | None = None) -> Any:
+        return sync(self._try(request, patience))
+
+    async def _try(self, request: Callable[[], Awaitable], patience: float | None = None) -> Any:
+        """Answer of a request, which must be harmless to repeat."""
+        from obstore.exceptions import AlreadyExistsError, BaseError
+
+        end = time.monotonic() + (self.timeout if patience is None else patience)
+        pause, most = PAUSES
+        while True:
+            if self.holds and not self.lease.valid():
+                raise Unreachable(f"{self.url} was out of reach for so long that another driver may have taken over")
+            try:
+                async with asyncio.timeout(max(end - time.monotonic(), CONNECT)):
+                    return await request()
+            except AlreadyExistsError:
+                raise
+            except (BaseError, FileNotFoundError, TimeoutError) as error:
+                text, passes = _told(error)
+                if isinstance(error, FileNotFoundError) and "bucket" not in text:
+                    raise
+                if not passes or time.monotonic() + pause > end:
+                    raise Unreachable(f"{self.url} {text}") from None
+            await asyncio.sleep(pause * random.uniform(0.5, 1))
+            pause = min(2 * pause, most)
+
+
+class Objects(ObjectStore):
+    """Zarr's store of objects whose requests are tried again, and which tells in one line what is wrong."""
+
+    def __init__(self, store: Any, attempt: Callable):
+        super().__init__(store)
+        self.attempt = attempt
+
+    def with_read_only(self, read_only: bool = False) -> "Objects":
+        """The same, for reading only or not."""
+        twin = copy.copy(self)
+        twin._read_only = read_only
+        return twin
+
+    async def get(self, key, prototype, byte_range=None):
+        """Content of an object or a range of it, None if there is none."""
+        return await self.attempt(lambda: ObjectStore.get(self, key, prototype, byte_range))
+
+    async def set(self, key, value):
+        """Write an object."""
+        from obstore import put_async
+
+        await self.attempt(lambda: put_async(self.store, key, value.as_buffer_like(), use_multipart=False))
+
+
+def _connect(url: str) -> Any:
+    """obstore's view of the URL, from the environment. Raises InvalidInput naming what is missing there."""
+    try:
+        from obstore.store import S3Store
+    except ImportError:
+        raise InvalidInput("store.url", url, "a bucket needs this package: pip install obstore") from None
+    if not all(map(os.environ.get, KEYS)) and not any(map(os.environ.get, OTHERS)):
+        raise InvalidInput("store.url", url, f"credentials are needed: export {' and '.join(KEYS)}; a profile is not "
+                           "read, `aws configure export-credentials --format env` prints what to export")
+    endpoint = next(filter(None, map(os.environ.get, ENDPOINTS)), None)
+    place = urlsplit(endpoint or "https://")
+    if "@" in place.netloc or place.scheme not in ("http", "https"):
+        raise InvalidInput("AWS_ENDPOINT_URL", "…", "must be http(s)://HOST or http(s)://HOST:PORT")
+    allowed = os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
+    if place.scheme == "http" and place.hostname not in ("127.0.0.1", "::1", "localhost") and not allowed:
+        raise InvalidInput("AWS_ENDPOINT_URL", endpoint, "is not encrypted; write https://, or export "
+                           "AWS_ALLOW_HTTP=true where the network can be trusted")
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    return S3Store(
+        bucket, prefix=prefix or None, **({"endpoint": endpoint} if endpoint else {}),
+        client_options={"allow_http": place.scheme == "http", "connect_timeout": timedelta(seconds=CONNECT),
+                        "timeout": timedelta(seconds=ATTEMPT)},
+        retry_config={"max_retries": 0, "retry_timeout": timedelta(0)})
+
+
+def _told(error: Exception) -> tuple[str, bool]:
+    """What is wrong, in our words (the server's may hold a key), and whether it may pass."""
+    said = str(error)
+    code, status = (re.search(pattern, said) for pattern in (r"<Code>(\w+)</Code>", r"status code: (\d+)"))
+    code, status = code[1] if code else "", int(status[1]) if status else 0
+    if code == "NoSuchBucket":
+        return "no such bucket; create it, or choose another", False
+    if code in REFUSED or status in (401, 403):
+        return f"refuses the credentials ({code or status}); look at {', '.join(KEYS)}, AWS_SESSION_TOKEN", False
+    if code == "RequestTimeTooSkewed":
+        return "refuses the clock of this machine; set it", False
+    if code in ELSEWHERE or status in (301, 307):
+        return "is in another region; export AWS_REGION", False
+    if status:
+        return f"fails ({status} {code})".replace(" )", ")"), status >= 500 or status in (408, 429)
+    if isinstance(error, TimeoutError) or "kind: Timeout" in said:
+        return "does not answer in time; look at the network", True
+    if "kind: Connect" in said:
+        return "cannot be reached; look at AWS_ENDPOINT_URL and the network", True
+    return "drops connections; look at the network", True

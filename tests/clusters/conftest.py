@@ -1,0 +1,31 @@
+"""What the tests on real batch systems share."""
+
+import sys
+
+import pytest
+from engine import command, contents, environment
+from servers.study import UNITS, Run
+
+
+@pytest.fixture(scope="session")
+def laptop(tmp_path_factory) -> dict[str, bytes]:
+    """Bytes of the sealed result of an undisturbed run on this machine."""
+    run = Run(tmp_path_factory.mktemp("laptop"))
+    done = command(run.words(**{"cluster.workers": "2"}))
+    assert done.returncode == 0 and run.done() == UNITS, done.stderr
+    return contents(run.folder / "results.zarr")
+
+
+@pytest.fixture
+def study(tmp_path, laptop) -> Run:
+    """A run of the study in a fresh folder."""
+    return Run(tmp_path, laptop)
+
+
+@pytest.fixture(scope="session")
+def shell(tmp_path_factory) -> dict[str, str]:
+    """Environment for job scripts: `PIPELINE` is this checkout's command."""
+    path = tmp_path_factory.mktemp("bin") / "pipeline"
+    path.write_text(f'#!/bin/sh\nexec {sys.executable} -m pipeline "$@"\n')
+    path.chmod(0o755)
+    return environment(PIPELINE=str(path))

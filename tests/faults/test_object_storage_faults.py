@@ -1,0 +1,221 @@
+"""The real command with its arrays in a bucket: killed, two at once, damaged, behind a failing network."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import psutil
+import pytest
+from engine import ROOT, arguments, contents, environment, without_report
+from servers.buckets import Objects, server
+from servers.faulty import KINDS, Faulty
+
+import pipeline.bucket
+from pipeline.__main__ import main
+
+GRID = {"grid.m": "[10,20]", "grid.L": "[20,50]", "replications": "600", "block": "100",
+        "metrics": "[lean_true,lean_debiased]"}
+UNITS, VARIABLES = 48, 3
+
+
+@pytest.fixture(scope="module", params=["moto", "radosgw"])
+def credentials(request):
+    with server(request.param) as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(credentials):
+    return Objects(credentials)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """Bytes of results.zarr of a run on a disk."""
+    where = tmp_path_factory.mktemp("disk")
+    with pytest.MonkeyPatch.context() as patch:
+        without_report(patch)
+        assert main(words(where)) == 0
+    (sealed,) = where.rglob("results.zarr")
+    return contents(sealed)
+
+
+@pytest.fixture
+def here(credentials, monkeypatch):
+    """The server's keys in this process, whose commands write no report and soon lose patience."""
+    without_report(monkeypatch)
+    monkeypatch.setattr(pipeline.bucket, "PATIENCE", 1.0)
+    monkeypatch.setattr(pipeline.bucket, "CONNECT", 1.5)
+    for name, value in credentials.items():
+        monkeypatch.setenv(name, value)
+
+
+def words(where, bucket=None, **changes):
+    place = {"store.url": f"s3://{bucket.name}/studies"} if bucket else {}
+    return arguments(where, **GRID | place | changes)
+
+
+def start(given, credentials):
+    """The command in a session of its own, as a batch system starts it."""
+    return subprocess.Popen([sys.executable, "-m", "pipeline", *given], cwd=ROOT, text=True, start_new_session=True,
+                            env=environment(**credentials), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def units(bucket):
+    return len(bucket.keys("/replications.zarr/status/c/"))
+
+
+def reaches(bucket, count, *drivers):
+    """Wait until so many units are done; whether they were while the drivers ran."""
+    while units(bucket) < count:
+        if any(driver.poll() is not None for driver in drivers):
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def sound(bucket, expected):
+    """Every unit is there once, nothing else is, and the sealed bytes are those of the disk."""
+    assert units(bucket) == UNITS and bucket.sealed() == expected
+    assert len([key for key in bucket.keys("/c/") if "/replications.zarr/" in key]) == UNITS * VARIABLES + 4
+    assert not bucket.keys("partial") and not bucket.keys("probe") and len(bucket.keys("/lock/")) == 1
+
+
+def hidden(credentials, bucket, where, *texts):
+    """No key in what was said, written or stored."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        secret = credentials[name]
+        assert not any(secret in text for text in texts)
+        assert not any(secret.encode() in content for content in contents(where).values())
+        assert not any(secret.encode() in bucket.read(key) for key in bucket.keys())
+
+
+def test_killed_workers_a_killed_group_and_two_drivers(credentials, bucket, expected, tmp_path):
+    chance, killed = random.Random(1), 0
+    driver = start(words(tmp_path / "a", bucket, cluster="local", **{"cluster.workers": "2"}), credentials)
+    for count in (1, 8, 15):
+        assert reaches(bucket, count, driver)
+        with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+            chance.choice(psutil.Process(driver.pid).children()).kill()
+            killed += 1
+    assert reaches(bucket, 22, driver)
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.communicate()
+    before = units(bucket)
+    drivers = [start(words(tmp_path / name, bucket), credentials) for name in "ab"]  # one goes on, one is elsewhere
+    said = [driver.communicate(timeout=120) for driver in drivers]
+    assert [driver.returncode for driver in drivers] == [0, 0], said
+    assert killed >= 2 and 22 <= before < UNITS
+    sound(bucket, expected)
+    assert len(list(tmp_path.rglob("report.html"))) == 2 and not list(tmp_path.rglob("*.zarr*"))
+    hidden(credentials, bucket, tmp_path, *sum(said, ()))
+    print(f"{killed} workers and the group killed at {before} units; then two drivers at once")
+
+
+def test_damage_is_found_and_repaired(here, bucket, expected, tmp_path, capsys):
+    given = words(tmp_path, bucket)
+    assert main(given) == 0
+    sound(bucket, expected)
+    whole = {key: bucket.read(key) for key in bucket.keys() if "/lock/" not in key}
+    capsys.readouterr()
+    assert main([*given, "task=verify"]) == 0
+    assert f"{UNITS} done units, {UNITS * VARIABLES} chunks checked, 0 damaged" in capsys.readouterr().out
+    chance = random.Random(2)
+    raw = [key for key in whole if "/c/" in key and "/replications.zarr/" in key]
+    data = chance.sample([key for key in raw if "/status/" not in key and "key" not in key and "label" not in key], 3)
+    status, key = chance.choice([key for key in raw if "/status/" in key]), next(k for k in raw if "/key/c/" in k)
+    bucket.delete(data[0])
+    bucket.write(data[1], whole[data[1]][:-1])
+    for one in (data[2], status, key):
+        bucket.write(one, whole[one][:-9] + bytes([whole[one][-9] ^ 4]) + whole[one][-8:])
+    assert main([*given, "task=verify"]) == 1
+    out = capsys.readouterr().out
+    assert "chunk is missing" in out and out.count("unreadable") == 4 and "5 damaged; repair=true" in out
+    assert main([*given, "task=verify", "repair=true"]) == 0
+    assert "5 damaged, 5 repaired" in capsys.readouterr().out and not bucket.sealed()
+    assert main(given) == 0
+    assert {key: bucket.read(key) for key in bucket.keys() if "/lock/" not in key} == whole
+    sealed = next(key for key in whole if "/results.zarr/lean_true/c/" in key)
+    bucket.write(sealed, whole[sealed][::-1])
+    capsys.readouterr()
+    assert main([*given, "task=verify", "repair=true"]) == 0
+    assert "results.zarr lean_true: not what the replications say" in capsys.readouterr().out
+    assert main(given) == 0 and bucket.sealed() == expected
+
+
+def test_a_failing_network_costs_time_only(here, credentials, bucket, expected, tmp_path, monkeypatch):
+    with Faulty(credentials["AWS_ENDPOINT_URL"], seed=3) as network:
+        network.chance = 0.2
+        monkeypatch.setenv("AWS_ENDPOINT_URL", network.endpoint)
+        assert main(words(tmp_path, bucket, cluster="threads", **{"cluster.workers": "4"})) == 0
+    print(f"faults injected: {dict(network.counts)}")
+    assert all(network.counts[kind] >= 5 for kind in KINDS)
+    sound(bucket, expected)
+
+
+SAYS = {"away": "drops connections", "hung": "does not answer in time", "503": "fails (503 SlowDown)",
+        "403": "refuses the credentials (InvalidAccessKeyId)"}
+
+
+@pytest.mark.parametrize("kind", SAYS)
+def test_a_store_that_stays_away_stops_the_sweep_and_the_same_command_goes_on(
+        kind, here, credentials, bucket, expected, tmp_path, monkeypatch, capsys):
+    given = words(tmp_path, bucket, **{"store.timeout": "1"})
+    with Faulty(credentials["AWS_ENDPOINT_URL"]) as network, monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", network.endpoint)
+
+        def fail():
+            while units(bucket) < 10:
+                time.sleep(0.01)
+            network.kinds, network.chance = (kind,), 1.0
+
+        failing = threading.Thread(target=fail)
+        failing.start()
+        assert main(given) == 1
+        failing.join()
+    out, error = capsys.readouterr()
+    lines = [line for line in error.splitlines() if " units" not in line.split(";")[0]]
+    assert len(lines) == 1 and SAYS[kind] in lines[0], error
+    assert f"s3://{bucket.name}/studies" in lines[0] and "the same command goes on" in lines[0]
+    assert 10 <= units(bucket) < UNITS
+    hidden(credentials, bucket, tmp_path, out, error)
+    assert main(given) == 0
+    sound(bucket, expected)
+
+
+def refused(capsys, given, where):
+    """The one line with which the command refuses, before anything is made."""
+    assert main(given) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.count("\n") == 1 and not where.exists()
+    return told.err
+
+
+def test_what_is_wrong_is_said_before_any_work(here, credentials, bucket, tmp_path, monkeypatch, capsys):
+    where = tmp_path / "out"
+    given = words(where, bucket)
+    wrong = [word.replace(bucket.name, "no-such-bucket") for word in given]
+    assert "no such bucket" in refused(capsys, wrong, where)
+    with Faulty(credentials["AWS_ENDPOINT_URL"]) as network, monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", network.endpoint)
+        for kind, says in SAYS.items():
+            network.kinds, network.chance = (kind,), 1.0
+            assert says in refused(capsys, given, where)
+    with monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", network.endpoint)  # nobody listens there any more
+        assert "cannot be reached" in refused(capsys, given, where)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        with monkeypatch.context() as patch:
+            patch.delenv(name)
+            assert "credentials are needed" in refused(capsys, given, where)
+    if credentials["AWS_REGION"] == "default":  # the emulator takes any key
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            with monkeypatch.context() as patch:
+                patch.setenv(name, "wrong")
+                assert "refuses the credentials" in refused(capsys, given, where)
+    assert bucket.keys() == []

@@ -1,0 +1,276 @@
+"""Law: a bucket is as good as a disk, whoever else writes to it; and no credential is kept or said anywhere."""
+
+import pickle
+import random
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from engine import GRID, contents, study
+from servers.buckets import Objects, moto
+from servers.faulty import Faulty
+
+import pipeline.bucket
+import pipeline.lease
+from pipeline import seal
+from pipeline.__main__ import main
+from pipeline.bucket import Bucket, Unreachable
+from pipeline.codes import OK
+from pipeline.config import read_settings
+from pipeline.lease import Lease
+from pipeline.parameters import InvalidInput
+from pipeline.store import Store
+from pipeline.work import Work
+
+SMALL = GRID | {"epsilon": [0.5]}
+
+
+@pytest.fixture(scope="module")
+def credentials():
+    with moto() as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(credentials, monkeypatch):
+    for name, value in credentials.items():
+        monkeypatch.setenv(name, value)
+    return Objects(credentials)
+
+
+def at(bucket, folder, timeout=20.0):
+    return Store(folder, f"s3://{bucket.name}/some/where", timeout)
+
+
+def values(what, chance):
+    return {name: chance.normal(size=what.block) for name in what.metrics} | {
+        "status": np.full(what.block, OK, np.int8)}
+
+
+def test_two_drivers_append_at_once(bucket, tmp_path):
+    for turn in range(5):
+        stores = [Store(tmp_path / name, f"s3://{bucket.name}/{turn}", 20.0) for name in "ab"]
+        gate, failed = threading.Barrier(2), []
+
+        def grow(store, m, gate=gate, failed=failed):
+            try:
+                gate.wait()
+                store.prepare(study(grid=SMALL | {"m": m}, replications=20 * len(m)))
+            except BaseException as error:
+                failed.append(error)
+
+        drivers = [threading.Thread(target=grow, args=args) for args in zip(stores, ([2, 3], [3, 4, 6]), strict=True)]
+        for driver in drivers:
+            driver.start()
+        for driver in drivers:
+            driver.join()
+        assert not failed
+        store, union = Store(tmp_path, f"s3://{bucket.name}/{turn}"), study(grid=SMALL | {"m": [2, 3, 4, 6]})
+        keys, rows = store.array("key")[:], store.rows(union)
+        assert len(set(keys)) == len(keys) == 16 and len(set(rows)) == 16 and (rows >= 0).all()
+        assert (keys[rows] == list(union.grid.keys())).all()
+        assert (store.array("label_m")[:][rows] == [labels["m"] for labels in union.grid]).all()
+        assert store.array("status").shape == store.array("kendall").shape == (16, 60)
+        assert list(store.verify()) == []
+
+
+def test_the_same_files_as_on_a_disk(bucket, tmp_path):
+    what, there, here = study(grid=SMALL), at(bucket, tmp_path / "there"), Store(tmp_path / "here")
+    for store in (here, there):
+        rows, chance = store.prepare(what), np.random.default_rng(1)
+        for row in rows:
+            for block in range(what.blocks):
+                store.write(int(row), block, values(what, chance))
+        assert store.done(what, rows).all() and store.units() == rows.size * what.blocks
+        seal.seal(store, what, rows, {})
+        assert seal.is_sealed(store, what) and seal.altered(store, what, rows) == []
+    stored = {key.removeprefix("some/where/"): bucket.read(key) for key in bucket.keys() if "/lock/" not in key}
+    assert stored == {name: content for name, content in contents(tmp_path / "here").items() if name != ".lock"}
+    assert set(contents(tmp_path / "there")) == {".lock"}
+    seal.unseal(there)
+    assert not bucket.sealed() and not seal.is_sealed(there, what)
+
+
+def test_status_goes_last_and_a_lost_description_loses_nothing(bucket, tmp_path, monkeypatch):
+    what, store = study(grid=SMALL), at(bucket, tmp_path)
+    rows, written = store.prepare(what), []
+    original = pipeline.bucket.Objects.set
+
+    async def noted(self, key, value):
+        await original(self, key, value)
+        written.append(key)
+
+    monkeypatch.setattr(pipeline.bucket.Objects, "set", noted)
+    store.write(int(rows[0]), 0, values(what, np.random.default_rng(1)))
+    assert written[-1] == "replications.zarr/status/c/0/0" and len(set(written)) == len(what.metrics) + 1
+    bucket.delete("some/where/replications.zarr/zarr.json")
+    with pytest.raises(InvalidInput, match="store.url=.*is lost, while units are there"):
+        at(bucket, tmp_path).prepare(what)
+    assert len(bucket.keys("/kendall/c/")) == 1
+
+
+def test_an_outage_is_never_taken_for_damage(bucket, credentials, tmp_path, monkeypatch):
+    what = study(grid=SMALL | {"m": [3], "L": [20]}, replications=20)
+    store = at(bucket, tmp_path)
+    for row in store.prepare(what):
+        store.write(int(row), 0, values(what, np.random.default_rng(1)))
+    seal.seal(store, what, store.rows(what), {})
+    with Faulty(credentials["AWS_ENDPOINT_URL"]) as network:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", network.endpoint)
+        list(at(bucket, tmp_path).verify())
+        most = sum(network.counts.values())
+        network.kinds = ("away",)
+        for allowed in random.Random(1).sample(range(most), 8):
+            network.counts.clear()
+            network.chance, network.allowed = 1.0, allowed
+            broken = at(bucket, tmp_path, timeout=0.01)
+            with pytest.raises(Unreachable, match="drops connections"):
+                list(broken.verify())
+        for call in (seal.is_sealed, lambda *_: seal.altered(broken, what, np.arange(2))):
+            network.counts.clear()
+            network.allowed = 0
+            with pytest.raises(Unreachable):
+                call(broken, what)
+
+
+SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCY"
+
+
+@pytest.mark.parametrize("word", [
+    f"store.url=s3://AKIA:{SECRET}@bucket/a", f"+store.url='s3://AKIA:{SECRET}@bucket'",
+    f"store.url=s3://bucket/a?X-Amz-Signature={SECRET}", f"store.url=s3://bucket/a#{SECRET}",
+    f"store.secret_access_key={SECRET}", f"+store.aws_session_token={SECRET}", f"store={{url:'s3://a:{SECRET}@b'}}",
+    f"store.password=[{SECRET}", f"++cluster.access_key={SECRET}", f"outputs=s3://AKIA:{SECRET}@bucket/a"])
+def test_a_credential_on_the_command_line_is_refused_and_not_repeated(word, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["experiment=xu/lemmas", word]) == 2
+    out, error = capsys.readouterr()
+    assert "must not hold credentials" in error and error.count("\n") == 1 and out == ""
+    assert not any(SECRET[start:start + 6] in error for start in range(len(SECRET) - 6))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", [
+    "", "s3:/bucket", "S3://bucket", "gs://bucket", "file:///tmp", "bucket", "s3://", "s3://b", "s3://Bucket",
+    "s3://bucket/..", "s3://bucket//a", "s3://bucket/a b", "s3://bucket/" + "a" * 500, "s3://bucket/é", "s3://bucket\n"])
+def test_a_url_that_is_none_is_refused(url):
+    with pytest.raises(InvalidInput, match="^store.url="):
+        read_settings({"store": {"url": url}})
+    assert read_settings({"store": {"url": "s3://bucket/a.b/c_d-1/"}}).store.url == "s3://bucket/a.b/c_d-1"
+
+
+@pytest.mark.parametrize("changes, says", [
+    ({"AWS_ACCESS_KEY_ID": None}, "credentials are needed"), ({"AWS_SECRET_ACCESS_KEY": ""}, "credentials are needed"),
+    ({"AWS_ENDPOINT_URL": "http://10.1.2.3:80"}, "is not encrypted"),
+    ({"AWS_ENDPOINT_URL": "https://a:b@host"}, "must be http"), ({"AWS_ENDPOINT_URL": "host:80"}, "must be http")])
+def test_a_wrong_environment_is_refused(changes, says, bucket, monkeypatch):
+    for name, value in changes.items():
+        monkeypatch.delenv(name) if value is None else monkeypatch.setenv(name, value)
+    with pytest.raises(InvalidInput, match=says):
+        Bucket("s3://bucket/a", 1.0).check()
+
+
+def test_without_the_library_one_line_says_what_to_install(bucket, monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    with pytest.raises(InvalidInput, match="pip install obstore"):
+        Bucket("s3://bucket/a", 1.0).check()
+
+
+def test_pickles_hold_no_credential(bucket, credentials, tmp_path):
+    store = at(bucket, tmp_path)
+    store.prepare(study())
+    store.array("status")
+    pickled = pickle.dumps(Work(study(), store)) + repr(vars(store)).encode() + str(store.place).encode()
+    assert b"some/where" in pickled
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        assert credentials[name].encode() not in pickled
+    again = pickle.loads(pickle.dumps(store))
+    assert again.url == store.url and again.exists() and again.timeout == 20.0
+
+
+class Memory(dict):
+    """A place in memory; `honest` unless it creates also where there is something."""
+
+    honest, lock = True, threading.Lock()
+
+    def keys(self, prefix):
+        return [key.removeprefix(f"{prefix}/") for key in list(self)]
+
+    def read(self, key):
+        found = self.get(key)
+        time.sleep(random.uniform(0, 0.002))  # on its way
+        return found
+
+    def put(self, key, content, patience=None):
+        self[key] = content
+
+    def create(self, key, content):
+        with self.lock:
+            if key in self and self.honest:
+                return False
+            self[key] = content
+            return True
+
+    def delete(self, *keys):
+        for key in keys:
+            self.pop(key, None)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    for name, value in dict(TERM=1.2, SAFE=0.6, BEAT=0.1, LOOK=(0.0, 0.002)).items():
+        monkeypatch.setattr(pipeline.lease, name, value)
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_one_at_a_time_through_creation_alone(honest, quick):
+    place, inside, most = Memory(), [], []
+    place.honest = honest
+
+    def work(owner):
+        for _ in range(12):
+            with Lease(place).held(owner):
+                inside.append(owner)
+                most.append(len(inside))
+                time.sleep(random.uniform(0, 0.002))
+                inside.remove(owner)
+
+    drivers = [threading.Thread(target=work, args=(f"driver-{i}",), daemon=True) for i in range(6)]
+    for driver in drivers:
+        driver.start()
+    for driver in drivers:
+        driver.join(60)
+    assert len(most) == 72 and list(place.values()) == [pipeline.lease.FREE]
+    assert (max(most) == 1) == honest  # the wrong twin: without create-if-absent they meet
+
+
+def test_a_dead_holder_is_succeeded_and_a_living_one_is_not(quick, monkeypatch):
+    place, order = Memory(), []
+    place.create("lock/7", b"gone 1234")
+    with Lease(place).held("gone"):  # of the same name: known to be dead
+        assert list(place) == ["lock/8"]
+    place.create("lock/9", b"elsewhere 1234")
+    start = time.monotonic()
+    with Lease(place).held("a"):
+        assert time.monotonic() - start >= 1.2 and list(place) == ["lock/10"]
+        waiter = threading.Thread(target=lambda: Lease(place).held("b").__enter__() or order.append("b"), daemon=True)
+        waiter.start()
+        time.sleep(2.0)  # longer than TERM: signs of life keep it
+        order.append("a")
+    waiter.join(10)
+    assert order == ["a", "b"]
+
+
+def test_a_holder_that_was_cut_off_writes_no_more(quick, bucket):
+    place = Bucket(f"s3://{bucket.name}/a", 5.0)
+    with place.locked("stopped"):
+        place.put("x", b"before")
+        place.lease.until = time.monotonic() - 1  # as after a long stop
+        time.sleep(0.3)
+        for write in (lambda: place.put("x", b"after"), lambda: place.create("y", b""), lambda: place.delete("x")):
+            with pytest.raises(Unreachable, match="another driver may have taken over"):
+                write()
+        assert not place.lease.valid()  # it stays lost
+    assert place.read("x") == b"before" and place.read("y") is None

@@ -1,0 +1,181 @@
+"""A real SLURM on loopback: munge, slurmctld and several virtual nodes on this host, from Debian's packages."""
+
+import contextlib
+import functools
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
+CONFIG = """\
+ClusterName=tests
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser={user}
+SlurmdUser={user}
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
+CredType=cred/munge
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool-%n
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd-%n.log
+SlurmdParameters=config_overrides
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2,defer_batch
+ReturnToService=2
+JobRequeue=1
+EnforcePartLimits=ALL
+KillWait=5
+MinJobAge=10
+SlurmdTimeout=30
+CompleteWait=0
+{nodes}
+PartitionName=work Nodes=ALL Default=YES MaxTime=1-0 State=UP
+PartitionName=short Nodes=ALL MaxTime=0:02:00 State=UP
+"""
+
+
+@functools.cache
+def missing() -> str | None:
+    """Install what is not there; None if all is, else why it cannot be had."""
+    return installed(("slurmctld", "slurmd", "sbatch", "munged"), PACKAGES)
+
+
+def installed(programs: Sequence[str], packages: Sequence[str]) -> str | None:
+    """Install Debian's packages unless the programs are there; None, or why there is no server of our own."""
+    if os.geteuid():
+        return "several nodes on one host need root"
+    if not all(map(shutil.which, programs)):
+        if not shutil.which("apt-get"):
+            return f"{programs[0]} is not installed, and there is no apt-get"
+        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        for command in (["apt-get", "update", "-qq"],
+                        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+            if done.returncode:
+                return f"{' '.join(command[:2])} failed: {done.stderr.strip()[-200:]}"
+    return None
+
+
+class Slurm:
+    """A running SLURM; use as a context manager, which starts it and ends its processes by their numbers."""
+
+    def __init__(self, nodes: int = 4, cores: int = 2):
+        self.nodes, self.cores = nodes, cores
+        self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))
+        self.processes: list[subprocess.Popen] = []
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What makes its commands speak to it."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf")}
+
+    def __enter__(self) -> "Slurm":
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_) -> None:
+        for process in reversed(self.processes):
+            process.send_signal(signal.SIGTERM)
+        for process in reversed(self.processes):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def call(self, *command: str, **options) -> str:
+        """Output of one of its commands, which must succeed."""
+        environment = os.environ | self.environment | options.pop("env", {})
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, **options)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        return done.stdout.strip()
+
+    def state(self, job: str) -> str:
+        """State of a job, or of all tasks of an array: PENDING, RUNNING, COMPLETED …; "" once forgotten."""
+        environment = os.environ | self.environment
+        done = subprocess.run(["squeue", "-h", "-r", "-t", "all", "-o", "%T", "-j", job], env=environment,
+                              capture_output=True, text=True)
+        return " ".join(sorted(set(done.stdout.split())))
+
+    def wait(self, job: str, *states: str, seconds: float = 60) -> str:
+        """The state of a job once it is one of these, or has ended when none is given."""
+        ended = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", ""}
+        end = time.monotonic() + seconds
+        while not set((now := self.state(job)).split(" ")) <= (set(states) or ended):
+            if time.monotonic() > end:
+                raise AssertionError(f"job {job} is {now}: {self.call('scontrol', 'show', 'job', job)}")
+            time.sleep(0.1)
+        return now
+
+    def _start(self) -> None:
+        folder, host = self.folder, socket.gethostname().partition(".")[0]
+        folder.chmod(0o755)
+        (folder / "state").mkdir()
+        ports = free_ports(self.nodes + 1)
+        nodes = []
+        for number, port in enumerate(ports[1:], 1):
+            (folder / f"spool-n{number}").mkdir()
+            nodes.append(f"NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self.cores} "
+                         "RealMemory=4000 State=UNKNOWN")
+        (folder / "slurm.conf").write_text(CONFIG.format(
+            host=host, port=ports[0], user=getpass.getuser(), folder=folder, nodes="\n".join(nodes)))
+        key = folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+        # munged insists on folders that nobody else may write: not those below /tmp, unless forced.
+        self._spawn("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", f"--key-file={key}",
+                    f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log",
+                    f"--seed-file={folder}/munge.seed")
+        until((folder / "munge.socket").exists)
+        self._spawn("slurmctld", "-D", "-f", str(folder / "slurm.conf"))
+        for number in range(1, self.nodes + 1):
+            self._spawn("slurmd", "-D", "-N", f"n{number}", "-f", str(folder / "slurm.conf"))
+        until(self._ready)
+
+    def _spawn(self, *command: str) -> None:
+        with open(self.folder / f"{command[0]}.out", "a") as output:
+            self.processes.append(subprocess.Popen(command, env=os.environ | self.environment, stdout=output,
+                                                   stderr=output, stdin=subprocess.DEVNULL))
+
+    def _ready(self) -> bool:
+        done = subprocess.run(["sinfo", "-h", "-N", "-p", "work", "-o", "%T"], env=os.environ | self.environment,
+                              capture_output=True, text=True)
+        return done.stdout.split() == ["idle"] * self.nodes
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait for something to become true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"{condition} did not come true within {seconds} s"
+        time.sleep(0.1)
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports on loopback that nobody uses now."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]

@@ -1,0 +1,114 @@
+"""A scheduler that somebody else runs: used as it is, and refused in one line where it cannot be."""
+
+import contextlib
+import importlib.metadata
+import shutil
+import subprocess
+import sys
+import time
+
+import distributed
+import pytest
+from distributed.security import Security
+from engine import ROOT, arguments, environment
+
+from pipeline.__main__ import main
+from pipeline.clusters import Address
+from pipeline.parameters import InvalidInput
+from pipeline.sweep import run
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    security, folder = Security.temporary(), tmp_path_factory.mktemp("keys")
+    for name, text in (("cert", security.tls_worker_cert), ("key", security.tls_worker_key)):
+        (folder / name).write_text(text)
+    return dict(ca=str(folder / "cert"), cert=str(folder / "cert"), key=str(folder / "key"))
+
+
+@contextlib.contextmanager
+def running(keys=None, path=None):
+    """A scheduler and one worker, as `dask scheduler` and `dask worker` start them, with code from `path`."""
+    tls = [f"--tls-{flag}={keys[name]}" for flag, name in (("ca-file", "ca"), ("cert", "cert"), ("key", "key"))
+           ] if keys else []
+    where = ["--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0", *tls]
+    shell = environment(**({"PYTHONPATH": path} if path else {}))
+    with contextlib.ExitStack() as stack:
+        def start(*words):
+            process = subprocess.Popen([sys.executable, "-m", *words], env=shell, cwd="/", text=True,
+                                       stderr=subprocess.PIPE)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        scheduler = start("distributed.cli.dask_scheduler", "--port", "0",
+                          *(["--protocol", "tls"] if keys else []), *where)
+        address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
+        start("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "2", *where)
+        yield address
+
+
+@pytest.fixture(scope="module")
+def encrypted(keys):
+    with running(keys) as address:
+        yield Address(address, **keys)
+
+
+def wait_for_workers(cluster):
+    end = time.monotonic() + 60
+    while True:
+        with cluster.open() as executor:
+            if executor.alive():
+                return
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_sweep_on_an_encrypted_scheduler(encrypted, capsys):
+    wait_for_workers(encrypted)
+    encrypted.check()
+    seen = []
+    with encrypted.open() as executor:
+        assert executor.workers == 2 == len(executor.alive())
+        run(executor, sorted, ((unit, 1.0) for unit in range(50)), on_done=lambda results, *_: seen.extend(results))
+    assert sorted(seen) == list(range(50)) and capsys.readouterr().err == ""
+
+
+def test_other_versions_are_refused(encrypted, monkeypatch):
+    """This process pretends: the others are as installed."""
+    wait_for_workers(encrypted)
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.1" if name == "numpy" else version(name))
+    with pytest.raises(InvalidInput, match=rf"runs numpy {version('numpy')}, this process 0.1"), encrypted.open():
+        pass
+
+
+def test_other_code_is_refused_and_plain_tcp_warned_of(tmp_path, capsys):
+    shutil.copytree(ROOT / "pipeline", tmp_path / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    with open(tmp_path / "pipeline" / "codes.py", "a") as source:
+        source.write("# changed\n")
+    tests = str(ROOT / "tests")
+    with running(path=f"{tmp_path}:{tests}") as address:
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(1)
+        words = arguments(tmp_path / "outputs", cluster="address", **{"cluster.address": address})
+        assert main(words) == 2
+        warning, error = capsys.readouterr().err.splitlines()
+    assert warning.startswith(f"warning: {address} is not encrypted")
+    assert error.startswith(f"error: cluster.address={address}: tcp://") and "runs pipeline" in error
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_nobody_there_is_one_line_soon(tmp_path, capsys):
+    words = arguments(tmp_path, cluster="address", **{"cluster.address": "tcp://127.0.0.1:9"})
+    assert main(words) == 2
+    assert "no scheduler answers there" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("field, values", [
+    ("address", dict(address=None)), ("address", dict(address="host:8786")), ("address", dict(address="http://host:1")),
+    ("ca", dict(address="tls://host:1")), ("key", dict(address="tcp://host:1", key="x")),
+])
+def test_what_cannot_be_an_address_is_named(field, values):
+    with pytest.raises(InvalidInput, match=f"^{field}="):
+        Address(**values)
