@@ -10,6 +10,8 @@ NAMES = {
     "suite": "the paper's five scenarios on two workers, against joblib with L-BFGS-B or NumPy Newton",
     "noise": "noise on the integers: seeded samplers, OpenDP's, the published ones",
     "rasch": "spectral fits of the Rasch model: batched, as published, NumPy's solver",
+    "blocks": "samplers of the block model: against the generator alone, and a dense transcription",
+    "crowd": "Dawid–Skene on crowds: batched, NumPy loops, crowd-kit",
     "startup": "seconds from the command to its first unit, and to nothing to do",
     "memory": "peak memory of the driver against the number of units planned",
 }
