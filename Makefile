@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint bench lock wheel clean
+.PHONY: help setup run test faults lint bench lock wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -31,6 +31,9 @@ run: $(READY)  ## simulate the default study (stopped once and resumed, to show 
 
 test: $(READY)  ## run the tests
 	$(BIN)/python -m pytest $(ARGS)
+
+faults: $(READY)  ## kill, fill, damage and turn back everything that can be, and count what became of it (20 min)
+	FAULTS=full $(BIN)/python -m pytest tests/faults $(ARGS)
 
 lint: $(READY)  ## check style
 	$(BIN)/ruff check pipeline tests benchmarks

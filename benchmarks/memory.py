@@ -1,51 +1,77 @@
-"""Peak memory of the driver against the number of units planned, 10³ to 10⁵, each in a process of its own."""
+"""The driver against the number of units: its peak memory, the time to plan, the time per unit.
+
+    python -m benchmarks.memory            plans of 10³ to 10⁶ units, the first 800 of each run
+    python -m benchmarks.memory 100000     sweeps of 10³, 10⁴ … units, to the end
+"""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 
-SIZES = (1_000, 10_000, 100_000)
+PLANS, FIRST = (1_000, 10_000, 100_000, 1_000_000), 800
 
 CHILD = """
-import json, resource, sys, threading
+import json, os, resource, sys, threading, time
 from pipeline.clusters import Local
 from pipeline.grid import Grid
 from pipeline.store import Store
 from pipeline.study import Study
 from pipeline.sweep import run
 from pipeline.work import Agenda, Work
-units, folder = int(sys.argv[1]), sys.argv[2]
+units, most, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 cells = max(units // 100, 1)
 constants = dict(model="btl", mechanism="randomized_response", estimator="debiased", m=2, L=50)
-study = Study("bench/memory", 1, 100, 1, Grid.of({"epsilon": tuple(0.1 + k / cells for k in range(cells))}),
-              constants, ("error_l2",))
-store = Store(folder)
-rows = store.prepare(study)
-agenda = Agenda(study, rows, store.done(study, rows))
+def study(cells):
+    levels = tuple(0.1 + k / cells for k in range(cells))
+    return Study("bench/memory", 1, 100, 1, Grid.of({"epsilon": levels}), constants, ("error_l2",))
+def plan(study, store):
+    rows = store.prepare(study)
+    return Agenda(study, rows, store.done(study, rows))
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+plan(study(1), Store(folder + "/other"))  # imports are not planning
+before, start = peak(), time.perf_counter()
+what, store = study(cells), Store(folder)
+agenda = plan(what, store)
+planned, seconds_plan, memory_plan = agenda.pending, time.perf_counter() - start, peak() - before
 stop, done = threading.Event(), []
 def on_done(results, cost, workers):
     done.append(len(results))
-    if sum(done) >= 800:
+    if sum(done) >= most:
         stop.set()
 with Local(workers=2).open() as executor:
-    run(executor, Work(study, store), iter(agenda), total_cost=agenda.cost, stop=stop, on_done=on_done)
-print(json.dumps(dict(planned=agenda.pending, done=sum(done),
-                      peak=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)))
+    outcome = run(executor, Work(what, store), iter(agenda), total_cost=agenda.cost, stop=stop, on_done=on_done)
+driver, cpu = peak(), time.process_time()
+start = time.perf_counter()
+assert store.done(what, agenda.rows).sum() == outcome.units_done
+print(json.dumps(dict(planned=planned, plan=seconds_plan, memory=memory_plan, done=outcome.units_done,
+                      wall=outcome.seconds_wall, work=outcome.seconds_work, bundles=len(done), cpu=cpu, peak=driver,
+                      listing=time.perf_counter() - start)))
 """
 
 
+def child(units: int, most: int) -> dict:
+    """What a process of its own tells of a plan of `units`, of which at least `most` are run."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = subprocess.run([sys.executable, "-c", CHILD, str(units), str(most), folder], check=True,
+                              capture_output=True, text=True).stdout
+    return json.loads(text)
+
+
 def main() -> None:
-    """Print peak memory of the driver, and its ratio to the smallest plan; each runs its first 800 units."""
+    """Print one line for each size; each runs in a process of its own."""
+    whole = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 0
     first = None
-    for units in SIZES:
-        with tempfile.TemporaryDirectory() as folder:
-            text = subprocess.run([sys.executable, "-c", CHILD, str(units), folder], check=True,
-                                  capture_output=True, text=True).stdout
-        found = json.loads(text)
+    for units in [n for n in PLANS if n <= whole] if whole else PLANS:
+        found = child(units, units if whole else FIRST)
         first = first or found["peak"]
-        print(f"{found['planned']:>8,} units planned, {found['done']:,} run: driver's peak {found['peak']:.0f} MiB, "
-              f"{found['peak'] / first:.2f} × the smallest", flush=True)
+        print(f"{found['planned']:>9,} units planned in {found['plan']:.2f} s, {found['memory']:.0f} MiB; "
+              f"{found['done']:,} run: {1e3 * found['wall'] / found['done']:.2f} ms a unit, "
+              f"{1e3 * found['work'] / found['done']:.2f} ms inside one of 2 workers, in {found['bundles']:,} bundles; "
+              f"driver's CPU {found['cpu']:.1f} s, peak {found['peak']:.0f} MiB, {found['peak'] / first:.2f} × the "
+              f"smallest; listed in {found['listing']:.2f} s; load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def run(
     bundle_seconds: float = 1.0,
     window: int = 2,
     kills: int = 10,
-    worker_timeout: float = 60.0,
+    worker_timeout: float = 45.0,
     stop: threading.Event | None = None,
     on_done: Callable[[list, float, int], None] | None = None,
 ) -> Outcome:
@@ -309,7 +309,7 @@ class _Pool:
             self.last_alive = now
         elif now - self.last_alive > self.timeout:
             raise SweepError(f"no worker for {self.timeout:g} s ({self.executor.description}): "
-                             "look at the workers' output, then start again, finished units are kept")
+                             "look at the workers' output")
         self.deserted = self.halted and not self.alive and now - self.last_alive > DESERTED
         try:
             if not self.halted:

@@ -4,87 +4,11 @@ import contextlib
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 
 import psutil
 import pytest
-from engine import ROOT, arguments, command, contents, environment
-
-UNITS = 160
-GRID = {"grid.m": "[10,20]", "grid.L": "[20,50]", "replications": "2000", "block": "100"}
-
-
-def words(where):
-    return arguments(where, cluster="local", **GRID, **{"cluster.workers": "2"})
-
-
-@pytest.fixture(scope="module")
-def expected(tmp_path_factory):
-    where = tmp_path_factory.mktemp("undisturbed")
-    done = command(words(where))
-    assert done.returncode == 0, done.stderr
-    return contents(folder(where) / "results.zarr")
-
-
-def folder(where):
-    """The study's folder; one that does not exist before there is any."""
-    return next(iter((where / "xu").glob("lemmas-*")), where / "none")
-
-
-def units(where):
-    """Units done so far: status chunks on disk."""
-    return sum(path.name.isdigit() for path in (folder(where) / "replications.zarr/status/c").glob("*/*"))
-
-
-def start(where):
-    """The command in a session of its own, as a batch system starts it."""
-    (where / "scratch").mkdir(parents=True, exist_ok=True)
-    return subprocess.Popen([sys.executable, "-m", "pipeline", *words(where)], cwd=ROOT, text=True,
-                            env=environment(TMPDIR=str(where / "scratch")), start_new_session=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def reaches(driver, condition, seconds=60):
-    """Whether the condition came true before the driver ended."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if driver.poll() is not None:
-            return False
-        assert time.monotonic() < end, "timed out"
-        time.sleep(0.004)
-    return True
-
-
-def group(number):
-    """Living processes of a session."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if os.getsid(process.pid) == number and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
-        except (OSError, psutil.NoSuchProcess):
-            continue
-    return found
-
-
-def ended(number, seconds=30):
-    """Whether every process of a session is gone, now or soon: a killed one takes its time to die."""
-    end = time.monotonic() + seconds
-    while group(number) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not group(number)
-
-
-def finish(where, expected):
-    """Resume to the end; everything is there, sound, and as if nothing had happened."""
-    done = command(words(where))
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert units(where) == UNITS and contents(folder(where) / "results.zarr") == expected
-    assert (folder(where) / "report.html").read_text().rstrip().endswith("</html>")
-    assert not list(folder(where).glob("results.zarr*.partial"))
+from runs import FULL, UNITS, Tally, complete, ended, finish, folder, grows, reaches, start, units, workers
 
 
 def moments(chance):
@@ -97,9 +21,9 @@ def moments(chance):
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expected, capfd):
-    chance, tally, study = random.Random(seed), [], 0
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5] if FULL else [1, 2])
+def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expected):
+    chance, tally, study = random.Random(seed), Tally("SIGKILL of the driver's group", 10), 0
     where = tmp_path / "0"
     for moment, seconds in moments(chance):
         killed = False
@@ -108,7 +32,7 @@ def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expec
             driver = start(where)
             happened = {
                 "start": lambda: True,
-                "sweep": lambda before=before, where=where: units(where) > before,
+                "sweep": grows(where),
                 "seal": lambda where=where: (folder(where) / "results.zarr.partial/zarr.json").exists(),
                 "report": lambda where=where: (folder(where) / "results.zarr/zarr.json").exists(),
             }[moment]
@@ -116,50 +40,67 @@ def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expec
                 time.sleep(seconds)
             if killed := driver.poll() is None:
                 os.killpg(driver.pid, signal.SIGKILL)
+                tally.injected += 1
             driver.communicate()
             assert ended(driver.pid) and units(where) >= before
             if not killed:  # it was done before the moment came: check it, and begin another study
-                finish(where, expected)
+                finish(where, expected, tally)
                 study += 1
                 where = tmp_path / str(study)
-        tally.append(f"{moment}+{seconds:.2f}s: {units(where)} units")
-    finish(where, expected)
-    with capfd.disabled():
-        print(f"\n{len(tally)} kills of the group over {study + 1} studies: " + "; ".join(tally))
+        print(f"{moment}+{seconds:.2f}s: {units(where)} units")
+    finish(where, expected, tally)
 
 
 @pytest.mark.timeout(900)
-def test_killed_workers(tmp_path, expected, capfd):
-    chance, killed, study = random.Random(3), 0, 0
-    while killed < 20:
+@pytest.mark.parametrize("seed, kills", [(seed, 40) for seed in (3, 4, 5, 6, 7)] if FULL else [(3, 20)])
+def test_killed_workers(seed, kills, tmp_path, expected):
+    chance, tally, study = random.Random(seed), Tally("SIGKILL of a worker", kills), 0
+    while tally.injected < kills:
         where = tmp_path / str(study)
         driver = start(where)
-        while killed < 20:
-            before = units(where)
-            if not reaches(driver, lambda before=before, where=where: units(where) > before):
-                break
-            with contextlib.suppress(psutil.NoSuchProcess):  # it ended in the meantime
-                if workers := psutil.Process(driver.pid).children():
-                    chance.choice(workers).kill()
-                    killed += 1
-        _, error = driver.communicate(timeout=120)
-        assert driver.returncode == 0, error
-        assert units(where) == UNITS and contents(folder(where) / "results.zarr") == expected
+        while tally.injected < kills and reaches(driver, grows(where)):
+            with contextlib.suppress(psutil.NoSuchProcess, IndexError):  # it ended in the meantime
+                chance.choice(workers(driver)).kill()
+                tally.injected += 1
+        _, error = driver.communicate(timeout=300)
+        tally.check(driver.returncode == 0, complete(where, expected))
+        assert "Traceback" not in error
         study += 1
-    with capfd.disabled():
-        print(f"\n{killed} workers killed in {study} sweeps of {UNITS} units")
+    print(f"{kills} workers killed in {study} sweeps of {UNITS} units")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(10) if FULL else [0])
+def test_two_drivers_at_once_and_one_is_killed(seed, tmp_path, expected):
+    chance = random.Random(seed)
+    at_once, killed = Tally("two drivers on one store", 1), Tally("one of two drivers killed", seed % 2)
+    drivers = [start(tmp_path, tmp_path / name, **{"cluster.workers": "1"}) for name in "ab"]
+    if reaches(drivers[0], grows(tmp_path, 5)) and drivers[1].poll() is None:
+        at_once.injected += 1
+        if seed % 2:
+            time.sleep(chance.uniform(0, 1))
+            os.killpg(drivers[1].pid, signal.SIGKILL)
+            killed.injected += 1
+    said = [driver.communicate(timeout=300) for driver in drivers]
+    codes = [driver.returncode for driver in drivers]
+    right = codes[0] == 0 and codes[1] in (0, -signal.SIGKILL if killed.injected else 0)
+    for tally in (at_once, killed):
+        tally.check(right, right and complete(tmp_path, expected))
+    assert not any("Traceback" in error for _, error in said)
+    finish(tmp_path, expected)
 
 
 def test_signals_to_the_group_drain(tmp_path, expected):
+    tally = Tally("SIGTERM or SIGINT to the driver's group", 4)
     term, interrupt = signal.SIGTERM, signal.SIGINT
     for number, early in ((term, False), (interrupt, False), (term, True), (interrupt, True)):
-        before = units(tmp_path)
-        driver = start(tmp_path)
+        driver, happened = start(tmp_path), grows(tmp_path)
         if early:
             assert "units to do" in driver.stdout.readline()  # the cluster is about to start
         else:
-            assert reaches(driver, lambda before=before: units(tmp_path) > before)
+            assert reaches(driver, happened)
         os.killpg(driver.pid, number)
+        tally.injected += 1
         out, error = driver.communicate(timeout=60)
         assert driver.returncode == 75, (number, early, out, error)
         assert "Traceback" not in error and "stopped" in out + error and ended(driver.pid)
@@ -169,4 +110,4 @@ def test_signals_to_the_group_drain(tmp_path, expected):
         assert chunks == {p.relative_to(store / "status") for p in (store / "status/c").rglob("*") if p.is_file()}
         assert not list(store.rglob("*.partial"))
     assert 0 < units(tmp_path) < UNITS
-    finish(tmp_path, expected)
+    finish(tmp_path, expected, tally)

@@ -1,0 +1,47 @@
+"""The wall clock jumps while everything runs: nothing rests on it."""
+
+import json
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from runs import FULL, Tally, complete, folder, grows, reaches, start
+
+HOUR, DAY = 3600, 86400
+JUMPS = [-2, HOUR, -HOUR, 30 * DAY, -DAY, 0, 300 * DAY, -30 * DAY]  # s from the right time
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory):
+    """A library that turns the clock: of what loads it, and of nothing else on this machine."""
+    if not shutil.which("cc"):
+        pytest.skip("NO CLOCK WAS TURNED: there is no C compiler")
+    path = tmp_path_factory.mktemp("shim") / "clock.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", path, Path(__file__).parent / "clock.c"], check=True)
+    return path
+
+
+def jump(where, seconds):
+    """Set the clock of everything that runs here."""
+    (where / "clock.new").write_text(f"{seconds}\n")
+    (where / "clock.new").rename(where / "clock")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5] if FULL else [1])
+def test_the_clock_jumps(seed, tmp_path, expected, shim):
+    chance, tally = random.Random(seed), Tally("jumps of the wall clock", len(JUMPS))
+    jump(tmp_path, 0)
+    driver = start(tmp_path, variables=dict(LD_PRELOAD=str(shim), CLOCK_OFFSET=str(tmp_path / "clock")))
+    for seconds in chance.sample(JUMPS, len(JUMPS)):
+        if not reaches(driver, grows(tmp_path, 10)):
+            break
+        jump(tmp_path, seconds)
+        tally.injected += 1
+    _, error = driver.communicate(timeout=300)
+    tally.check(driver.returncode == 0 and "Traceback" not in error, complete(tmp_path, expected))
+    (session,) = [json.loads(path.read_text()) for path in (folder(tmp_path) / "sessions").glob("*.json")]
+    assert session["state"] == "finished" and session["lost"] == 0
+    assert tally.injected > 4 and 0 <= session["seconds"] < 600

@@ -1,0 +1,91 @@
+"""A sweep begun here and resumed on another CPU type or under another NumPy: the same bits, or it is refused."""
+
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+
+import numpy as np
+import pytest
+from engine import ROOT, arguments, command, contents, environment, without_report
+from runs import FULL, Tally
+
+from pipeline.__main__ import main
+from pipeline.store import Store
+
+RANKINGS = {"grid.m": "[10,20]", "grid.L": "[20]", "replications": "200", "block": "100"}
+ITEMS = {"experiment": "nguyen/figure_3", "size": "quick", "replications": "4", "block": "2"}
+OLDER = "numpy<2.4"  # its sums of products round in another order
+
+
+def variables(kind, folder):
+    """Environment in which this machine computes as another one."""
+    if kind == "another NumPy":
+        subprocess.run([str(ROOT / ".venv/bin/uv"), "pip", "install", "--quiet", "--no-deps", "--python",
+                        sys.executable, "--target", str(folder), OLDER], check=True, timeout=300)
+        path = os.pathsep.join([str(folder), environment()["PYTHONPATH"]])
+        return {"PYTHONPATH": path}
+    if platform.machine() != "x86_64":
+        pytest.skip("NO OTHER CPU TYPE: known on x86-64 only")
+    return {"OPENBLAS_CORETYPE": "Sandybridge", "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL"}
+
+
+def folder(where):
+    (found,) = where.rglob("replications.zarr")
+    return found.parent
+
+
+def run(where, words, **changes):
+    given = arguments(where, **words)
+    if "experiment" in words:  # whose grid has other axes
+        given = [word for word in given if not word.startswith("grid.")]
+    return command(given, env=environment(**changes), timeout=300)
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind, words", [("another CPU type", RANKINGS)]
+                         + ([("another NumPy", RANKINGS), ("another NumPy", ITEMS)] if FULL else []))
+def test_elsewhere(kind, words, tmp_path):
+    there = variables(kind, tmp_path / "packages")
+    more = words | {"replications": str(2 * int(words["replications"]))}
+    for where, changes in ((tmp_path / "here", {}), (tmp_path / "there", there)):
+        done = run(where, more, **changes)
+        assert done.returncode == 0, done.stderr
+    expected = contents(folder(tmp_path / "here") / "results.zarr")
+    raw = [contents(folder(tmp_path / where) / "replications.zarr") for where in ("here", "there")]
+    same = raw[0] == raw[1]
+    tally = Tally(f"resume under {kind}, numbers {'the same' if same else 'differ'}", 1)
+    assert run(tmp_path / "begun", words).returncode == 0
+    before = contents(folder(tmp_path / "begun") / "replications.zarr/status/c")
+    tally.injected += 1
+    done = run(tmp_path / "begun", more, **there)
+    print(f"{kind}: {'the same' if same else 'other'} numbers, exit code {done.returncode} {done.stderr[-600:]}")
+    if not same:
+        assert done.returncode == 2 and "comes out differently now" in done.stderr and done.stderr.count("\n") == 1
+        assert kind != "another NumPy" or f"numpy {version('numpy')} → 2.3" in done.stderr
+        assert contents(folder(tmp_path / "begun") / "replications.zarr/status/c") == before
+        done = run(tmp_path / "begun", more)  # where it was begun, it goes on
+    sealed = contents(folder(tmp_path / "begun") / "results.zarr")
+    if same:  # the versions are written down
+        sealed, expected = ({k: v for k, v in s.items() if "/c/" in k} for s in (sealed, expected))
+    tally.check(done.returncode == 0, sealed == expected)
+
+
+@pytest.mark.parametrize("metric", ["lean_true", "estimate_sum"])
+def test_one_unit_in_the_last_place(metric, tmp_path, monkeypatch, capsys):
+    without_report(monkeypatch)
+    tally = Tally("finished numbers off by one unit in the last place", 1)
+    more = RANKINGS | {"replications": "400"}
+    for where, words in (("begun", RANKINGS), ("here", more)):
+        assert main(arguments(tmp_path / where, **words)) == 0
+    array = Store(folder(tmp_path / "begun")).array(metric)
+    whole = array[:]
+    array[:] = np.nextafter(whole, np.inf)
+    tally.injected += 1
+    given = arguments(tmp_path / "begun", **more)
+    refused = main(given) == 2 and f"comes out differently now ({metric};" in capsys.readouterr().err
+    array[:] = whole
+    sealed = [contents(folder(tmp_path / where) / "results.zarr") for where in ("begun", "here")
+              if where == "here" or main(given) == 0]
+    tally.check(refused, len(sealed) == 2 and sealed[0] == sealed[1])
