@@ -179,6 +179,7 @@ NAMES: dict[str, dict[str, str]] = {
         "users_least_scarce": "pipeline.theory.blocks_design:users_least_scarce",
         "answered_from_answers": "pipeline.theory.crowd:answered_from_answers",
         "answers_per_task": "pipeline.theory.crowd:answers_per_task",
+        "ability_error_bound": "pipeline.theory.crowd:ability_error_bound",
         "crowd_strength": "pipeline.theory.crowd_start:crowd_strength",
         "initial_error_from_lead": "pipeline.theory.crowd_start:initial_error_from_lead",
         "crowd_tasks": "pipeline.models.crowd_files:crowd_tasks",
