@@ -126,7 +126,10 @@ def _told(function, *arguments):
 
 def _target(given) -> Path:
     outputs = check(fields(Place)["outputs"], given.get("outputs"), "outputs")
-    target = Path(outputs).expanduser().absolute()
+    try:
+        target = Path(outputs).expanduser().absolute()
+    except RuntimeError:  # of ~ and a name
+        raise InvalidInput("outputs", outputs, "nobody here has that name; must be a new folder") from None
     if not outputs.strip() or os.path.lexists(target):
         raise InvalidInput("outputs", outputs, "is there already, and a release is never overwritten; must be a new "
                            "folder")
@@ -143,7 +146,8 @@ def statement(name: str, mechanism: Any, estimator: Spectral, published: Publish
     """What was released, how private it is, and what was not released; nothing in it depends on the data."""
     (noise,) = published.noise
     return {
-        "unit": f"{mechanism.unit}, who is one row of the file", "neighbours": NEIGHBOURS[mechanism.neighbours_are],
+        "unit": f"{mechanism.unit}, who is one row of the file, or one of a row's count",
+        "neighbours": NEIGHBOURS[mechanism.neighbours_are],
         "spent": published.spent,
         "asked": {key: getattr(mechanism, key) for key in ("epsilon_user", *NEEDED[1:], "conversion", "calibration",
                                                            "neighbours_are", "p0") if hasattr(mechanism, key)},

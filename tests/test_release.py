@@ -93,6 +93,9 @@ def test_nothing_else_depends_on_the_people(released, tmp_path, capsys):
     others = {"few.csv": dict(persons=1, missing=0.9), "many.csv": dict(persons=4321, missing=0, seed=3)}
     for name, changes in others.items():
         table(tmp_path / name, **changes)
+    with open(tmp_path / "nobody.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([[*NAMES, "count"], [1, 0, 1, "", 0]])
+    for name in (*others, "nobody.csv"):
         assert main(words(tmp_path, **{"data.path": tmp_path / name, "outputs": tmp_path / f"{name} out"})) == 0
         found, other = everything(tmp_path / f"{name} out")
         assert found == first
@@ -152,6 +155,8 @@ BAD = [
     ({"outputs": ""}, "outputs", "must be a new folder"),
     ({"outputs": "people.csv"}, "outputs", "is there already, and a release is never overwritten"),
     ({"outputs": "no/such/folder"}, "outputs", "cannot be made (No such file or directory)"),
+    ({"parameters.epsilon_user": "1e308"}, "parameters.epsilon_user", "must be smaller"),
+    ({"outputs": "~nobody of that name/out"}, "outputs", "must be a new folder"),
     ({"outputs": "a" * 300}, "outputs", "cannot be made (File name too long)"),
 ]
 
@@ -169,7 +174,9 @@ def test_a_mistake_is_one_line_before_anything_is_written(tmp_path, monkeypatch,
 @pytest.mark.parametrize("content, says", [
     ("", "is empty"), ("a,b\n", "nothing below it"), ("a,b\n1,2\n", "row 2, column 'b': is '2'; must be 0, 1"),
     ("a,b\n1,0.5\n", "is '0.5'"), ("a,b\n1\n", "row 2: has 1 fields; must have 2"), ("a,a\n1,0\n", "twice"),
-    ("id,a,b\nx,1,0\nx,0,1\n", "person 'x' has a row before, 2"), ("a\n1\n", "has 1 items"),
+    ("id,a,b\nx,1,0\nx,0,1\n", "person 'x' has a row before, 2"), ("a\n1\n", "has 1 item;"),
+    ("id,a,b,count\nx,1,0,5\n", "must be one person, or stand for several without a name"),  # one with five rows
+   
     ("school;G1;G2;G3\nGP;1;2;3\n", "row 2, column 'school': is 'GP'; must be 0, 1"),  # their medians are everybody's
     ("userId,movieId,rating,timestamp\n1,7,4,0\n", "column 'userId'"),  # so is the completion of ratings
 ])

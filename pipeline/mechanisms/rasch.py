@@ -60,6 +60,8 @@ class _NoisyDifferences:
     def __post_init__(self):
         with np.errstate(all="ignore"):  # of the tiniest and the largest budgets
             widest = self._law(rasch_privacy.charged(self.calibration, self.m, self.neighbours_are))
+        if widest == 0:
+            raise InvalidInput("epsilon_user", self.epsilon_user, "asks for no noise at all; must be smaller")
         if not widest <= self._widest:
             raise InvalidInput("epsilon_user", self.epsilon_user,
                                f"asks for noise wider than {LARGEST**0.5:g} at m={self.m}; must be larger")
@@ -170,7 +172,7 @@ class DiscreteGaussian(_NoisyDifferences):
 
     ρ is that of (ε, δ): `conversion` tight is numerical (Canonne, Kamath and Steinke), bun_steinke the closed form
     ε = ρ + √(4ρ log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than ε: see `spent`.
-    Raises `InvalidInput` for budgets so small that the noise is wider than 1e9.
+    Raises `InvalidInput` for budgets so small that the noise is wider than 1e9, or beyond the range of numbers.
     Source: Nguyen and Zhang, Algorithm 2 and Lemma 4.1, corrected (variance, not standard deviation; noise also where
     Y is 0).
     """
@@ -181,6 +183,14 @@ class DiscreteGaussian(_NoisyDifferences):
     budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
     _draw, _variance, _widest = staticmethod(discrete_gaussian), staticmethod(gaussian_variance), LARGEST
     _named: ClassVar[str] = "variance"
+
+    def __post_init__(self):
+        with np.errstate(all="ignore"):
+            rho = self.rho
+        if not 0 < rho < math.inf:
+            raise InvalidInput("epsilon_user", self.epsilon_user, f"has no ρ within the range of numbers at δ = "
+                               f"{self.delta:g}; must be {'larger' if rho == 0 else 'smaller'}")
+        super().__post_init__()
 
     @cached_property
     def rho(self) -> float:

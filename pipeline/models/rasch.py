@@ -249,7 +249,7 @@ def pairs_of(answers: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
 def _total(shape, product):
     """(reps, m, m): product(slices of replications and persons), summed over persons."""
     reps, n, m = shape
-    total = np.empty((reps, m, m))
+    total = np.zeros((reps, m, m))  # what nobody adds up to
     for rows, people in _slices(reps, n, m):
         if people.start == 0:
             total[rows] = product((rows, people))
@@ -266,7 +266,7 @@ def _product(x, y=None):
 
 def _slices(reps: int, n: int, m: int) -> Iterator[tuple[slice, slice]]:
     """Slices of replications and of persons with at most `SLICE_CELLS` responses, or one person's."""
-    length, width = max(1, SLICE_CELLS // (n * m)), max(1, SLICE_CELLS // m)
+    length, width = max(1, SLICE_CELLS // max(1, n * m)), max(1, SLICE_CELLS // m)
     for row in range(0, reps, length):
         for person in range(0, n, width):
             yield slice(row, row + length), slice(person, person + width)

@@ -115,14 +115,18 @@ def _coded(columns, names, numbers, codes, allowed):
 
 def _responses(header, columns, numbers):
     repeats = None
-    if header[0].lower() in PERSON:
+    named = header[0].lower() in PERSON
+    if named:
         _check_persons(columns[0], numbers)
         header, columns = header[1:], columns[1:]
     if header and header[-1].lower() == "count":
+        if named:  # his row would weigh more than a person's, which no budget covers
+            raise Unreadable("has a column of persons and a last column 'count'; a row must be one person, or stand "
+                             "for several without a name")
         repeats = _repeats(columns[-1], numbers)
         header, columns = header[:-1], columns[:-1]
     if len(header) < 2:
-        raise Unreadable(f"has {len(header)} items; needs two at least, a column each")
+        raise Unreadable(f"has {len(header)} item{'s' * (len(header) != 1)}; needs two at least, a column each")
     if all(name in VALUES for name in header[1:]):
         raise Unreadable("begins with answers; must begin with a header of item names")
     _check_names(header)

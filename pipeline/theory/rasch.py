@@ -52,8 +52,8 @@ def observations(n: int, p: float) -> Annotated[float, "responses per item np", 
 
 def private_size(
     n: int, m: int, p: float, epsilon_user: float
-) -> Annotated[float, "np²ε²/m², from which on privacy is free", "1"]:
-    """np²ε²/m²: the released sample in units of where privacy's noise equals the sampling's; broadcasts.
+) -> Annotated[float, "np²ε²/m², persons over the theorem's order", "1"]:
+    """np²ε²/m²: persons in units of the order from which on, by the theorem, privacy is free; broadcasts.
 
     Source: Nguyen and Zhang, supplement, Theorem 3.3: privacy costs a constant only once np² ≳ m²/ε².
     """

@@ -9,6 +9,7 @@ from ideal_xu import levels, over, sealed
 
 from pipeline.claims.nguyen import DELTA, largest_gaussian
 from pipeline.claims.nguyen_data import EDUCATION
+from pipeline.claims.nguyen_sparse import noise_per_person
 from pipeline.claims.xu_movielens import MOVIELENS
 from pipeline.theory import accounting
 from pipeline.theory.accounting import zcdp_rho
@@ -89,7 +90,7 @@ def figure_2(file=0):
 
 
 def figure_3():
-    axes = dict(m=[25, 100], epsilon_user=[0.5, 1.0, 2.5, 7.5], mechanism=[*_MECHANISMS], graph=["dense", "sparse"],
+    axes = dict(m=[25, 200], epsilon_user=[0.5, 1.0, 2.5, 7.5], mechanism=[*_MECHANISMS], graph=["dense", "sparse"],
                 calibration=["paper", "tight"], estimator=["spectral", "spectral_debiased"])
 
     def error(c):
@@ -107,6 +108,17 @@ def figure_p0():
     axes = dict(n=[200, 1000], m=[100], p0=[0.07, 0.2, 1.0], epsilon_user=[0.1, 7.5], calibration=["paper", "tight"])
     return sealed(axes, {}, error_l2=lambda c: c["p0"] ** xr.where(c["epsilon_user"] < 1, -0.3, 0.3)
                   * levels(c, "calibration", paper=1.2, tight=1) * (c["n"] * c["m"]) ** -0.5)
+
+
+def sparse():
+    axes = dict(n=[200, 500, 1000], m=[25, 200], epsilon_user=[0.5, 1.0, 2.5, 7.5], graph=["dense", "sparse"])
+
+    def error(c):
+        helped = (c["m"] > 100) & (noise_per_person(c["n"], c["m"], c["epsilon_user"]) < 1)
+        factor = xr.where(helped, 0.7, 1.4)
+        return xr.where(levels(c, "graph", dense=0, sparse=1) > 0, factor, 1) / (1 + c["epsilon_user"])
+
+    return sealed(axes, {}, error_l2=error)
 
 
 def privacy():
@@ -131,5 +143,5 @@ def shuffling():
                   shuffled_epsilon_exact=lambda c: 0.2 * c["epsilon_user"])
 
 
-MAKERS = (entrywise, consistency, top_k, price, figure_1, figure_2, figure_3, figure_p0, privacy, shuffling)
+MAKERS = (entrywise, consistency, top_k, price, figure_1, figure_2, figure_3, figure_p0, sparse, privacy, shuffling)
 IDEAL = {f"nguyen/{make.__name__}": cache(make) for make in MAKERS}

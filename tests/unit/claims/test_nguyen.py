@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+import xarray as xr
 from ideal_nguyen import IDEAL, figure_2
 from ideal_xu import real
 from scipy import stats
 
 from pipeline import compose
+from pipeline.claims import nguyen_data
 from pipeline.claims.claim import CONTRADICTED, INCONCLUSIVE, SUPPORTED, judge
 from pipeline.claims.nguyen import CLAIMS, largest_gaussian
 from pipeline.claims.nguyen_data import EDUCATION
@@ -70,6 +72,16 @@ def test_a_stand_in_or_another_file_decides_nothing_about_real_responses(claim, 
 def test_every_file_of_figure_2_decides(file):
     decided = [judge(claim, figure_2(file)).check.verdict for claim in CLAIMS if claim.experiment == "nguyen/figure_2"]
     assert decided == [SUPPORTED] * 6
+
+
+def test_cells_that_share_their_data_are_no_independent_evidence():
+    """An error common to all ε of a replication does not average out over them; the twin's is of each ε."""
+    axes, zero = ("epsilon_user", "replication"), xr.DataArray(0.0)
+    drawn = np.random.default_rng(1).standard_normal((9, 200))
+    one, shared, own = (nguyen_data._apart(xr.DataArray(error, dims=axes), zero, 0.99)
+                        for error in (drawn[:1], drawn[:1] + 0 * drawn, drawn))
+    assert (shared.low, shared.high) == pytest.approx((one.low, one.high))
+    assert shared.high - shared.low > 2 * (own.high - own.low)
 
 
 def test_claims_are_complete():

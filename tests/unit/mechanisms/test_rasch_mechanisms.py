@@ -377,6 +377,10 @@ def test_a_budget_too_small_for_whole_numbers_is_refused_before_anything_runs(ki
             mechanism(kind, m=200, epsilon_user=epsilon)
     with pytest.raises(InvalidInput, match="^epsilon_user=1e-11: .*m=200"):
         mechanism(kind, m=200, epsilon_user=1e-11)
+    for conversion, epsilon, way in (("tight", 1e308, "no ρ .* must be smaller"), ("bun_steinke", 1e-200, "larger"),
+                                     ("bun_steinke", 1e308, "no noise at all; must be smaller")):
+        with pytest.raises(InvalidInput, match=f"^epsilon_user=.*{way}"):
+            mechanism(DiscreteGaussian, m=4, epsilon_user=epsilon, conversion=conversion)
     for key, value in (("epsilon_user", 0), ("epsilon_user", math.inf), ("p0", 0), ("p0", 1.1), ("m", 1),
                        ("calibration", "exact"), ("neighbours_are", "swap")):
         with pytest.raises(InvalidInput, match=key):
