@@ -237,7 +237,7 @@ def _connect(url: str) -> Any:
                            "read, `aws configure export-credentials --format env` prints what to export")
     endpoint = next(filter(None, map(os.environ.get, ENDPOINTS)), None)
     place = urlsplit(endpoint or "https://")
-    if "@" in place.netloc or place.scheme not in ("http", "https"):
+    if "@" in place.netloc or place.query or place.fragment or place.scheme not in ("http", "https"):
         raise InvalidInput("AWS_ENDPOINT_URL", "…", "must be http(s)://HOST or http(s)://HOST:PORT")
     allowed = os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
     if place.scheme == "http" and place.hostname not in ("127.0.0.1", "::1", "localhost") and not allowed:

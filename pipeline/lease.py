@@ -13,6 +13,12 @@ SAFE = 30.0  # seconds after its last sign of life during which a holder may wri
 BEAT = 5.0  # seconds between signs of life
 LOOK = (0.1, 0.4)  # seconds between looks at a lock that another holds
 FREE = b"free"
+CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # one that goes on while a laptop sleeps
+
+
+def now() -> float:
+    """Seconds on a clock that nobody sets and that no sleep of the machine stops."""
+    return time.clock_gettime(CLOCK)
 
 
 class Lease:
@@ -31,7 +37,7 @@ class Lease:
 
     def valid(self) -> bool:
         """Whether the holder may still write."""
-        return time.monotonic() < self.until
+        return now() < self.until
 
     @contextmanager
     def held(self, owner: str) -> Iterator[None]:
@@ -57,15 +63,16 @@ class Lease:
         return sorted(int(key) for key in self.place.keys(self.prefix) if key.isdigit())
 
     def _wait(self, owner: str, token: bytes) -> int:
-        seen, since = None, time.monotonic()
+        seen, since = None, now()
         while True:
+            start = now()  # a waiter may be stopped at any line: what it reads was true at `start`, not later
             last = max(self._numbers(), default=0)
             said = self.place.read(self._key(last)) if last else FREE
             if (last, said) != seen:
-                seen, since = (last, said), time.monotonic()
+                seen, since = (last, said), now()
             dead = said is not None and said.startswith(owner.encode() + b" ")
-            if said == FREE or dead or time.monotonic() - since > TERM:
-                start = time.monotonic()
+            if said == FREE or dead or start - since > TERM:
+                start = now()
                 if self.place.create(self._key(last + 1), token):
                     numbers = self._numbers()
                     if numbers[-1] == last + 1:  # not a number that was used and swept in the meantime
@@ -78,7 +85,7 @@ class Lease:
     def _beat(self, number: int, token: bytes, over: threading.Event) -> None:
         count = 0
         while not over.wait(BEAT) and self.valid():  # once lost it stays lost: another may hold it by now
-            start, count = time.monotonic(), count + 1
+            start, count = now(), count + 1
             with suppress(OSError):
                 self.place.put(self._key(number), token + b" %d" % count, BEAT)
                 self.until = start + SAFE

@@ -93,12 +93,20 @@ class Folder:
 def locked(folder: Path) -> Iterator[str]:
     """One process at a time, on this folder; the lock ends with its process. Gives a name of the lock file.
 
-    The name is never that of a lock file of another machine or folder.
+    The name is never that of a lock file of another machine or folder: machines made from one image are alike in
+    their names, but not in when they were started.
     """
     with open(folder / ".lock", "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         found = os.fstat(handle.fileno())
-        yield f"{os.uname().nodename}-{found.st_dev:x}-{found.st_ino:x}"
+        yield f"{_machine()}-{found.st_dev:x}-{found.st_ino:x}"
+
+
+def _machine() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return os.uname().nodename
 
 
 def _below(folder: str, prefix: str) -> Iterator[str]:

@@ -3,6 +3,8 @@
 import json
 import shutil
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,9 +57,12 @@ def stamp(store: Store) -> str | None:
     return store.place.stamp(ROOT)
 
 
-def unseal(store: Store) -> None:
-    """Remove results.zarr."""
-    store.place.remove(SEALED)
+@contextmanager
+def unsealed(store: Store) -> Iterator[None]:
+    """Remove results.zarr; inside, units may be taken back, and nobody seals what is about to go."""
+    with store.locked():
+        store.place.remove(SEALED)
+        yield
 
 
 def load(store: Store) -> "xr.Dataset":
@@ -68,7 +73,10 @@ def load(store: Store) -> "xr.Dataset":
 
 
 def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> None:
-    """Write results.zarr anew, what makes it count at the end; the same numbers give the same bytes.
+    """Write results.zarr, what makes it count at the end; the same numbers give the same bytes.
+
+    Nothing happens where it is sealed already, perhaps by another driver, whose readers must not be disturbed.
+    Raises InvalidInput when a chunk is damaged or missing.
 
     Dimensions: the axes of the grid, then replication. Cells outside a non-rectangular grid hold NaN and
     status 0. Derived parameters are coordinates. Memory: one variable.
@@ -87,6 +95,8 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
     partial = store.folder / f"{SEALED}.partial"
     dimensions = (*axes, "replication")
     with store.locked(), warnings.catch_warnings():
+        if is_sealed(store, study):
+            return
         shutil.rmtree(partial, ignore_errors=True)
         warnings.simplefilter("ignore")  # Zarr 3 has yet to specify its text type
         xr.Dataset(coords=coordinates, attrs=attributes).to_zarr(partial, mode="w", consolidated=False)

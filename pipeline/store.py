@@ -117,10 +117,8 @@ class Store:
     def write(self, row: int, block: int, values: Mapping[str, np.ndarray], error: str | None = None) -> None:
         """Store one finished unit: its error if it failed, its data, and last its status."""
         if error is not None:
-            text = error.encode()[-ERROR_BYTES:]
-            padded = np.zeros(ERROR_BYTES, np.uint8)
-            padded[: len(text)] = np.frombuffer(text, np.uint8)
-            self.array("error")[row, block] = padded
+            padded = error.encode()[-ERROR_BYTES:].ljust(ERROR_BYTES, b"\0")
+            self.array("error")[row, block] = np.frombuffer(padded, np.uint8)
         for name, given in values.items():
             array = self.array(name)
             size = array.chunks[1]
@@ -140,14 +138,17 @@ class Store:
         self.write(row, block, values | {"status": np.full(study.block, FAILED, np.int8)}, error)
 
     def read(self, name: str, row: int, block: int) -> np.ndarray:
-        """(block,) one chunk of a variable."""
-        return self.array(name).get_block_selection((row, block)).ravel()
+        """(block,) one chunk of a variable. Raises ValueError if it is damaged or missing."""
+        values = self.array(name).get_block_selection((row, block)).ravel()
+        if not np.nan_to_num(values).any() and self.place.stamp(f"{RAW}/{name}/c/{row}/{block}") is None:
+            raise ValueError("its chunk is missing")
+        return values
 
     def errors(self) -> Iterator[tuple[int, int, str]]:
         """(row, block, text) of every failed unit: its status says so, a text alone may be left from a kill."""
         for row, block, _ in sorted(self._chunks("error")):
             try:
-                if (self.read("status", row, block) == FAILED).any():
+                if (self.array("status").get_block_selection((row, block)) == FAILED).any():
                     text = bytes(self.array("error")[row, block]).rstrip(b"\0").decode(errors="replace")
                     yield row, block, text
             except (ValueError, KeyError):  # a checksum or a size that is wrong
@@ -158,10 +159,8 @@ class Store:
         return sum(1 for _ in self._chunks("status"))
 
     def forget(self, row: int, block: int) -> None:
-        """Mark a unit as not run: its status chunk goes first, so a half-forgotten unit is simply not done."""
+        """Mark a unit as not run: only its status goes, as another driver may be writing the rest just now."""
         self.place.delete(f"{RAW}/status/c/{row}/{block}")
-        self.place.delete(*(f"{RAW}/{name}/c/{row}/{block}" for name in self._variables()),
-                          f"{RAW}/error/c/{row}/{block}/0")
 
     def verify(self) -> Iterator[Damage]:
         """Read every chunk of every done unit; yield what is missing, truncated, altered or stray."""
@@ -222,7 +221,8 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One driver at a time may create, append or seal; the lock ends with its process."""
+        """One driver at a time may create, append, seal or take back; the lock ends with its process."""
+        self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder) as owner, self.place.locked(owner):
             yield
 

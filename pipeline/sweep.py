@@ -8,6 +8,7 @@ import contextlib
 import functools
 import math
 import queue
+import socket
 import threading
 import time
 import uuid
@@ -188,8 +189,13 @@ _WORK: dict[str, Callable] = {}
 _HALTED: set[str] = set()
 
 
-def _install(name, work):
-    _WORK[name] = work
+def _install(name, work, admit=None):
+    reason = admit() if admit else None
+    _WORK[name] = functools.partial(_refuse, reason) if reason else work
+
+
+def _refuse(reason, units):
+    raise OSError(f"{socket.gethostname()} {reason}")
 
 
 async def _halt(name):  # in the worker's event loop: its only thread is computing
@@ -246,7 +252,7 @@ class _Pool:
         self.futures: dict[int, tuple[Any, _Bundle]] = {}
         self.ready: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.looked, self.last_alive = 0.0, time.monotonic()
-        setup = functools.partial(_install, self.name, work)
+        setup = functools.partial(_install, self.name, work, executor.admit)
         for attempt in (1, 2, 3):
             try:  # reaches present workers now and later ones as they join
                 executor.client.register_worker_callbacks(setup)

@@ -1,5 +1,6 @@
 """The tasks of the command, on checked experiments."""
 
+import contextlib
 import sys
 import time
 import traceback
@@ -65,7 +66,7 @@ def _run(settings, cluster, experiments, stores, raw, command) -> int:
         print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
         return EXIT_DONE
     for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
-        if agenda.pending or not seal.is_sealed(store, experiment.study):
+        if not seal.is_sealed(store, experiment.study):
             seal.seal(store, experiment.study, agenda.rows, present.words(experiment))
     return _report(settings, experiments, stores, raw, command, only_if_stale=True)
 
@@ -73,23 +74,31 @@ def _run(settings, cluster, experiments, stores, raw, command) -> int:
 def _agenda(settings: Settings, experiment: Experiment, store: Store) -> Agenda:
     study = experiment.study
     rows = store.prepare(study)
+    sealed = seal.is_sealed(store, study)  # before the listing: another driver may come to its end in between
     done = store.done(study, rows)
+    if sealed and not done.all():  # units were lost, or taken away by hand
+        with seal.unsealed(store):
+            pass
     agenda = Agenda(study, rows, done, settings.part)
     if settings.retry_failed:
-        for cell, row, block, _ in list(failures(study, store, rows)):
-            if agenda.mine[cell, block]:
-                seal.unseal(store)  # first: it holds what is about to be simulated again
+        failed = [found for found in failures(study, store, rows) if agenda.mine[found[0], found[2]]]
+        with seal.unsealed(store) if failed else contextlib.nullcontext():
+            for cell, row, block, _ in failed:
                 store.forget(row, block)
                 done[cell, block] = False
         agenda = Agenda(study, rows, done, settings.part)
     if agenda.pending and done.any():
-        _recompute_one(study, store, rows, done)
+        _recompute_one(study, store, rows, done, agenda.order)
     return agenda
 
 
-def _recompute_one(study, store: Store, rows, done) -> None:
-    """Refuse to go on where finished numbers cannot be made again, as under another NumPy."""
-    for cell, block in np.argwhere(done):
+def _recompute_one(study, store: Store, rows, done, order) -> None:
+    """Refuse to go on where finished numbers cannot be made again, as under another NumPy.
+
+    The most costly finished cell is looked at: the more arithmetic, the less likely it comes out alike elsewhere.
+    """
+    for place, block in np.argwhere(done[order]):
+        cell = order[place]
         row = int(rows[cell])
         try:
             stored = {name: store.read(name, row, int(block)) for name in (*study.metrics, "status")}
@@ -157,14 +166,16 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
 def _report(settings, experiments, stores, raw, command, only_if_stale=False) -> int:
     folder = present.folder(settings, experiments, stores, raw)
     path, shown = folder / "report.html", folder / "report.yaml"
-    wanted = "---\n".join(map(present.shown, raw))
-    wanted += "".join(f"# of results {seal.stamp(store)}\n" for store in stores)
+    stamps = [seal.stamp(store) for store in stores]
+    wanted = "---\n".join(map(present.shown, raw)) + "".join(f"# of results {stamp}\n" for stamp in stamps)
     if not (only_if_stale and path.exists() and _says(shown, wanted)):
         for experiment, store in zip(experiments, stores, strict=True):
             if not seal.is_sealed(store, experiment.study):
                 raise InvalidInput("task", "report", f"{experiment.study.name} is not complete; run it first")
         start = time.monotonic()
         path, verdicts = present.write(folder, experiments, stores, raw, command)
+        if [seal.stamp(store) for store in stores] != stamps:  # another driver sealed while they were read
+            raise OSError("the results changed while the report was written")
         shown.write_text(wanted, "utf-8")  # last: without it the page counts as stale
         for line in verdicts:
             print(line)
@@ -207,22 +218,23 @@ def _verify(settings: Settings, experiment: Experiment, store: Store, command: s
     study = experiment.study
     if not store.exists():
         raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.place}")
-    found, beyond, count = 0, 0, store.units()
-    for damage in list(store.verify()):
-        if settings.repair and not found:
-            seal.unseal(store)
-        found += 1
-        place = f"{damage.variable}" + (f" row {damage.row} block {damage.block}" if damage.block >= 0 else "")
-        print(f"  damaged: {place}: {damage.what}")
-        if settings.repair and not store.repair(damage, study):
-            beyond += 1
-            print("    cannot be repaired")
+    beyond, count = 0, store.units()
+    damages = list(store.verify())
+    found = len(damages)
+    with seal.unsealed(store) if settings.repair and found else contextlib.nullcontext():
+        for damage in damages:
+            place = f"{damage.variable}" + (f" row {damage.row} block {damage.block}" if damage.block >= 0 else "")
+            print(f"  damaged: {place}: {damage.what}")
+            if settings.repair and not store.repair(damage, study):
+                beyond += 1
+                print("    cannot be repaired")
     if not found and seal.is_sealed(store, study):
         for name in seal.altered(store, study, store.rows(study)):
             found += 1
             print(f"  damaged: results.zarr {name}: not what the replications say")
         if found and settings.repair:
-            seal.unseal(store)
+            with seal.unsealed(store):
+                pass
     print(f"{study.name}: {count:,} done units, {count * (1 + len(study.metrics)):,} chunks checked, {found} damaged"
           + (f", {found - beyond} repaired: run again to simulate them anew" if settings.repair and found else "")
           + ("; repair=true marks them as not run" if found and not settings.repair else ""))

@@ -15,8 +15,11 @@
 CORES=4                                    # as above
 SECONDS_TO_RUN=${SECONDS_TO_RUN:-14280}    # the walltime, less two minutes for finishing what runs
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}
+MORE=${MORE:-$HOME/.pipeline/environment}  # read if it is there: exports, such as the keys of a bucket, which
+                                           # everybody would see if they came with the job (mode 0600)
 # --------------------------------------------------------------------------------------------------------------
 
+[[ -r $MORE ]] && . "$MORE"
 cd "$PBS_O_WORKDIR" || exit 1
 read -ra words <<< "$WORDS"
 limits=("cluster.workers=$CORES" "stop_after=$SECONDS_TO_RUN")

@@ -3,6 +3,19 @@
 #   jobs/pbs/submit.sh 20 experiment=xu/scenario_2      (at least 2 shards; no blanks inside a word)
 # What a job may use is said in jobs/pbs/study.sh.
 set -euo pipefail
+if [[ ! ${1:-} =~ ^([2-9]|[1-9][0-9]+)$ || $# -lt 2 ]]; then
+    echo "error: give the number of shards, at least 2, and the words of a run: $0 20 experiment=xu/scenario_2" >&2
+    exit 2
+fi
+if [[ "$*" =~ [[:space:]] && $(printf '%s\n' "$@" | wc -w) != $# ]]; then
+    echo "error: no blanks inside a word, the queue would part it there" >&2
+    exit 2
+fi
+if ! type qsub > /dev/null 2>&1; then
+    echo "error: qsub is not on this machine; start this where jobs are submitted" >&2
+    exit 2
+fi
+unset AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN  # the queue shows what jobs inherit: see MORE
 export SHARDS=$1
 shift
 export WORDS="$*"

@@ -15,8 +15,11 @@
 #$ -l s_rt=03:58:00,h_rt=04:00:00
 # $ -pe smp 4  (without the blank, for several cores; qconf -spl names the environments; the same for -q, -P)
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}
+MORE=${MORE:-$HOME/.pipeline/environment}  # read if it is there: exports, such as the keys of a bucket, which
+                                           # everybody would see if they came with the job (mode 0600)
 # --------------------------------------------------------------------------------------------------------------
 
+[[ -r $MORE ]] && . "$MORE"
 words=("$@" "cluster.workers=${NSLOTS:-1}")
 if [[ ${SGE_TASK_ID:-undefined} != undefined ]]; then
     words+=("shard=$SGE_TASK_ID/${SHARDS:-$SGE_TASK_LAST}")
@@ -26,8 +29,9 @@ fi
 trap 'again=yes; kill -TERM $pid' USR1
 (trap '' USR1; exec "$PIPELINE" "${words[@]}") &
 pid=$!
+[[ -n ${again:-} ]] && kill -TERM $pid  # it came before there was anyone to tell
 while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done  # a signal ends `wait`, not the pipeline
 
-# 75: more to do; 99 makes Grid Engine queue the job again.
-[[ $code == 75 && -n ${again:-} ]] && exit 99
+# 75: more to do; 143: it was told before it listened. 99 makes Grid Engine queue the job again.
+[[ $code == 75 || $code == 143 ]] && [[ -n ${again:-} ]] && exit 99
 exit $code

@@ -26,13 +26,14 @@ fi
 
 # USR1: the walltime is near, so finish what runs and queue again. TERM: somebody wants it to stop.
 trap 'again=yes; kill -TERM $pid' USR1
-trap 'kill -TERM $pid' TERM
+trap 'stop=yes; kill -TERM $pid' TERM
 "$PIPELINE" "${words[@]}" &
 pid=$!
+[[ -n ${again:-} ]] && kill -TERM $pid  # it came before there was anyone to tell
 while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done  # a signal ends `wait`, not the pipeline
 
-# 75: more to do.
-if [[ $code == 75 && -n ${again:-} ]]; then
+# 75: more to do; 143: it was told before it listened. What was cancelled is not queued again.
+if [[ $code == 75 || $code == 143 ]] && [[ -n ${again:-} && -z ${stop:-} ]]; then
     scontrol requeue "$job" && sleep 60
 fi
 exit $code

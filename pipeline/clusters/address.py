@@ -1,6 +1,8 @@
 """A Dask scheduler that somebody else runs."""
 
+import asyncio
 import contextlib
+import functools
 import hashlib
 import os
 import re
@@ -27,7 +29,8 @@ class Address(Cluster):
     key: str | None = parameter("with tls: private key of this client", default=None)
 
     def __post_init__(self):
-        if not re.fullmatch(r"(tcp|tls)://\S+:\d+", self.address or ""):
+        port = re.fullmatch(r"(?:tcp|tls)://\S+:(\d{1,5})", self.address or "")
+        if not port or not 0 < int(port[1]) < 2**16:
             raise InvalidInput("address", self.address, "must be tls://host:port, or tcp://host:port")
         for name in ("ca", "cert", "key"):
             path = getattr(self, name)
@@ -64,7 +67,7 @@ class Address(Cluster):
             threads = client.nthreads()
             yield Executor(client, max(sum(threads.values()), 1), 1, lambda: _slots(client), description=(
                 f"scheduler at {self.address}, {len(threads)} workers of {sum(threads.values())} threads, "
-                f"dashboard at {client.dashboard_link}"))
+                f"dashboard at {client.dashboard_link}"), admit=functools.partial(other_than, facts()))
 
 
 def facts(_worker: Any = None) -> dict[str, str]:
@@ -76,6 +79,13 @@ def facts(_worker: Any = None) -> dict[str, str]:
         code.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     found = {name: version(name) for name in CHECKED[1:]}
     return {"python": "{}.{}.{}".format(*sys.version_info), **found, "pipeline": code.hexdigest()[:8]}
+
+
+def other_than(mine: dict[str, str]) -> str | None:
+    """In a worker, which may join at any time: why it must not compute, if it is not as the client is."""
+    theirs = facts()
+    other = next((name for name in mine if theirs.get(name) != mine[name]), None)
+    return other and f"runs {other} {theirs.get(other)}, the client {mine[other]}; install the same everywhere"
 
 
 def _compare(client: Any, address: str) -> None:
@@ -114,4 +124,6 @@ def _slots(client: Any) -> set[str]:
 def _cause(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
+    if isinstance(error, asyncio.CancelledError | TimeoutError):
+        return f"nothing within {ANSWER:g} s"
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

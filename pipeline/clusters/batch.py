@@ -19,7 +19,7 @@ from pipeline.clusters.jobs import Jobs, Refused, call, user
 from pipeline.parameters import InvalidInput, parameter
 from pipeline.workers import ONE_BLAS_THREAD
 
-PLAIN = r"[\w.@:+,/%~=*-]+"  # what a queue or an account may be called: nothing that a shell would read
+PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # what a queue or an account may be called: nothing that a shell would read
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Batch(Cluster):
     maker: ClassVar[str]  # in dask-jobqueue
     needed: ClassVar[tuple[str, ...]]  # commands, the first of which submits
     listing: ClassVar[tuple[str, ...]]  # command that lists this user's unfinished jobs, numbers first
+    discreet: ClassVar[bool] = False  # whether it keeps a job's environment to itself
 
     def __post_init__(self):
         if size(self.memory) < 2**28 * self.cores:
@@ -74,10 +75,14 @@ class Batch(Cluster):
     def check(self) -> None:
         """Ask the batch system whether it would take such jobs; InvalidInput if not, or if it is not there."""
         script = self.script()
+        if self.interface not in (None, *(known := [name for _, name in socket.if_nameindex()])):
+            raise InvalidInput("cluster.interface", self.interface, f"this machine has {', '.join(known)}")
         for command in self.needed:
             if not shutil.which(command):
                 raise InvalidInput("cluster", self.name, f"{command} is not on this machine; "
                                    "start this where jobs are submitted, or submit jobs/ yourself")
+        with self._keys():  # so that a folder that cannot be written is told now
+            pass
         try:
             self._ask(script)
         except Refused as error:
@@ -107,7 +112,7 @@ class Batch(Cluster):
             fewest = self.jobs if self.least_jobs is None else self.least_jobs
             jobs = stack.enter_context(Jobs(
                 lambda name: self._make(cluster.scheduler_address, keys, name), self.listing, self.jobs, fewest,
-                self.cores, keys, self._output(), cluster.scheduler))
+                self.cores, keys, self._output(), cluster.scheduler, self.discreet))
             try:
                 for _ in range(fewest):
                     jobs.submit()
@@ -154,7 +159,7 @@ class Batch(Cluster):
         import dask_jobqueue
         from distributed.security import Security
 
-        cert = str(keys / "cert.pem")
+        cert, more = str(keys / "cert.pem"), shlex.quote(str(Path(self.folder).expanduser().absolute() / "environment"))
         ours = {f"DASK_{key.upper().replace('.', '__').replace('-', '_')}": value
                 for key, value in DASK.items() if key.startswith("distributed.worker.")}
         return getattr(dask_jobqueue, self.maker).job_cls(
@@ -166,7 +171,9 @@ class Batch(Cluster):
             worker_extra_args=[
                 "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--lifetime",
                 f"{self._seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
-            job_script_prologue=[f"export {name}={value}" for name, value in (ONE_BLAS_THREAD | ours).items()],
+            job_script_prologue=[
+                *(f"export {name}={value}" for name, value in (ONE_BLAS_THREAD | ours).items()),
+                f"test ! -r {more} || . {more}"],
             job_extra_directives=[*self._own_directives(), *self._directives()], **options)
 
     def _refusal(self, error: Refused) -> InvalidInput:
@@ -183,7 +190,7 @@ class Batch(Cluster):
 class Slurm(Batch):
     """Jobs of SLURM."""
 
-    name, maker = "slurm", "SLURMCluster"
+    name, maker, discreet = "slurm", "SLURMCluster", True
     needed = ("sbatch", "squeue", "scancel")
     listing = ("squeue", "--noheader", "--format=%i", "--me")
 

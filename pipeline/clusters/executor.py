@@ -40,7 +40,8 @@ class Executor:
     `client` is a `distributed.Client`, or None to compute in this process; `workers` × `threads` bundles run
     at once when all workers are there; `alive()` gives the addresses of the workers there are; `revive()`
     replaces those that vanished (cheap, called often) and raises OSError when that is hopeless. `patience`:
-    seconds without any worker after which the sweep gives up, or None for its own default.
+    seconds without any worker after which the sweep gives up, or None for its own default. `admit`: asked in each
+    worker before it gets work, also in those that join later; says why it must not compute, or nothing.
     """
 
     client: Any = None
@@ -50,6 +51,7 @@ class Executor:
     revive: Callable[[], None] = lambda: None
     description: str = "no cluster, computing in this process"
     patience: float | None = None
+    admit: Callable[[], str | None] | None = None
 
 
 class Cluster:

@@ -3,6 +3,7 @@
 import contextlib
 import getpass
 import math
+import os
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ LOOK = 2.0  # seconds between looks at the workers
 ASK = 15.0  # seconds between questions to the batch system, and before an idle job is ended
 STILLBORN = 3  # jobs in a row that end before any worker joins, or more if more are wanted
 REFUSED = 4  # times in a row that no job is taken while none is left
+SECRET = re.compile("ACCESS_KEY|SECRET|TOKEN|PASSWORD|CREDENTIAL")  # in the name of a variable
 PATIENCE = 60.0  # seconds a batch system may take to answer
 
 
@@ -56,12 +58,14 @@ class Jobs:
         workers: worker processes of one job.
         folder: for the jobs' scripts; output: where what they print goes.
         scheduler: the Dask scheduler that their workers join.
+        discreet: whether the batch system shows nobody what a job inherits; if not, jobs inherit no secrets.
     """
 
     def __init__(self, make: Callable[[str], Any], listing: Sequence[str], wanted: int, least: int, workers: int,
-                 folder: Path, output: Path, scheduler: Any):
+                 folder: Path, output: Path, scheduler: Any, discreet: bool = False):
         self.make, self.listing, self.wanted, self.least = make, listing, wanted, least
         self.workers, self.folder, self.output, self.scheduler = workers, folder, output, scheduler
+        self.discreet = discreet
         self.jobs: list[Job] = []
         self.born = self.stillborn = self.refused = 0
         self.looked = self.asked = 0.0
@@ -81,7 +85,8 @@ class Jobs:
         script.write_text(made.job_script(), "utf-8")
         with open(script) as standard_input:  # bsub reads it there
             said = call([*shlex.split(made.submit_command), *([] if made.submit_command == "bsub" else [str(script)])],
-                        stdin=standard_input)
+                        stdin=standard_input,
+                        env={k: v for k, v in os.environ.items() if self.discreet or not SECRET.search(k)})
         if not (number := re.search(r"\d+", said)):
             raise Refused(f"{made.submit_command} says {_essence(said)!r}, which names no job")
         self.jobs.append(Job(number[0], name, busy=time.monotonic()))

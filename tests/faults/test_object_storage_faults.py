@@ -29,6 +29,10 @@ def credentials(request):
         yield found
 
 
+# Long ones that say nothing more about the emulator.
+real = pytest.mark.parametrize("credentials", ["radosgw"], indirect=True)
+
+
 @pytest.fixture
 def bucket(credentials):
     return Objects(credentials)
@@ -95,6 +99,7 @@ def hidden(credentials, bucket, where, *texts):
         assert not any(secret.encode() in bucket.read(key) for key in bucket.keys())
 
 
+@real
 def test_killed_workers_a_killed_group_and_two_drivers(credentials, bucket, expected, tmp_path):
     chance, killed = random.Random(1), 0
     driver = start(words(tmp_path / "a", bucket, cluster="local", **{"cluster.workers": "2"}), credentials)
@@ -117,6 +122,7 @@ def test_killed_workers_a_killed_group_and_two_drivers(credentials, bucket, expe
     print(f"{killed} workers and the group killed at {before} units; then two drivers at once")
 
 
+@real
 def test_damage_is_found_and_repaired(here, bucket, expected, tmp_path, capsys):
     given = words(tmp_path, bucket)
     assert main(given) == 0

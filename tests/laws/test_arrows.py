@@ -27,7 +27,7 @@ ALLOWED = {
     "bucket": {"zarr", "lease", "parameters", "places"},
     "store": {"codes", "numpy", "zarr", "parameters", "places", "bucket", "grid", "streams", "study"},
     "sweep": {"distributed", "parameters"},
-    "workers": {"dask", "distributed"},
+    "workers": {"dask", "distributed", "tornado"},
     "clusters": {"dask", "distributed", "parameters", "workers"},
     "reduce": {"codes", "numpy", "scipy", "xarray", "theory"},
     "claims": {"codes", "numpy", "scipy", "xarray", "theory", "reduce"},

@@ -81,7 +81,8 @@ def test_a_finished_study_asks_nothing(begun, monkeypatch, tmp_path, capsys):
 
 def test_a_damaged_unit_is_said_to_be_damaged(begun, capsys):
     words, folder = begun
-    (folder / "replications.zarr/lean_true/c/0/0").write_bytes(b"nonsense")
+    for chunk in (folder / "replications.zarr/lean_true/c").glob("*/*"):
+        chunk.write_bytes(b"nonsense")
     assert main(words) == 2
     error = capsys.readouterr().err
     assert "cannot be read" in error and "task=verify repair=true" in error and error.count("\n") == 1
@@ -93,7 +94,9 @@ def test_failed_units_are_passed_over(begun, monkeypatch, capsys):
     study = json.loads((folder / "replications.zarr/zarr.json").read_text())["attributes"]["study"]
     store = Store(folder)
     values = {name: np.full(20, np.nan) for name in study["metrics"]}
-    store.write(0, 0, values | {"status": np.full(20, 3, np.int8)}, "planted")
+    for row, block in np.ndindex(4, 2):
+        if (row, block) != (1, 1):
+            store.write(row, block, values | {"status": np.full(20, 3, np.int8)}, "planted")
     monkeypatch.setattr(BTL, "truth", other())
     assert main(words) == 2
     assert "comes out differently now" in capsys.readouterr().err

@@ -116,7 +116,8 @@ def test_no_config_file_runs_code(line, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("field, value", [
-    ("queue", "a\nrm -rf x"), ("queue", "a; rm x"), ("queue", "$(rm x)"), ("account", "`rm x`"), ("account", ""),
+    ("queue", "a\nrm -rf x"), ("queue", "a; rm x"), ("queue", "$(rm x)"), ("queue", "-x"),
+    ("account", "`rm x`"), ("account", ""),
     ("interface", "lo --preload x.py"), ("directives", "--a\nrm -rf x"), ("directives", "-S /x/python"),
     ("directives", "--wrap=x"), ("directives", "rm x"), ("directives", "--comment=$(rm x)"),
     ("directives", "-C x"), ("folder", "a\nrm"), ("folder", "/x y"), ("folder", "/x;y"),

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import shutil
 import signal
 import socket
@@ -11,7 +12,8 @@ import time
 from pathlib import Path
 
 import psutil
-from servers.slurm import free_ports, installed, until
+from servers import packages
+from servers.slurm import free_ports, until
 
 PACKAGES = ("gridengine-master", "gridengine-exec", "gridengine-client")
 SHARED = Path("/usr/share/gridengine")
@@ -63,7 +65,9 @@ flush_finish_sec   1
 @functools.cache
 def missing() -> str | None:
     """Install what is not there; None if all is, else why it cannot be had."""
-    return installed(("sge_qmaster", "sge_execd", "qsub"), PACKAGES)
+    if os.geteuid():
+        return "its daemons need root"
+    return packages.missing(("sge_qmaster", "sge_execd", "qsub"), PACKAGES)
 
 
 class GridEngine:
@@ -125,10 +129,11 @@ class GridEngine:
         for name in ("spooldb", "qmaster", "execd"):
             (self.folder / name).mkdir()
         settings = (SHARED / "default-configuration").read_text()
-        for before, after in (("/var/spool/gridengine/execd", f"{self.folder}/execd"), ("min_uid                1000",
-                              "min_uid 0"), ("min_gid                1000", "min_gid 0")):
-            assert before in settings
-            settings = settings.replace(before, after)
+        changes = {"execd_spool_dir": f"{self.folder}/execd", "min_uid": "0", "min_gid": "0",
+                   "load_report_time": "00:00:01"}  # else a job that is queued again waits for two reports, 80 s
+        for name, value in changes.items():
+            settings, count = re.subn(rf"(?m)^({name}\s+)\S+$", rf"\g<1>{value}", settings)
+            assert count == 1, name
         (self.folder / "configuration").write_text(settings)
         tools = "/usr/lib/gridengine"
         self.call(f"{tools}/spoolinit", "berkeleydb", "libspoolb", f"{self.folder}/spooldb", "init")

@@ -1,13 +1,12 @@
 """A real S3 server on loopback: Ceph's gateway over one monitor and one object daemon in memory, from Debian.
 
-    python tests/servers/radosgw.py COMMAND…    runs a command with the server in its environment
+    PYTHONPATH=tests python -m servers.radosgw COMMAND…    runs a command with the server in its environment
 """
 
 import contextlib
 import ctypes
 import os
 import secrets
-import shutil
 import signal
 import socket
 import subprocess
@@ -17,6 +16,8 @@ import time
 import urllib.request
 import uuid
 from pathlib import Path
+
+from servers import packages
 
 PACKAGES = ("ceph-mon", "ceph-osd", "radosgw")
 PROGRAMS = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "ceph-authtool", "monmaptool")
@@ -60,21 +61,6 @@ rgw_enable_usage_log = false
 
 class Unavailable(Exception):
     """The server cannot be had on this machine; says why."""
-
-
-def install():
-    """Install it where it is missing. Raises Unavailable."""
-    if all(map(shutil.which, PROGRAMS)):
-        return
-    if os.geteuid() or not shutil.which("apt-get"):
-        raise Unavailable(f"Ceph's gateway is not installed: apt-get install {' '.join(PACKAGES)}")
-    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "--yes", "--no-install-recommends", *PACKAGES]
-    for command in (install, ["apt-get", "update"], install):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-        if command == install and done.returncode == 0:
-            return
-    raise Unavailable(f"{' '.join(install)}: {done.stderr.strip()[-300:]}")
 
 
 def free_port():
@@ -159,7 +145,8 @@ class Cluster:
 @contextlib.contextmanager
 def radosgw():
     """A running server: its `environment`. Raises Unavailable where it cannot be had."""
-    install()
+    if reason := packages.missing(PROGRAMS, PACKAGES):
+        raise Unavailable(reason)
     with tempfile.TemporaryDirectory(prefix="radosgw-") as folder:
         cluster = Cluster(folder)
         try:

@@ -10,8 +10,10 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+
+from servers import packages
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 CONFIG = """\
@@ -54,23 +56,9 @@ PartitionName=short Nodes=ALL MaxTime=0:02:00 State=UP
 @functools.cache
 def missing() -> str | None:
     """Install what is not there; None if all is, else why it cannot be had."""
-    return installed(("slurmctld", "slurmd", "sbatch", "munged"), PACKAGES)
-
-
-def installed(programs: Sequence[str], packages: Sequence[str]) -> str | None:
-    """Install Debian's packages unless the programs are there; None, or why there is no server of our own."""
     if os.geteuid():
         return "several nodes on one host need root"
-    if not all(map(shutil.which, programs)):
-        if not shutil.which("apt-get"):
-            return f"{programs[0]} is not installed, and there is no apt-get"
-        environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["apt-get", "update", "-qq"],
-                        ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages]):
-            done = subprocess.run(command, env=environment, capture_output=True, text=True)
-            if done.returncode:
-                return f"{' '.join(command[:2])} failed: {done.stderr.strip()[-200:]}"
-    return None
+    return packages.missing(("slurmctld", "slurmd", "sbatch", "munged"), PACKAGES)
 
 
 class Slurm:

@@ -1,10 +1,13 @@
 """A scheduler that somebody else runs: used as it is, and refused in one line where it cannot be."""
 
 import contextlib
+import dataclasses
+import functools
 import importlib.metadata
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import distributed
@@ -14,8 +17,9 @@ from engine import ROOT, arguments, environment
 
 from pipeline.__main__ import main
 from pipeline.clusters import Address
+from pipeline.clusters.address import facts, other_than
 from pipeline.parameters import InvalidInput
-from pipeline.sweep import run
+from pipeline.sweep import SweepError, run
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +31,11 @@ def keys(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def running(keys=None, path=None):
-    """A scheduler and one worker, as `dask scheduler` and `dask worker` start them, with code from `path`."""
+def running(keys=None, path=None, workers=1):
+    """A scheduler and one worker, as `dask scheduler` and `dask worker` start them, with code from `path`.
+
+    Gives the address; with workers=0, (address, what starts a worker).
+    """
     tls = [f"--tls-{flag}={keys[name]}" for flag, name in (("ca-file", "ca"), ("cert", "cert"), ("key", "key"))
            ] if keys else []
     where = ["--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0", *tls]
@@ -44,7 +51,13 @@ def running(keys=None, path=None):
         scheduler = start("distributed.cli.dask_scheduler", "--port", "0",
                           *(["--protocol", "tls"] if keys else []), *where)
         address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
-        start("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "2", *where)
+        def join():
+            start("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "2", *where)
+
+        if not workers:
+            yield address, join
+            return
+        join()
         yield address
 
 
@@ -99,7 +112,20 @@ def test_other_code_is_refused_and_plain_tcp_warned_of(tmp_path, capsys):
     assert not (tmp_path / "outputs").exists()
 
 
-def test_nobody_there_is_one_line_soon(tmp_path, capsys):
+def test_a_worker_that_joins_later_is_asked_before_it_computes(keys):
+    """Nobody is there to be compared when the sweep begins; who comes then runs other code."""
+    with running(keys, workers=0) as (address, join), Address(address, **keys).open() as executor:
+        other = dataclasses.replace(executor, admit=functools.partial(other_than, facts() | {"numpy": "0.1"}))
+        for cluster, error in ((other, "runs numpy .*, the client 0.1; install the same everywhere"), (executor, None)):
+            sweep = threading.Timer(1.0, join) if error else threading.Timer(0, int)
+            sweep.start()
+            units = ((unit, 1.0) for unit in range(9))
+            with pytest.raises(SweepError, match=error) if error else contextlib.nullcontext():
+                assert run(cluster, sorted, units).units_done == 9
+
+
+def test_nobody_there_is_one_line_soon(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("pipeline.clusters.address.ANSWER", 1.0)
     words = arguments(tmp_path, cluster="address", **{"cluster.address": "tcp://127.0.0.1:9"})
     assert main(words) == 2
     assert "no scheduler answers there" in capsys.readouterr().err.splitlines()[-1]
@@ -107,6 +133,7 @@ def test_nobody_there_is_one_line_soon(tmp_path, capsys):
 
 @pytest.mark.parametrize("field, values", [
     ("address", dict(address=None)), ("address", dict(address="host:8786")), ("address", dict(address="http://host:1")),
+    ("address", dict(address="tcp://host:0")), ("address", dict(address="tls://host:65536")),
     ("ca", dict(address="tls://host:1")), ("key", dict(address="tcp://host:1", key="x")),
 ])
 def test_what_cannot_be_an_address_is_named(field, values):

@@ -1,7 +1,10 @@
 """Job scripts of the four batch systems, and what is refused before anything is submitted."""
 
 import importlib.util
+import shutil
+import signal
 import subprocess
+import time
 import types
 
 import pytest
@@ -54,6 +57,18 @@ def test_a_field_that_makes_no_sense_is_named(field, value):
         Slurm(**{field: value})
 
 
+def test_an_interface_that_is_not_there_is_named_before_anything_is_asked():
+    with pytest.raises(InvalidInput, match="cluster.interface=none0: this machine has .*lo"):
+        Slurm(interface="none0").check()
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_is_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(Slurm, "needed", ("sh",))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="cluster.folder=.*cannot be written: Not a directory"):
+        Slurm(folder=str(tmp_path / "file" / "x")).check()
+
+
 def test_grid_engine_wants_a_parallel_environment():
     with pytest.raises(InvalidInput, match="parallel environment"):
         SGE(cores=2)
@@ -84,7 +99,7 @@ class Queue:
         self.listing.write_text("")
         (folder / "submit").write_text(
             f'#!/bin/sh\nn=$(($(cat {folder}/count 2>/dev/null) + 1)); echo $n > {folder}/count\n'
-            f'echo "$n user" >> {self.listing}; echo "Submitted job $n"\n')
+            f'echo "$n user" >> {self.listing}; echo "Submitted job $n"; env > {folder}/inherited\n')
         (folder / "submit").chmod(0o755)
         (folder / "cancel").write_text(f'#!/bin/sh\nfor n; do sed -i "/^$n /d" {self.listing}; done\n')
         (folder / "cancel").chmod(0o755)
@@ -135,6 +150,30 @@ def test_jobs_that_end_are_replaced_and_all_are_cancelled(queue, monkeypatch):
     assert queue.numbers() == []
 
 
+@pytest.mark.parametrize("discreet", [False, True])
+def test_no_secret_goes_where_a_queue_would_show_it(queue, monkeypatch, discreet):
+    """Grid Engine's `qstat -j` shows everybody what a job inherits; SLURM keeps it."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "planted")
+    monkeypatch.setenv("LOADED_MODULES", "kept")
+    jobs, *_ = jobs_of(queue, monkeypatch, 1, 1)
+    jobs.discreet = discreet
+    jobs.submit()
+    inherited = (queue.folder / "inherited").read_text()
+    assert "LOADED_MODULES=kept" in inherited and inherited.count("planted") == 3 * discreet
+    assert [kind.name for kind in WANTED if kind.discreet] == ["slurm"]
+
+
+def test_jobs_read_a_private_file_if_there_is_one(tmp_path):
+    """As a shell reads the script: without the file, with it, and from a folder that a person chose."""
+    lines = Slurm(folder=str(tmp_path)).script().splitlines()
+    line, = (line for line in lines if "/environment" in line)
+    for said in ("", "planted"):
+        done = subprocess.run(["bash", "-ec", f"{line}\necho [$KEY]"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"[{said}]\n"
+        (tmp_path / "environment").write_text("export KEY=planted\n")
+
+
 def test_adaptive_jobs_follow_the_work(queue, monkeypatch):
     jobs, scheduler, later = jobs_of(queue, monkeypatch, 3, 0)
     later(10)
@@ -170,6 +209,60 @@ def test_job_scripts_have_one_marked_place_and_parse(system):
         shell = [n for n, line in enumerate(text.splitlines()) if line and not line.startswith("#")]
         directives = [n for n, line in enumerate(text.splitlines()) if line.startswith(mark)]
         assert not directives or max(directives) < min(shell), "directives after the first command are not read"
+
+
+def tools(folder, **scripts):
+    """A folder of commands, in bash, and those that scripts need."""
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+    for name in ("bash", "dirname", "wc", "grep", "head", "sleep"):
+        (folder / name).symlink_to(shutil.which(name))
+    return {"PATH": str(folder), "HOME": str(folder)}
+
+
+@pytest.mark.parametrize("system, command", [("slurm", "sbatch"), ("sge", "qsub"), ("pbs", "qsub"), ("lsf", "bsub")])
+def test_what_cannot_be_submitted_is_one_line(system, command, tmp_path):
+    def submit(*words, **variables):
+        return subprocess.run([ROOT / "jobs" / system / "submit.sh", *words], capture_output=True, text=True,
+                              env=shell | variables)
+
+    shell = tools(tmp_path)
+    blank = [("2", "grid.m=[3, 4]")] if system in ("pbs", "lsf") else []
+    for words in ((), ("3",), ("0", "a=b"), ("-1", "a=b"), ("experiment=x", "a=b"), ("2", "a=b"), *blank):
+        done = submit(*words)
+        assert done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, words
+    assert f"{command} is not on this machine" in submit("2", "a=b").stderr
+    said = '"$@" "$WORDS" "$AWS_SECRET_ACCESS_KEY"'
+    (tmp_path / command).write_text(f'#!/bin/bash\necho {said} >> "$HOME/given"; echo 7\n')
+    (tmp_path / command).chmod(0o755)
+    done = submit("2", "a=b", "c=[1,2]", AWS_SECRET_ACCESS_KEY="planted")
+    assert done.returncode == 0 and done.stdout == "array 7 of 2 shards, then job 7\n", done.stderr
+    given = (tmp_path / "given").read_text()
+    assert given.count("a=b c=[1,2]") == 2 and given.count("planted") == (2 if system == "slurm" else 0)
+
+
+@pytest.mark.parametrize("system, code, asked", [("slurm", 143, "requeue 5"), ("sge", 99, "")])
+def test_a_walltime_signal_before_anybody_listens_queues_again(system, code, asked, tmp_path):
+    """The command has only just begun, so TERM ends it: 143 is more to do as well."""
+    shell = tools(tmp_path, begin='echo there; exec sleep 60', scontrol='echo "$@" > "$HOME/asked"; exit 1')
+    job = subprocess.Popen(["bash", ROOT / "jobs" / system / "study.sh", "a=b"], stdout=subprocess.PIPE, text=True,
+                           env=shell | {"PIPELINE": str(tmp_path / "begin"), "SLURM_JOB_ID": "5"})
+    assert job.stdout.readline() == "there\n"
+    job.send_signal(signal.SIGUSR1)
+    assert job.wait(20) == code
+    assert not asked or (tmp_path / "asked").read_text() == f"{asked}\n"
+
+
+def test_a_cancelled_job_is_not_queued_again_though_its_walltime_was_near(tmp_path):
+    shell = tools(tmp_path, begin='trap "" TERM; echo there; sleep 2; exit 75', scontrol='echo > "$HOME/asked"')
+    job = subprocess.Popen(["bash", ROOT / "jobs/slurm/study.sh", "a=b"], stdout=subprocess.PIPE, text=True,
+                           env=shell | {"PIPELINE": str(tmp_path / "begin"), "SLURM_JOB_ID": "5"})
+    assert job.stdout.readline() == "there\n"
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        job.send_signal(number)
+        time.sleep(0.3)
+    assert job.wait(20) == 75 and not (tmp_path / "asked").exists()
 
 
 @pytest.mark.parametrize("system, variables, expected", [
