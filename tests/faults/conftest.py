@@ -1,6 +1,7 @@
-"""The undisturbed run that all fault tests compare with, and the table of what was injected."""
+"""The undisturbed run that all fault tests compare with, and what is counted."""
 
 import contextlib
+import dataclasses
 import os
 import signal
 
@@ -25,13 +26,9 @@ def nothing_is_left():
                 driver.communicate()
 
 
-def pytest_terminal_summary(terminalreporter):
-    """Counts per kind of fault."""
-    if TALLIES:
-        terminalreporter.section("faults")
-        terminalreporter.write_line(f"{'kind':54}{'planned':>9}{'injected':>9}{'survived':>9}{'identical':>10}")
-    for kind in dict.fromkeys(tally.kind for tally in TALLIES):
-        sums = [sum(getattr(tally, column) for tally in TALLIES if tally.kind == kind)
-                for column in ("planned", "injected", "survived", "identical")]
-        terminalreporter.write_line(f"{kind:54}" + "".join(f"{n:>{w},}" for n, w in zip(sums, (9, 9, 9, 10),
-                                                                                       strict=True)))
+@pytest.fixture(autouse=True)
+def counted(request):
+    """Send what was counted along with the test's report: tests may run in several processes."""
+    yield
+    request.node.user_properties += [("fault", dataclasses.astuple(tally)) for tally in TALLIES]
+    TALLIES.clear()

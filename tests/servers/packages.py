@@ -1,9 +1,11 @@
 """Debian's packages for the servers of the tests, installed where a root may, without starting their services."""
 
 import contextlib
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,6 +14,12 @@ POLICY = Path("/usr/sbin/policy-rc.d")  # asked by a package's scripts before th
 
 def missing(programs: Sequence[str], packages: Sequence[str]) -> str | None:
     """Install the packages unless the programs are there; None, or why they cannot be had."""
+    with open(Path(tempfile.gettempdir()) / "tests-packages.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side, apt-get does not
+        return _install(programs, packages)
+
+
+def _install(programs, packages):
     if all(map(shutil.which, programs)):
         return None
     if os.geteuid() or not shutil.which("apt-get"):
