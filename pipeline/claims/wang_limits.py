@@ -2,8 +2,9 @@
 
 import numpy as np
 import xarray as xr
+from scipy.stats import beta
 
-from pipeline.claims.claim import Claim, equivalence, throughout
+from pipeline.claims.claim import Check, Claim, at_most, equivalence, throughout
 from pipeline.claims.evidence import enough, named, no_exception, normal, share
 from pipeline.claims.exact import exactly
 from pipeline.reduce.estimate import Estimate
@@ -11,10 +12,34 @@ from pipeline.reduce.summary import REPLICATION, summarise
 
 
 def cells_of(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray) -> dict[str, Estimate]:
-    """Cells with their normal intervals, simultaneous over cells."""
-    half = normal(0, 1, share(1, data)).high * error
+    """Cells with their normal intervals, simultaneous over cells.
+
+    Where all replications are alike there is no error to go by: of numbers in [0, 1], or differences of such, all R of
+    which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by the exact interval of a share.
+    """
+    confidence, least = share(1, data), int(_runs(data).min())
+    alike = (1 + abs(value)) * (1 - ((1 - confidence) / 2) ** (1 / least))
+    half = xr.where(error > 0, normal(0, 1, confidence).high * error, alike)
     cells = xr.Dataset(dict(value=value, low=value - half, high=value + half, error=error))
     return named(cells.reset_coords(drop=True), "value", "low", "high", "error")
+
+
+def _runs(data):
+    """Replications of the cells in use."""
+    runs = (data["status"] > 0).sum(REPLICATION)
+    return runs.where(runs > 0)
+
+
+def rare(broken: xr.DataArray, most: float, text: str) -> Check:
+    """Whether at most a share `most` of the data sets in use is broken, by Clopper and Pearson's exact interval.
+
+    broken: over cells and replications, NaN where not in use.
+    """
+    used = broken.notnull()
+    n, k = int(used.sum()), int(broken.where(used, 0).sum())
+    tail = (1 - share(1)) / 2
+    low, high = beta.ppf(tail, k, n - k + 1) if k else 0.0, beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0
+    return at_most(Estimate(k / n, float(low), float(high), (k * (n - k) / n**3) ** 0.5), most, text)
 
 
 def _loss(results):

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-SIGNS_BYTES = 1 << 23  # of signs in float32 that are worked on at a time
+SIGNS_BYTES = 1 << 22  # of signs in float32 that are worked on at a time: more does not stay in a shared cache
 ROUGH = 1e-5  # change of an ability up to which float32 will do: some hundred times its rounding
 EXACT = 2.0**-24  # float32 holds all multiples of a grid up to 2²⁴ of it
 SNAP = 1.5 * 2.0**52  # added and subtracted, times a grid, it rounds to multiples of the grid
@@ -33,7 +33,10 @@ def blocks(answers: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]
         rows = slice(first, min(first + length, reps))
         signs = space[: rows.stop - first]
         signs[...] = answers[rows]
-        yield rows, signs, np.maximum(np.vecdot(signs, signs), 1)
+        if answers[rows].all():
+            yield rows, signs, np.full((len(signs), n), np.float32(m))
+        else:
+            yield rows, signs, np.maximum(np.vecdot(signs, signs), 1)
 
 
 def mean_vote(signs: np.ndarray, answered: np.ndarray) -> np.ndarray:
@@ -74,20 +77,20 @@ def maximise(
             signs=signs, answered=answered, place=np.arange(len(signs)), limit=limit, u=start(signs, answered, rows),
             c=np.full((len(signs), n), np.inf), taken=np.zeros(len(signs), int))
         if steps > 1:
-            _iterate(crowd, _rough_step, 2 * ROUGH, steps - 1)
+            _iterate(crowd, _rough_step, 2 * ROUGH, steps - 1, True)
         crowd.q, crowd.z = _product(crowd.u, signs.swapaxes(1, 2)), None
-        change = _iterate(crowd, _step, 2 * tolerance, steps)
+        change = _iterate(crowd, _step, 2 * tolerance, steps, False)
         place = crowd.place + rows.start
         abilities[place], labels[place], taken[place] = crowd.c, crowd.u, crowd.taken
         converged[place] = change < 2 * tolerance
     return abilities, labels, converged, taken
 
 
-def _iterate(crowd, step, least, most):
+def _iterate(crowd, step, least, most, again):
     """Take steps of each replication until its abilities change by less than `least`, or it has taken `most`.
 
-    What has come to its end moves behind what is at work. Leaves c and u of each replication's last step in the crowd,
-    and returns the last changes, (reps,).
+    What has come to its end moves behind what is at work, its signs only if they are needed `again`. Leaves c
+    and u of each replication's last step in the crowd, and returns the last changes, (reps,).
     """
     reps = len(crowd.signs)
     c, u, taken, last = np.empty_like(crowd.c, float), np.empty_like(crowd.u, float), crowd.taken.copy(), np.empty(reps)
@@ -107,8 +110,10 @@ def _iterate(crowd, step, least, most):
         left = live.sum()
         if 4 * left <= 3 * width:
             holes, moved = np.flatnonzero(~live[:left]), left + np.flatnonzero(live[left:])
-            for array in (c, u, taken, last, crowd.signs, crowd.place, crowd.answered):
+            for array in (c, u, taken, last, crowd.place, crowd.answered, *([crowd.signs] if again else [])):
                 array[holes], array[moved] = array[moved], array[holes]
+            if not again:
+                crowd.signs[holes] = crowd.signs[moved]
             for name in ("c", "u", "q", "z", "du"):
                 if isinstance(array := getattr(work, name, None), np.ndarray):
                     array[holes] = array[moved]

@@ -36,8 +36,8 @@ class RandomizedAnswers:
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedAnswers:
         """Released answers of a block, (reps, n, m) int8."""
         flip = float(flip_probability(self.epsilon))
-        answers = data.answers.copy()
-        np.negative(answers, out=answers, where=bernoulli(flip, answers.shape, rng))
+        flipped = bernoulli(flip, data.answers.shape, rng).view(np.int8)
+        answers = data.answers * (1 - 2 * flipped)
         return ReleasedAnswers(answers, flip, data.start)
 
     def spent(self) -> dict[str, float]:
@@ -46,4 +46,4 @@ class RandomizedAnswers:
 
     def work(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
-        return 2 * self.n * self.m
+        return 0.8 * self.n * self.m

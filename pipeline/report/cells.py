@@ -9,7 +9,7 @@ import xarray as xr
 from pipeline.reduce.ratio import risk_ratio
 from pipeline.reduce.summary import REPLICATION
 from pipeline.report.specs import Spec
-from pipeline.report.words import count, glossary, levels, percent, symbol
+from pipeline.report.words import count, glossary, levels, number, percent, symbol
 
 COLUMNS = ("mean", "mcse", "low", "high")
 
@@ -51,14 +51,14 @@ def ratios_of(
 
 
 def tabulate(values: xr.Dataset, data: xr.Dataset, spec: Spec) -> Any:
-    """One row per cell: the axes, the position, then the values; cells that were not run are left out."""
+    """One row per cell: axes, position, values, then the reference, if any; cells that were not run are left out."""
     axes = [*spec.drawn[1:], spec.along]
     whole = values.reset_coords(drop=True)
-    if spec.position not in axes:
-        whole = whole.assign({spec.position: data[spec.position]})
+    beside = [spec.reference] if getattr(spec, "reference", None) else []
+    whole = whole.assign({name: data[name] for name in (spec.position, *beside) if name not in axes})
     table = whole.to_dataframe(dim_order=axes).reset_index()
     run = table.pop("n_run") > 0
-    names = dict.fromkeys((*axes, spec.position, *values.data_vars))
+    names = dict.fromkeys((*axes, spec.position, *values.data_vars, *beside))
     return table.loc[run, [name for name in names if name in table]].reset_index(drop=True)
 
 
@@ -113,10 +113,18 @@ def missing(table: Any, drawn: str = "not drawn") -> str:
     return f"{count(lost, 'cell')} of {len(table):,} without a value: {drawn}." if lost else ""
 
 
+def marked(spec: Spec) -> str:
+    """What the thin lines at `marks` are; empty without."""
+    marks = getattr(spec, "marks", {})
+    found = (f"{name}, {symbol(spec.position)} = {number(at, 4)}" if name != number(at, 4) else
+             f"{symbol(spec.position)} = {name}" for name, at in marks.items())
+    return f"Thin line{'s' * (len(marks) > 1)}: {'; '.join(found)}." if marks else ""
+
+
 def caption(spec: Spec, data: xr.Dataset, *sentences: str) -> str:
-    """The caption: the config's words, the sentences, what is held, what the symbols mean."""
+    """The caption: the config's words, the sentences, the marks, what is held, what the symbols mean."""
     fixed = {name: data[name].item() for name in spec.select}
     names = dict.fromkeys((*spec.drawn, spec.position))
     legend = glossary(data[name] for name in names if name != spec.position)
-    parts = (spec.caption, *sentences, f"Held: {levels(fixed)}." if fixed else "", legend)
+    parts = (spec.caption, *sentences, marked(spec), f"Held: {levels(fixed)}." if fixed else "", legend)
     return " ".join(part for part in parts if part)

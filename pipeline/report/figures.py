@@ -50,6 +50,8 @@ def _curves(spec: Curves, data: xr.Dataset) -> Drawing:
     label = metric_label(data[spec.metric], spec.metric)
     figure = _lines(spec, data, table, label)
     words = f"Mean of the {label} against {symbol(spec.position)}."
+    if spec.reference:
+        words += f" Dashed, without marks: {metric_label(data[spec.reference], spec.reference)}."
     seen = bars(table, data.attrs["confidence"], figure.axes[0])
     return Drawing(spec.kind, figure, spec.title or _title(data, spec), table,
                    caption(spec, data, words, seen, _gaps(spec, table), missing(table)))
@@ -95,9 +97,10 @@ def _lines(spec: Curves | Ratio, data: xr.Dataset, table: Any, label: str, level
     looks = Looks(shown, spec.by, spec.split)
     axes = grid[0, 0]
     wide = len(x) and np.nanmax(np.abs(x)) >= 10_000  # labels that need more room
-    style.scale(axes.xaxis, x, x_log, 12 if columns == 1 else 4 if wide else 6, values_as_ticks=True)
-    y = extent(shown, y_log)
-    style.scale(axes.yaxis, y if level is None else [*y, level], y_log)
+    style.scale(axes.xaxis, [*x, *spec.marks.values()], x_log, 12 if columns == 1 else 4 if wide else 6, x)
+    reference = getattr(spec, "reference", None)
+    beside = shown[reference].to_numpy(float) if reference else ()
+    style.scale(axes.yaxis, [*extent(shown, y_log), *beside, *([] if level is None else [level])], y_log)
     guide = _guide(spec, shown, x, keys) if x_log and y_log else None
     for axes, panel in zip(grid.flat, panels, strict=False):
         part = shown[shown[spec.panels] == panel[0]] if spec.panels else shown
@@ -108,8 +111,13 @@ def _lines(spec: Curves | Ratio, data: xr.Dataset, table: Any, label: str, level
         for key, line in curves_of(part, keys):
             order = np.argsort(x[line.index], kind="stable")
             error_bars(axes, x[line.index][order], line.iloc[order], **looks[key])
+            if reference:
+                colour = {"color": looks[key]["color"]} if spec.by else {}
+                axes.plot(x[line.index][order], line[reference].iloc[order], **style.REFERENCE | colour, zorder=1.5)
+        style.mark(axes, spec.marks)
         if spec.panels:
-            axes.set_title(levels({spec.panels: panel[0]}))
+            title = style.wrapped(levels({spec.panels: panel[0]}), 4.8 / columns)
+            axes.set_title(title, pad=15 if spec.marks else None)
     for axes in grid.flat[len(panels):]:
         axes.set_visible(False)
     axes = grid[0, 0]
@@ -122,7 +130,9 @@ def _lines(spec: Curves | Ratio, data: xr.Dataset, table: Any, label: str, level
     else:
         axes.set_xlabel(axis_label(data[spec.position]))
         axes.set_ylabel(style.wrapped(label, size[1]))
-    looks.legend(figure, f"slope {fraction(spec.theory)}" if guide else "")
+    beside = style.wrapped(metric_label(data[reference], reference), 1.8) if reference else ""
+    looks.legend(figure, {f"slope {fraction(spec.theory)}": style.GUIDE} if guide else {},
+                 {beside: style.REFERENCE} if reference else {})
     return figure
 
 

@@ -44,8 +44,8 @@ class Looks:
         lists = (self.first, self.rest if len(self.by) > 1 else (), self.lines)
         return len(self.curves) < math.prod(len(keys) or 1 for keys in lists)
 
-    def legend(self, figure: Any, guide: str = "") -> None:
-        """Lists of colours, marks and lines to the right of the panels, outside the data; last the guide line."""
+    def legend(self, figure: Any, *guides: dict[str, Any]) -> None:
+        """Lists of colours, marks and lines to the right of the panels, outside the data; last other lines, by name."""
         from matplotlib.lines import Line2D
 
         entries: list[tuple[Any, str]] = []
@@ -72,8 +72,7 @@ class Looks:
         if self.split and not (self.gaps and len(self.curves) <= MOST_ENTRIES):
             section((self.split,), self.lines, lambda key: {
                 "color": "0.35", "linestyle": style.LINES[self.lines.index(key) % len(style.LINES)]})
-        if guide:
-            entries.append((Line2D([], [], **style.GUIDE), guide))
+        entries.extend((Line2D([], [], **look), name) for guide in guides for name, look in guide.items())
         if entries:
             handles, labels = zip(*entries, strict=True)
             figure.legend(handles, labels, loc="outside right upper", handlelength=2.6, labelspacing=0.32)
@@ -86,8 +85,17 @@ def _name(key: tuple) -> str:
 
 
 def distinct(table: Any, names: tuple[str, ...]) -> list[tuple]:
-    """Combinations of levels that occur, in the order of the table; none for no names."""
-    return list(dict.fromkeys(zip(*(table[name].tolist() for name in names), strict=True))) if names else []
+    """Combinations of levels that occur, numbers rising, words in the order of the table; none for no names."""
+    if not names:
+        return []
+    columns = [table[name].tolist() for name in names]
+    ranks = []
+    for column in columns:
+        levels = list(dict.fromkeys(column))
+        numeric = all(isinstance(level, (int, float)) for level in levels)
+        ranks.append({level: rank for rank, level in enumerate(sorted(levels) if numeric else levels)})
+    keys = dict.fromkeys(zip(*columns, strict=True))
+    return sorted(keys, key=lambda key: [rank[level] for rank, level in zip(ranks, key, strict=True)])
 
 
 def curves_of(table: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple, Any]]:

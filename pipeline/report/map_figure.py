@@ -101,10 +101,15 @@ def _figure(spec: Map, data: xr.Dataset, table: Any, layout: Layout, label: str)
                     axes.text(*place, three(value), ha="center", va="center", fontsize=size,
                               color=tiles.ink(value, scale))
         if spec.panels:
-            axes.set_title(levels({spec.panels: panel[0]}))
+            axes.set_title(levels({spec.panels: panel[0]}), pad=15 if spec.marks else None)
     for axes in grid.flat[len(layout.panels):]:
         axes.set_visible(False)
     _axes(figure, grid[0, 0], axis_label(data[spec.position]), axis_label(data[spec.across]), layout, ends, tile)
+    at = spec.marks
+    if layout.places is not None:  # tiles have no scale: at the border of the levels below
+        at = {name: np.searchsorted(layout.places, one) - 0.5 for name, one in at.items()}
+    for axes in grid.flat[: len(layout.panels)]:
+        style.mark(axes, at)
     if mesh is not None:
         level = 1.0 if spec.yardstick else None
         tiles.colour_bar(figure, list(grid.flat[: len(layout.panels)]), mesh, label, height, level)

@@ -46,8 +46,11 @@ def phase_diagram(spec: PhaseDiagram, data: xr.Dataset) -> Drawing:
     theory = _theory(spec, edge)
     at = data[spec.position]
     label = metric_label(data[spec.metric], spec.metric)
-    figure = _diagram(spec, cells, edge, theory, label, axis_label(at), product(spec.size))
-    layers = [cells.assign(layer="cell"), edge.assign(layer="boundary"), theory.assign(layer="theory")]
+    others = {f"{metric_label(data[name], name)} = {number(one)}": _crossing(spec, data, edge, name, one)
+              for name, one in spec.crossings.items()}
+    figure = _diagram(spec, cells, edge, theory, others, label, axis_label(at), product(spec.size))
+    layers = [cells.assign(layer="cell"), edge.assign(layer="boundary"), theory.assign(layer="theory"),
+              *(found.assign(layer=name) for name, found in others.items())]
     table = pandas.concat([layer for layer in layers if len(layer)], ignore_index=True)
     table.insert(0, "layer", table.pop("layer"))
     unit = data[spec.metric].attrs.get("units", "1")
@@ -57,6 +60,8 @@ def phase_diagram(spec: PhaseDiagram, data: xr.Dataset) -> Drawing:
              "the grid together; a bar that is not seen is shorter than its mark.")
     if len(theory):
         words += " Line: the slope of the theory, its height fitted."
+    if others:
+        words += f" Steps: {'; '.join(others)}, between cells by interpolation."
     if edge["product"].duplicated().any():
         words += f" Curves of one {product(spec.size)} stand side by side, {symbol(spec.size[0])} growing to the right."
     meaning = data[spec.metric].attrs.get("long_name", symbol(spec.metric))
@@ -101,6 +106,14 @@ def _theory(spec: PhaseDiagram, edge: Any) -> Any:
     return pandas.DataFrame({"product": ends, "boundary": np.exp(constant) * ends**spec.theory})
 
 
+def _crossing(spec: PhaseDiagram, data: xr.Dataset, edge: Any, name: str, level: float) -> Any:
+    """Where the mean of another metric, or a derived parameter, crosses a level, in the order of the boundary."""
+    values = data[name] + 0 * data[spec.metric]
+    found = phase.crossing(values, 0 * values, spec.along, level, data[spec.position])["value"].rename("boundary")
+    found = found.reset_coords(drop=True).to_dataframe().reset_index()
+    return edge[[*spec.size, "product"]].merge(found, how="left", on=list(spec.size))
+
+
 def _strips(edge: Any, spec: PhaseDiagram) -> tuple[np.ndarray, float]:
     """Log position of every curve and half the width of its strip; curves of one size stand side by side."""
     logs = np.log(edge["product"].to_numpy(float)).round(9)
@@ -111,8 +124,9 @@ def _strips(edge: Any, spec: PhaseDiagram) -> tuple[np.ndarray, float]:
     return logs + step * middle, 0.47 * step
 
 
-def _diagram(spec, cells, edge, theory, label, at_label, size_name) -> Any:
+def _diagram(spec, cells, edge, theory, others, label, at_label, size_name) -> Any:
     from matplotlib.lines import Line2D
+    from matplotlib.patheffects import Normal, Stroke
 
     figure, grid = style.new_figure(width=style.WIDTH, height=4.6)
     axes = grid[0, 0]
@@ -120,7 +134,7 @@ def _diagram(spec, cells, edge, theory, label, at_label, size_name) -> Any:
     values, at = cells["mean"].to_numpy(float), cells[spec.position].to_numpy(float)
     norm = tiles.norm(values)
     places, half = _strips(edge, spec)
-    mesh, ends, marks = None, [], list(dict.fromkeys(edge[spec.size[0]]))
+    mesh, ends, marks = None, [], sorted(set(edge[spec.size[0]]))
     for (_, row), x in zip(edge.iterrows(), places, strict=True):
         own = np.logical_and.reduce([cells[axis] == row[axis] for axis in spec.size])
         own &= np.isfinite(at) & (at > 0)
@@ -136,22 +150,26 @@ def _diagram(spec, cells, edge, theory, label, at_label, size_name) -> Any:
         _mark(axes, np.exp(x), row, edges, mark)
     style.scale(axes.xaxis, [*np.exp(places - half), *np.exp(places + half)], True)
     style.plain(axes.xaxis, style.ticks(edge["product"], *axes.get_xlim(), 9))
-    style.scale(axes.yaxis, ends, True)
+    style.scale(axes.yaxis, [*ends, *spec.marks.values()], True)
+    style.mark(axes, spec.marks, upright=False)
     legend = [Line2D([], [], color="k", linestyle="none", marker=style.MARKERS[i % len(style.MARKERS)],
                      markerfacecolor="w", label=f"boundary, {symbol(spec.size[0])} = {number(level)}")
               for i, level in enumerate(marks[:8])]
     if len(theory):
-        from matplotlib.patheffects import Normal, Stroke
-
         line, = axes.plot(theory["product"], theory["boundary"], color="k", linewidth=1.4, linestyle=(0, (5, 2)),
                           label=f"theory: slope {number(spec.theory)}", zorder=3)
         line.set_path_effects([Stroke(linewidth=3.2, foreground="w", alpha=0.8), Normal()])
         legend.append(line)
+    for (name, found), line in zip(others.items(), style.LINES[1:] * len(others), strict=False):
+        look = dict(color="k", linewidth=1.6, linestyle=line, zorder=3)
+        steps = axes.hlines(found["boundary"], np.exp(places - half), np.exp(places + half), **look)
+        steps.set_path_effects([Stroke(linewidth=3.2, foreground="w", alpha=0.8), Normal()])
+        legend.append(Line2D([], [], **look, label=style.wrapped(name, 2.6)))
     axes.set_xlabel(f"size {size_name}")
     axes.set_ylabel(at_label)
     if mesh is not None:
         tiles.colour_bar(figure, axes, mesh, label, 4.6, spec.level)
-    figure.legend(handles=legend, loc="outside upper left", ncols=min(len(legend), 4))
+    figure.legend(handles=legend, loc="outside upper left", ncols=min(len(legend), 3 if others else 4))
     return figure
 
 
@@ -184,7 +202,7 @@ def collapsed(spec: Collapse, data: xr.Dataset) -> Drawing:
             line = line[np.isfinite(line["mean"]) & np.isfinite(line[column])].sort_values(column)
             error_bars(axes, line[column].to_numpy(float), line, **looks[key])
         x = table[column][np.isfinite(table[column])]
-        style.scale(axes.xaxis, x, True, 8, values_as_ticks=True)
+        style.scale(axes.xaxis, x, True, 8, x)
         axes.set_xlabel(label)
     style.scale(grid[0, 0].yaxis, extent(table, y_log), y_log)
     label = metric_label(data[spec.metric], spec.metric)

@@ -4,15 +4,17 @@ A config lists figures as mappings with `kind` (phase_diagram, collapse, curves,
 of that kind below. Nothing here loads matplotlib.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from typing import Any, ClassVar
 
 from pipeline.parameters import InvalidInput, check, fields, nearest, parameter
+from pipeline.report.words import number
 
 
 def _refers(meaning: str, to: str, default: Any = MISSING) -> Any:
-    """Field that names things of the study: a metric, an axis, a position (axis or derived), axes, levels."""
+    """Field that names things of the study, all of its axes, metrics and derived parameters: `_value` has the kinds."""
     if isinstance(default, dict):
         return field(default_factory=dict, metadata={"meaning": meaning, "refers": to})
     return field(default=default, metadata={"meaning": meaning, "refers": to})
@@ -49,6 +51,9 @@ class PhaseDiagram(Spec):
     size: tuple[str, ...] = _refers("axes whose product is the size of the problem", "numeric axes")
     level: float = parameter("mean at the boundary")
     theory: float | None = parameter("exponent of the boundary in the size, as predicted", default=None)
+    marks: Mapping[str, float] = _refers("positions with a line: a number, or names with a number each", "marks", {})
+    crossings: Mapping[str, float] = _refers("metrics or derived parameters with a level each: where they cross it",
+                                             "crossings", {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +75,8 @@ class Curves(Spec):
     panels: str | None = _refers("axis with a panel for each level", "axis", None)
     linear: bool = parameter("positions on a linear scale, not a logarithmic one", default=False)
     theory: float | None = parameter("slope of a guide line, where both scales are logarithmic", default=None)
+    marks: Mapping[str, float] = _refers("positions with a line: a number, or names with a number each", "marks", {})
+    reference: str | None = _refers("what is drawn beside every curve", "metric or derived parameter", None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +90,7 @@ class Ratio(Spec):
     split: str | None = _refers("axis with a line style for each level", "axis", None)
     panels: str | None = _refers("axis with a panel for each level", "axis", None)
     linear: bool = parameter("positions on a linear scale, not a logarithmic one", default=False)
+    marks: Mapping[str, float] = _refers("positions with a line: a number, or names with a number each", "marks", {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +103,7 @@ class Map(Spec):
     power: float | None = parameter("2 where the prediction is of the mean square; 1 without one", default=None,
                                     above=0)
     panels: str | None = _refers("axis with a panel for each level", "axis", None)
+    marks: Mapping[str, float] = _refers("positions with a line: a number, or names with a number each", "marks", {})
 
 
 KINDS: dict[str, type[Spec]] = {cls.kind: cls for cls in (PhaseDiagram, Collapse, Curves, Ratio, Map)}
@@ -152,6 +161,16 @@ def _value(declared: Any, value: Any, key: str, study: _Study) -> Any:
         return None
     if refers == "levels":
         return _selection(value, key, study)
+    if refers == "marks":
+        if not isinstance(value, Mapping):
+            return {number(_finite(value, key), 4): float(value)}
+        return {_text(name, key): _finite(at, f"{key}.{name}") for name, at in value.items()}
+    measured = (*study.metrics, *study.coordinates)
+    if refers == "crossings":
+        if not isinstance(value, Mapping):
+            raise InvalidInput(key, value, "must be a mapping of metrics or derived parameters to a level each")
+        return {_name(name, key, measured, "metric or derived parameter"): _finite(level, f"{key}.{name}")
+                for name, level in value.items()}
     if refers in ("axes", "numeric axes"):
         if not isinstance(value, (list, tuple)) or (refers == "numeric axes" and not value):
             raise InvalidInput(key, value, f"must be a list of axes ({meaning})")
@@ -160,7 +179,8 @@ def _value(declared: Any, value: Any, key: str, study: _Study) -> Any:
             if refers == "numeric axes" and not _positive(study.axes[axis]):
                 raise InvalidInput(key, axis, "must be an axis of positive numbers")
         return tuple(value)
-    names = {"metric": study.metrics, "axis": study.axes, "position": (*study.axes, *study.coordinates)}
+    names = {"metric": study.metrics, "axis": study.axes, "position": (*study.axes, *study.coordinates),
+             "metric or derived parameter": measured}
     return _name(value, key, names[refers], "axis or derived parameter" if refers == "position" else refers)
 
 
@@ -168,6 +188,18 @@ def _name(value: Any, key: str, names: Iterable[str], what: str) -> str:
     if not isinstance(value, str) or value not in names:
         raise InvalidInput(key, value, f"no such {what}; {nearest(value, names)}; figures=[] draws none")
     return value
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(key, value, "must be the name of a line: a text, with the position after it")
+    return value
+
+
+def _finite(value: Any, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InvalidInput(key, value, "must be a finite number")
+    return float(value)
 
 
 def _selection(value: Any, key: str, study: _Study) -> dict[str, Any]:
@@ -220,6 +252,13 @@ def _check_whole(spec: Spec, key: str, study: _Study) -> None:
             raise InvalidInput(f"{key}.theory", spec.theory, "needs logarithmic scales; remove linear: true")
         if spec.position in study.axes and not _positive(study.axes[spec.position]):
             raise InvalidInput(f"{key}.theory", spec.theory, f"needs positive numbers along {spec.position}")
+    if marks := getattr(spec, "marks", {}):
+        if not all(isinstance(v, (int, float)) for v in study.axes.get(spec.position, ())):
+            raise InvalidInput(f"{key}.marks", spec.position, "needs an axis of numbers, or a derived parameter")
+        if not isinstance(spec, Map) and not getattr(spec, "linear", False) and min(marks.values()) <= 0:
+            raise InvalidInput(f"{key}.marks", min(marks.values()), "must be above 0 on a logarithmic scale")
+    if isinstance(spec, Curves) and spec.reference in (spec.metric, spec.position):
+        raise InvalidInput(f"{key}.reference", spec.reference, "must be something else than what the figure shows")
     if isinstance(spec, Map) and spec.yardstick is None and spec.power not in (None, 1):
         raise InvalidInput(f"{key}.power", spec.power, "goes with a yardstick; without one it is 1")
 

@@ -25,6 +25,8 @@ NAMED = ("#16163a", "#0072b2", "#d55e00", "#2ca58d", "#e6a100", "#8a4f9e", "#9cc
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 LINES = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 GUIDE = {"color": "k", "linewidth": 0.9, "linestyle": (0, (6, 3))}
+REFERENCE = {"color": "k", "linewidth": 1.1, "linestyle": (0, (8, 2, 2.5, 2))}
+MARK = {"color": "0.3", "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
 WIDTH, HEIGHT = 7.2, 4.1  # inches
 
 
@@ -92,9 +94,9 @@ def ticks(values: Iterable[float], low: float, high: float, room: int) -> list[f
 
 
 def scale(
-    axis: Any, values: Iterable[float], log: bool, room: int = 8, values_as_ticks: bool = False
+    axis: Any, values: Iterable[float], log: bool, room: int = 8, at: Iterable[float] = ()
 ) -> None:
-    """Scale, limits and plain-number ticks of an x or y axis for the values that are drawn on it."""
+    """Scale, limits and plain-number ticks, `at` these values if they fit, of an axis for what is drawn on it."""
     values = list(values)
     low, high = limits(values, log)
     (axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim)(low, high)
@@ -102,7 +104,7 @@ def scale(
         axis.set_major_formatter(lambda v, _: number(v))
         return
     axis._set_axes_scale("log")
-    plain(axis, ticks(values if values_as_ticks else (), low, high, room))
+    plain(axis, ticks(at, low, high, room))
 
 
 def plain(axis: Any, places: Sequence[float]) -> None:
@@ -112,6 +114,24 @@ def plain(axis: Any, places: Sequence[float]) -> None:
     axis.set_major_locator(FixedLocator(places))
     axis.set_major_formatter(FixedFormatter([number(v, 4) for v in places]))
     axis.set_minor_locator(NullLocator())
+
+
+def mark(axes: Any, marks: dict[str, float], upright: bool = True) -> None:
+    """Thin lines at positions of the abscissa (not `upright`: the ordinate) that are in view, named at their ends."""
+    from matplotlib.patheffects import Normal, Stroke
+
+    look = MARK | {"zorder": 2.5, "path_effects": [Stroke(linewidth=2.2, foreground="w", alpha=0.8), Normal()]}
+    label = dict(fontsize=7.5, color="0.2", clip_on=False)
+    for name, at in marks.items():
+        low, high = axes.get_xlim() if upright else axes.get_ylim()
+        if not low <= at <= high:
+            continue
+        if upright:
+            axes.axvline(at, **look)
+            axes.text(at, 1.01, name, transform=axes.get_xaxis_transform(), ha="center", va="bottom", **label)
+        else:
+            axes.axhline(at, **look)
+            axes.text(1.01, at, name, transform=axes.get_yaxis_transform(), ha="left", va="center", **label)
 
 
 def images(figure: Any) -> dict[str, bytes]:

@@ -68,7 +68,7 @@ def theorem_2_proved(n, m, wisdom, projection, initial_error):
     return theorem_2_holds(n, m, wisdom, projection, initial_error) & (lost <= n * np.asarray(wisdom) / 2)
 
 
-def ability_error_bound(m, epsilon):
+def ability_error_bound(m: int, epsilon: float) -> Annotated[float, "6√(log m/(mε²)), bound of Theorem 3", "1"]:
     """6 √(log m/(m ε²)), of the largest error of an ability; broadcasts. Source: Wang and Xu, Theorem 3."""
     return 6 / np.asarray(epsilon) * initial_error_bound(m)
 

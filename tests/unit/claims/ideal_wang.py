@@ -103,6 +103,11 @@ def basin():
                         + 1e-4 * found["label_flipped"])
 
 
+def projection():
+    axes = dict(epsilon=[2.0, 4.0, 8.0], projection=[1e-12, 1e-3, 0.1])
+    return sealed(axes, {}, label_error=lambda c: xr.where(c["projection"] < 0.1, 0.25, 0.1) + 0 * c["epsilon"])
+
+
 def initialisation():
     axes = dict(ability_low=[0.2, 0.5], m=[300, 1000], epsilon=[0.35, 1.0, 2.0],
                 initialisation=["majority", "spectral", "given"])
@@ -156,5 +161,5 @@ def real(file=RTE):
     return found
 
 
-MAKERS = (privacy, limits, labels, theorem_2, abilities, experts, basin, initialisation, sparse, real)
+MAKERS = (privacy, limits, labels, theorem_2, abilities, experts, basin, projection, initialisation, sparse, real)
 IDEAL = {f"wang/{make.__name__}": cache(make) for make in MAKERS}

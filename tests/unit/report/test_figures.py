@@ -22,7 +22,10 @@ RATIO = dict(kind="ratio", metric="error", yardstick="bound", along="x", by=["m"
 MAP = dict(kind="map", metric="error", along="x", across="m", panels="rule", select={"L": 100})
 RATIO_MAP = dict(kind="map", metric="error", yardstick="bound", along="x", at="budget", across="rule", panels="m",
                  select={"L": 100})
-ALL = (PHASE, COLLAPSE, CURVES, RATIO, MAP, RATIO_MAP)
+MARKED = (PHASE | {"marks": {"least": 0.05}, "crossings": {"bound": 0.25, "budget": 0.04}},
+          CURVES | {"marks": {"least": 3}, "reference": "bound"}, RATIO | {"marks": 3}, MAP | {"marks": {"least": 3}},
+          RATIO_MAP | {"marks": 0.02}, dict(CURVES, by=(), reference="budget", select={"m": 10, "L": 100}))
+ALL = (COLLAPSE, RATIO_MAP, MAP, *MARKED[:4])
 
 
 def drawn(data, *figures):
@@ -216,6 +219,53 @@ def test_the_guide_has_its_slope_and_passes_through_the_first_curve(make):
     assert "slope −½" not in [text.get_text() for text in negative.figure.legends[0].get_texts()]
 
 
+def thin(axes):
+    """Ends of the thin lines in data coordinates, and their names."""
+    lines = [line for line in axes.get_lines() if line.get_color() == style.MARK["color"]]
+    return [(list(line.get_xdata()), list(line.get_ydata())) for line in lines], [
+        text.get_text() for text in axes.texts if text.get_position()[1] == 1.01 or text.get_position()[0] == 1.01]
+
+
+def test_marks_stand_at_their_positions(make):
+    phase, curves, ratio, tiles, scaled, _ = drawn(make(), *MARKED)
+    assert thin(phase.figure.axes[0]) == ([([0, 1], [0.05, 0.05])], ["least"])
+    for drawing, name in ((curves, "least"), (ratio, "3")):
+        for axes in drawing.figure.axes:
+            assert thin(axes) == ([([3, 3], [0, 1])], [name])
+    for axes in tiles.figure.axes[:2]:  # between the tiles of 2 and 4
+        assert thin(axes) == ([([1.5, 1.5], [0, 1])], ["least"])
+    assert thin(scaled.figure.axes[0]) == ([([0.02, 0.02], [0, 1])], ["0.02"])
+    assert "Thin line: least, x = 3." in curves.caption and "Thin line: x = 3." in ratio.caption
+    assert "Thin line: budget = 0.02." in scaled.caption
+    far = drawn(make(), CURVES | {"marks": {"a": 30, "b": 0.1}})[0]
+    assert far.figure.axes[0].get_xlim()[1] > 30 and "Thin lines: a, x = 30; b, x = 0.1." in far.caption
+
+
+def test_a_reference_is_beside_every_curve(make):
+    data = make()
+    _, curves, *_, coordinate = drawn(data, *MARKED)
+    summary = summarise(data)
+    for m, L, rule in ((10, 400, "plain"), (20, 100, "other_one")):
+        wanted = summary["bound"].sel(m=m, L=L, rule=rule)
+        assert (rows(curves.table, m=m, L=L, rule=rule)["bound"] == wanted).all()
+        assert any(np.array_equal(line.get_ydata(), wanted) and line.get_linewidth() == style.REFERENCE["linewidth"]
+                   for line in curves.figure.axes[0].get_lines())
+    assert "Dashed, without marks: bound (logits²)." in curves.caption
+    assert "bound (logits²)" in [text.get_text() for text in curves.figure.legends[0].get_texts()]
+    assert np.array_equal(rows(coordinate.table, rule="plain")["budget"], data["budget"].sel(m=10, L=100))
+
+
+def test_crossings_are_where_the_level_is_crossed(make):
+    data = make()
+    drawing = drawn(data, MARKED[0])[0]
+    for _, row in rows(drawing.table, layer="bound (logits²) = 0.25").iterrows():  # bound = 1/(1 + x/3)²
+        assert row["boundary"] * math.sqrt(row["product"]) == pytest.approx(3, rel=0.04)
+    found = rows(drawing.table, layer="budget (bits) = 0.04")["boundary"]
+    assert len(found) == 4 and np.allclose(found.dropna(), 0.04) and found.notna().any()
+    assert "Steps: bound (logits²) = 0.25; budget (bits) = 0.04, between cells by interpolation." in drawing.caption
+    assert len(drawing.figure.axes[0].collections) >= 2
+
+
 def test_a_legend_lists_the_combinations_that_were_run(make):
     def ran(data):
         there = (data["rule"] == "plain") | (data["m"] == 20)
@@ -317,7 +367,7 @@ def test_names_keep_the_order_of_the_grid(make):
 def test_axes_may_be_called_n_and_size(make):
     names = {"m": "n", "L": "size"}
     figures = [{key: [names[axis] for axis in value] if key in ("by", "size") else value
-                for key, value in figure.items()} for figure in ALL[:4]]
+                for key, value in figure.items()} for figure in (PHASE, COLLAPSE, CURVES, RATIO)]
     phase, *_ = drawn(make().rename(names), *figures)
     assert "exponent in n·size" in phase.caption
     assert (phase.table["product"].dropna()[:16] == (phase.table["n"] * phase.table["size"])[:16]).all()

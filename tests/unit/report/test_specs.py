@@ -37,6 +37,15 @@ def test_valid_figures_are_read_with_their_defaults():
     assert specs.read(None, AXES) == specs.read([], AXES) == ()
 
 
+def test_marks_references_and_crossings():
+    phase, curves, tiles = read(PHASE | {"marks": 2, "crossings": {"bound": 1, "budget": 0.5}},
+                                CURVES | {"marks": {"least": 1.5}, "reference": "bound"}, MAP | {"marks": -1})
+    assert phase.marks == {"2": 2.0} and phase.crossings == {"bound": 1.0, "budget": 0.5}
+    assert curves.marks == {"least": 1.5} and curves.reference == "bound" and tiles.marks == {"−1": -1.0}
+    assert read(CURVES | {"marks": 0, "linear": True, "reference": "budget"})[0].marks == {"0": 0.0}
+    assert read(CURVES)[0].marks == {} and read(CURVES)[0].reference is None and read(PHASE)[0].crossings == {}
+
+
 def test_levels_match_whole_floats_and_null_means_default():
     (curves,) = read(dict(CURVES, by=["L"], select={"m": 10.0}, at=None, panels=None))
     assert curves.select == {"m": 10} and type(curves.select["m"]) is int
@@ -117,6 +126,22 @@ BAD = [
     (MAP | {"yardstick": "bond"}, "figures.0.yardstick", "did you mean 'bound'"),
     (MAP | {"yardstick": "bound", "power": -1}, "figures.0.power", "> 0"),
     (MAP | {"power": 2}, "figures.0.power", "goes with a yardstick"),
+    (CURVES | {"marks": "1.7"}, "figures.0.marks", "finite number"),
+    (CURVES | {"marks": [1.7]}, "figures.0.marks", "finite number"),
+    (CURVES | {"marks": {"here": True}}, "figures.0.marks.here", "finite number"),
+    (CURVES | {"marks": {"here": float("inf")}}, "figures.0.marks.here", "finite number"),
+    (CURVES | {"marks": {1: 2}}, "figures.0.marks", "name of a line"),
+    (CURVES | {"marks": {"here": 2, "there": -1}}, "figures.0.marks", "above 0"),
+    (PHASE | {"marks": 0}, "figures.0.marks", "above 0"),
+    (CURVES | {"marks": 1, "along": "method", "split": "x"}, "figures.0.marks", "axis of numbers"),
+    (COLLAPSE | {"marks": 1}, "figures.0.marks", "no such field"),
+    (CURVES | {"reference": "bond"}, "figures.0.reference", "did you mean 'bound'"),
+    (CURVES | {"reference": "x"}, "figures.0.reference", "no such metric or derived"),
+    (CURVES | {"reference": "error"}, "figures.0.reference", "something else"),
+    (CURVES | {"reference": "budget", "at": "budget"}, "figures.0.reference", "something else"),
+    (PHASE | {"crossings": 0.5}, "figures.0.crossings", "mapping"),
+    (PHASE | {"crossings": {"bond": 0.5}}, "figures.0.crossings", "did you mean 'bound'"),
+    (PHASE | {"crossings": {"bound": "½"}}, "figures.0.crossings.bound", "finite number"),
 ]
 
 
