@@ -1,7 +1,15 @@
-"""The table of injected faults, from the reports of the tests that counted them."""
+"""No deadline for a property's example, on machines that others use too; and the table of injected faults.
+
+The table is made from the reports of the tests that counted, which may have run in other processes.
+"""
+
+from hypothesis import settings
 
 COLUMNS = ("planned", "injected", "survived", "identical")
 COUNTED: dict[str, list[int]] = {}
+
+settings.register_profile("shared", deadline=None)
+settings.load_profile("shared")
 
 
 def pytest_runtest_logreport(report):

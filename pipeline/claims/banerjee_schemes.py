@@ -60,8 +60,9 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_16.saves",
-        statement="As the paper uses it: from ε = 1 on, ⌈ε⌉ questions need no more users than one.",
-        source="Banerjee, Hegde and Massoulié, §5, where Multi-MaxSense is to correct MaxSense's ε̂",
+        statement="Right above ε = 1, too, ⌈ε⌉ questions need no more users than one.",
+        source="a reading of Theorem 16 of Banerjee, Hegde and Massoulié, which has Q = ⌈ε⌉ for the order at large ε "
+               "and says nothing about constants",
         estimand="users at the boundary with ⌈ε⌉ questions over users with one",
         tolerance="at most 1 in every cell (simultaneous intervals)",
         why="Each bit has a smaller budget: Q tanh²(ε/2Q) with Q = ⌈ε⌉ is below tanh²(ε/2) up to ε = 4.7, and "
@@ -78,8 +79,8 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_16.corrected",
-        statement="Corrected: ⌈ε⌉ questions need fewer users than one from ε = 5.2 on.",
-        source="against §5 of Banerjee, Hegde and Massoulié; by the information Q tanh²(ε/2Q) of the first order",
+        statement="With constants: ⌈ε⌉ questions need fewer users than one from ε = 5.2 on.",
+        source="beside Theorem 16 of Banerjee, Hegde and Massoulié; by Q tanh²(ε/2Q), of the first order",
         estimand="users at the boundary with ⌈ε⌉ questions over users with one",
         tolerance="at most 1 in every cell (simultaneous intervals)",
         why="As above.",

@@ -32,11 +32,10 @@ def users_predicted(
         return _maxsense(N, w, epsilon, theta, alpha, beta, b, adjusted)
     if mechanism == "pairwise_preference":
         return _pairs(N, w, epsilon, alpha, beta, b, "agree", adjusted)
-    shares, items, liked = _law(alpha, beta, b, N)
     if mechanism == "none":
-        most = SEEN * N / w
-        return scores.users_of_success(lambda U: seen_success(U, w, shares, items, liked), most=most)
+        return _seen(N, w, alpha, beta, b)
     if mechanism == "one_bit":
+        shares, items, liked = _law(alpha, beta, b, N)
         return scores.users_of_success(lambda U: one_bit_success(U, shares, items, liked))
     if mechanism == "adaptive":
         return 2 * N**2 / w
@@ -64,7 +63,8 @@ def users_from_margin(margin: Annotated[float, "U over its predicted boundary"],
     """Users U = margin·users_predicted, rounded; InvalidInput outside 1 to 10⁹."""
     users = margin * users_predicted
     if not 1 <= users <= MOST:
-        raise InvalidInput("margin", margin, f"asks for {users:.3g} users; must ask for 1 to {MOST:.0e}")
+        why = "no number of users is enough here" if np.isinf(users) else f"asks for {users:.3g} users"
+        raise InvalidInput("margin", margin, f"{why}; must ask for 1 to {MOST:.0e}")
     return round(users)
 
 
@@ -136,6 +136,9 @@ def _maxsense(N, w, epsilon, theta, alpha, beta, b, adjusted):
 def _multi(N, w, epsilon, theta, Q, alpha, beta, b):
     shares, items, liked = _law(alpha, beta, b, N)
     sensed = max(1, round(N * theta / w))
+    if Q * sensed > N:
+        raise InvalidInput("Q", Q, f"{Q} disjoint sets of {sensed} items, N·θ/w, need more than the N={N} there are; "
+                           "give a smaller epsilon or theta, or a larger w")
     pi = scores.released(scores.multi_means(w, sensed, items, liked), epsilon / Q)
     return _solved(lambda U: scores.score_success(U, sensed / N, shares, pi, items, Q), shares, liked)
 
@@ -145,6 +148,12 @@ def _pairs(N, w, epsilon, alpha, beta, b, reading, adjusted):
     shares, items, liked = _law(alpha, beta, b, N)
     chances = scores.pair_means(scores.rated_chances(N, w), shares, liked, reading)
     return scores.users_of_success(lambda U: scores.pair_success(U, epsilon, items, chances, adjusted))
+
+
+@lru_cache(4096)
+def _seen(N, w, alpha, beta, b):
+    shares, items, liked = _law(alpha, beta, b, N)
+    return scores.users_of_success(lambda U: seen_success(U, w, shares, items, liked), most=SEEN * N / w)
 
 
 def _solved(success, shares, liked):

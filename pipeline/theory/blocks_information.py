@@ -199,10 +199,10 @@ def best_information(N: int, w: int, epsilon: float) -> float:
         return float(1 - entropy(special.expit(-epsilon)))
     if w == 1:
         return _best_of_single(N, epsilon)
-    functions, first = 1 << (1 << w), representatives(w)
-    sets = int(special.comb(N, w, exact=True))
-    if len(first) * functions ** (sets - 1) > MOST:
+    free = (special.comb(N, w) - 1) * 2.0 ** min(w, 99)  # log₂ of the questions about all rated sets but the first
+    if free > np.log2(MOST) or len(first := representatives(w)) << int(free) > MOST:
         raise InvalidInput("N", N, f"with w={w} has too many questions to try; w=1, w=N, (3, 2) and (4, 2) can be done")
+    sets = int(special.comb(N, w, exact=True))
     table = entropy(special.expit(-epsilon) + np.tanh(epsilon / 2) * np.arange(sets + 1) / sets)  # of g = count/sets
     z = np.array(list(itertools.product((0, 1), repeat=N)), int)
     values = [_truth_tables(w)[:, z[:, list(i)] @ (1 << np.arange(w))] for i in itertools.combinations(range(N), w)]

@@ -142,7 +142,7 @@ def test_means_and_covariances_of_max_sense_with_many_users():
 def test_samplers_are_the_figures_with_more_clusters_and_users():
     """First and second moments, two samples: the transcription's and ours; three clusters, two classes."""
     b = np.array([[0.9, 0.5, 0.1], [0.2, 0.6, 0.7]])
-    clusters, classes, w, reps = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2]), [25, 15], 4, 500
+    clusters, classes, w, reps = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2]), [25, 15], 4, 400
     draw = rng(11)
 
     def all_moments(scores, sensed):

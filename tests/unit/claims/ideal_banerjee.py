@@ -141,15 +141,15 @@ def information(printed):
 
     def told(c):
         whole = c["epsilon"] * blocks_information.NAT if printed else over(blocks_information.capacity, c["epsilon"])
-        return 0.2 * whole * xr.where(c["w"] < c["N"], c["w"] / c["N"], 1.0)
+        return 0.9 * whole * xr.where(c["w"] < c["N"], c["w"] / c["N"], 1.0)
 
     def remainder(c):
         share = xr.apply_ufunc(blocks.lemma_12_remainder, c["N"], c["w"]) * c["N"] ** 2 / c["w"] ** 4 / 1.5
         return xr.where(c["w"] == 1, 0.3, share) if printed else share
 
-    known = {name: lambda c: 0.05 * told(c) for name in ("information_maxsense", "information_majority",
+    known = {name: lambda c: 0.4 * told(c) for name in ("information_maxsense", "information_majority",
                                                          "information_pairwise")}
-    bounds = dict(bound_theorem_13=lambda c: 10 * told(c), bound_theorem_14=lambda c: 5 * told(c),
+    bounds = dict(bound_theorem_13=lambda c: 12 * told(c), bound_theorem_14=lambda c: 8 * told(c),
                   bound_contraction=lambda c: told(c))
     found = sealed(axes, {}, 0, 0.0, 100, information_best=told, information_one_bit=lambda c: 0.75 / c["N"],
                    odds_largest=lambda c: 0.9 + 0 * c["N"],

@@ -43,8 +43,10 @@ def test_opposite_tastes_have_no_boundary():
     alike = dict(alpha="0.5, 0.5", beta="0.5, 0.5", b="0.9, 0.1; 0.1, 0.9")
     U = boundary.users_predicted("max_sense", "score_clustering", 100, 50, 1.0, 1.0, **alike)
     assert U == math.inf
-    with pytest.raises(InvalidInput, match="must ask for 1 to"):
+    with pytest.raises(InvalidInput, match="no number of users is enough here; must ask for 1 to"):
         boundary.users_from_margin(1.0, U)
+    with pytest.raises(InvalidInput, match="Q=4: 4 disjoint sets of 50 items, N·θ/w, need more than the N=100"):
+        boundary.users_predicted_multi("multi_max_sense", 100, 2, 4.0, 1.0, 4, **LAW)
     assert boundary.users_predicted("pairwise_preference", "spectral_clustering", 100, 50, 1.0, 1.0, **alike) < 1e6
     with pytest.raises(InvalidInput, match="must be max_sense"):
         boundary.users_predicted("multi_max_sense", "score_clustering", 100, 50, 1.0, 1.0, **LAW)

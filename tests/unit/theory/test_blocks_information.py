@@ -225,8 +225,9 @@ def test_scaling_in_items_ratings_and_budget():
 
 
 def test_sizes_that_cannot_be_searched_are_refused():
-    with pytest.raises(InvalidInput, match="N=5: with w=2 has too many questions"):
-        info.best_information(5, 2, 1.0)
+    for N, w in ((5, 2), (4, 3), (6, 5), (1000, 5), (100_000, 50_000)):  # told before any table is made
+        with pytest.raises(InvalidInput, match=f"N={N}: with w={w} has too many questions"):
+            info.best_information(N, w, 1.0)
     with pytest.raises(InvalidInput, match="w=4: must be 1 to N=3"):
         info.best_information(3, 4, 1.0)
     with pytest.raises(InvalidInput, match="reading=same"):
