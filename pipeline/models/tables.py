@@ -31,18 +31,25 @@ def header(found: Sequence[str], expected: str, delimiters: str = ",") -> tuple[
 
 
 def rows(found: Sequence[str], kept: Iterable[int], delimiter: str = ",") -> tuple[list[list[str]], list[int]]:
-    """Fields, stripped, of the lines with those places, and their row numbers; blank lines are left out."""
-    places = [k for k in kept if found[k].strip()]
-    reader = csv.reader((found[k] for k in places), delimiter=delimiter, strict=True, skipinitialspace=True)
+    """Fields, stripped, of the lines with those places, and their row numbers; blank lines are left out.
+
+    A quoted field may go on in the next lines; its row is the first of them.
+    """
+    places = list(kept)
+    reader = csv.reader((found[k] + "\n" for k in places), delimiter=delimiter, strict=True, skipinitialspace=True)
     read: list[list[str]] = []
+    numbers: list[int] = []
+    start = 0
     try:
         for row in reader:
-            if reader.line_num > len(read) + 1:
-                raise csv.Error("a quotation mark is not closed in its line")
-            read.append([text.strip() for text in row])
+            fields = [text.strip() for text in row]
+            if any(fields) or len(fields) > 1:
+                read.append(fields)
+                numbers.append(places[start] + 1)
+            start = reader.line_num
     except csv.Error as error:
-        raise Unreadable(f"row {places[len(read)] + 1}: is not CSV ({error})") from None
-    return read, [k + 1 for k in places]
+        raise Unreadable(f"row {places[start] + 1}: is not CSV ({error})") from None
+    return read, numbers
 
 
 def columns(read: Sequence[Sequence[str]], numbers: Sequence[int], width: int, like: str) -> list[tuple[str, ...]]:

@@ -160,7 +160,7 @@ def _diagram(spec, cells, edge, theory, others, label, at_label, size_name) -> A
                           label=f"theory: slope {number(spec.theory)}", zorder=3)
         line.set_path_effects([Stroke(linewidth=3.2, foreground="w", alpha=0.8), Normal()])
         legend.append(line)
-    for (name, found), line in zip(others.items(), style.LINES[1:] * len(others), strict=False):
+    for (name, found), line in zip(others.items(), style.LINES[2:] * len(others), strict=False):
         look = dict(color="k", linewidth=1.6, linestyle=line, zorder=3)
         steps = axes.hlines(found["boundary"], np.exp(places - half), np.exp(places + half), **look)
         steps.set_path_effects([Stroke(linewidth=3.2, foreground="w", alpha=0.8), Normal()])
