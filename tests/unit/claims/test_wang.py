@@ -3,7 +3,7 @@
 import pytest
 from ideal_wang import IDEAL
 from ideal_wang import real as recorded
-from ideal_xu import real
+from ideal_xu import CUTS, cut_down, real
 
 from pipeline import compose
 from pipeline.claims.claim import CONTRADICTED, INCONCLUSIVE, SUPPORTED, judge
@@ -24,18 +24,9 @@ def test_ideal_data_support_and_the_twin_is_contradicted(claim):
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
-@pytest.mark.parametrize("cut", ["2 replications", "one failure", "no metric"])
+@pytest.mark.parametrize("cut", CUTS)
 def test_too_little_data_are_inconclusive(claim, cut):
-    results = IDEAL[claim.experiment]()
-    if "replications" in cut:
-        results = results.isel(replication=slice(2))
-    elif cut == "one failure":
-        status = results["status"].copy()
-        status[..., 7] = 3
-        results = results.assign(status=status)
-    else:
-        results = results[["status"]]
-    verdict = judge(claim, results)
+    verdict = judge(claim, cut_down(IDEAL[claim.experiment](), cut))
     assert (verdict.check.verdict, verdict.twin.verdict) == (INCONCLUSIVE, INCONCLUSIVE) and verdict.check.text
 
 
