@@ -157,6 +157,15 @@ class Bucket:
             finally:
                 self.holds = False
 
+    @contextmanager
+    def sweeping(self) -> Iterator[None]:
+        """While objects are written; several processes may do so at once."""
+        yield
+
+    def left_over(self, prefix: str) -> list[str]:
+        """Nothing: an object is not there before it is whole."""
+        return []
+
     @cached_property
     def _objects(self) -> "Objects":
         return Objects(_connect(self.url), self._try)

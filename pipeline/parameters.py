@@ -26,6 +26,9 @@ class InvalidInput(ValueError):
         self.key, self.value, self.allowed = key, value, allowed
         super().__init__(f"{shorten(key, 80)}={shorten(value)}: {allowed}")
 
+    def __reduce__(self):  # a worker may be the one who finds it
+        return type(self), (self.key, self.value, self.allowed)
+
 
 @dataclasses.dataclass(frozen=True)
 class DataFile:

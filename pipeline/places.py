@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,24 @@ class Folder:
     def locked(self, owner: str) -> Iterator[None]:
         """Nothing: the lock on the local folder, which is held already, will do."""
         yield
+
+    @contextmanager
+    def sweeping(self) -> Iterator[None]:
+        """While files are written; several processes may do so at once."""
+        with open(self.path / ".sweeps", "w") as handle:
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            yield
+
+    def left_over(self, prefix: str) -> list[str]:
+        """Keys below a prefix of files whose write was cut off; none while anybody is `sweeping`."""
+        with ExitStack() as stack:
+            try:
+                fcntl.flock(stack.enter_context(open(self.path / ".sweeps", "r+")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return []
+            except OSError:  # nobody ever swept, or nobody can, as nobody may write
+                pass
+            return sorted(key for key in self.keys(prefix) if key.endswith(".partial"))
 
 
 @contextmanager

@@ -103,9 +103,9 @@ def facts(study: Study, store: Store, raw: Mapping, command: str) -> dict[str, A
     """What was run, for the page: data, config, sessions, failures, privacy."""
     rows = store.rows(study)
     failed = [
-        {"unit": unit_name(study, cell, block), "error": text.strip().splitlines()[-1],
+        {"unit": unit_name(study, cell, block), "error": store.error(row, block).strip().splitlines()[-1],
          "replay": replay_command(command, study, cell, block)}
-        for cell, _, block, text in failures(study, store, rows)
+        for cell, row, block in failures(study, store, rows)
     ]
     return {
         "command": command, "folder": str(store.place), "seed": study.seed, "replications": study.replications,

@@ -28,7 +28,7 @@ from pipeline.codes import FAILED, NOT_CONVERGED, OK
 from pipeline.grid import cell_key
 from pipeline.parameters import InvalidInput, shorten
 from pipeline.places import Folder, locked
-from pipeline.study import Study
+from pipeline.study import Study, label_type
 
 ERROR_BYTES = 8192
 CELL_CHUNK = 4096
@@ -144,15 +144,25 @@ class Store:
             raise ValueError("its chunk is missing")
         return values
 
-    def errors(self) -> Iterator[tuple[int, int, str]]:
-        """(row, block, text) of every failed unit: its status says so, a text alone may be left from a kill."""
+    def failed(self) -> Iterator[tuple[int, int]]:
+        """(row, block) of every failed unit: its status says so, a text alone may be left from a kill."""
         for row, block, _ in sorted(self._chunks("error")):
             try:
                 if (self.array("status").get_block_selection((row, block)) == FAILED).any():
-                    text = bytes(self.array("error")[row, block]).rstrip(b"\0").decode(errors="replace")
-                    yield row, block, text
+                    yield row, block
             except (ValueError, KeyError):  # a checksum or a size that is wrong
-                yield row, block, "what it said is damaged; run task=verify repair=true"
+                yield row, block
+
+    def error(self, row: int, block: int) -> str:
+        """What made a unit fail."""
+        try:
+            return bytes(self.array("error")[row, block]).rstrip(b"\0").decode(errors="replace")
+        except (ValueError, KeyError):
+            return "what it said is damaged; run task=verify repair=true"
+
+    def holds(self, row: int, block: int) -> bool:
+        """Whether a unit is done."""
+        return self.place.stamp(f"{RAW}/status/c/{row}/{block}") is not None
 
     def units(self) -> int:
         """Number of done units in the whole store."""
@@ -164,7 +174,7 @@ class Store:
 
     def verify(self) -> Iterator[Damage]:
         """Read every chunk of every done unit; yield what is missing, truncated, altered or stray."""
-        for partial in sorted(key for key in self.place.keys(RAW) if key.endswith(".partial")):
+        for partial in self.place.left_over(RAW):
             yield Damage(partial, -1, -1, "left over from an interrupted write")
         unreadable = set()
         for name in (*self._cell_arrays(), "status", *self._variables(), "error"):
@@ -244,7 +254,7 @@ class Store:
         for axis, levels in study.grid.axes.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # Zarr 3 has yet to specify its text type
-                root.create_array(f"label_{axis}", shape=(0,), chunks=(CELL_CHUNK,), dtype=_label_type(levels),
+                root.create_array(f"label_{axis}", shape=(0,), chunks=(CELL_CHUNK,), dtype=label_type(levels),
                                   dimension_names=("cell",), **checked)
         root.create_array("key", shape=(0,), chunks=(CELL_CHUNK,), dtype="u8", fill_value=0,
                           dimension_names=("cell",), **checked)
@@ -277,7 +287,7 @@ class Store:
             for axis, levels in study.grid.axes.items():
                 array = self.array(f"label_{axis}")
                 self._grow(f"label_{axis}", total)
-                array[place] = np.array([cell[axis] for cell in labels], _label_type(levels))
+                array[place] = np.array([cell[axis] for cell in labels], label_type(levels))
             keys = self.array("key")
             self._grow("key", total)
             keys[place] = np.array([cell_key(cell) for cell in labels], np.uint64)
@@ -388,12 +398,3 @@ class Store:
             parts = key.split("/")
             if all(p.isdigit() for p in parts):
                 yield tuple(int(p) for p in parts)
-
-
-def _label_type(levels: tuple) -> Any:
-    kinds = {type(level) for level in levels}
-    if kinds <= {bool}:
-        return np.dtype(bool)
-    if kinds <= {int}:
-        return np.dtype("i8")
-    return np.dtype("f8") if kinds <= {int, float} else np.dtypes.StringDType()

@@ -199,3 +199,13 @@ def build(component: type, values: Mapping[str, Any]) -> Any:
             raise InvalidInput(name, None,
                                f"is needed by {component.__name__} ({declared.metadata['meaning']})")
     return _build(component, tuple(given))
+
+
+def label_type(levels: tuple) -> Any:
+    """The type in which the levels of an axis are stored."""
+    kinds = {type(level) for level in levels}
+    if kinds <= {bool}:
+        return np.dtype(bool)
+    if kinds <= {int}:
+        return np.dtype("i8")
+    return np.dtype("f8") if kinds <= {int, float} else np.dtypes.StringDType()

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.parameters import shorten
+from pipeline.parameters import InvalidInput, shorten
 
 MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
 LEAST_SECONDS = 0.05  # no bundle is planned shorter, so that scheduling stays a small share
@@ -95,6 +95,7 @@ def run(
 
     Raises:
         SweepError: `work` raised, a unit killed `kills` workers, or no worker for `worker_timeout` seconds.
+        InvalidInput: `work` raised it.
     """
     stop = stop or threading.Event()
     start = time.monotonic()
@@ -145,7 +146,7 @@ def run(
             raise
         dropped += 1  # a second signal: leave at once, closing the cluster ends what runs
     if failure:
-        raise SweepError(failure)
+        raise failure if isinstance(failure, InvalidInput) else SweepError(failure)
     interrupted = bool(dropped or retry or (halted and bundler.next()))
     wall = time.monotonic() - start
     return Outcome(units_done, wall, seconds_work, where.most, where.lost, interrupted)
@@ -210,6 +211,8 @@ def _compute(name, units):
     start = time.perf_counter()
     try:
         return "done", _WORK[name](units), time.perf_counter() - start
+    except InvalidInput as error:
+        return "failed", error, 0.0
     except Exception as error:  # as text: the exception itself may not survive pickling
         return "failed", _one_line(error), 0.0
 

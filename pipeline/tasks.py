@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from pipeline import plan, present, seal, sweep
-from pipeline.bucket import Unreachable
-from pipeline.codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO, FAILED, OK
+from pipeline.codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO, OK
 from pipeline.config import Experiment, Settings
-from pipeline.parameters import InvalidInput, shorten
+from pipeline.parameters import InvalidInput
 from pipeline.progress import Progress, duration, interruptible
 from pipeline.session import Session, sessions
 from pipeline.store import Store
-from pipeline.work import Agenda, Work, failures, find_unit, unit_name
+from pipeline.work import Agenda, Work, failures, find_unit
 
 MOST_FAILURES = 20  # named by status
 
@@ -81,46 +80,13 @@ def _agenda(settings: Settings, experiment: Experiment, store: Store) -> Agenda:
             pass
     agenda = Agenda(study, rows, done, settings.part)
     if settings.retry_failed:
-        failed = [found for found in failures(study, store, rows) if agenda.mine[found[0], found[2]]]
+        failed = [unit for unit in failures(study, store, rows) if agenda.mine[unit.cell, unit.block]]
         with seal.unsealed(store) if failed else contextlib.nullcontext():
-            for cell, row, block, _ in failed:
+            for cell, row, block in failed:
                 store.forget(row, block)
                 done[cell, block] = False
         agenda = Agenda(study, rows, done, settings.part)
-    if agenda.pending and done.any():
-        _recompute_one(study, store, rows, done, agenda.order)
     return agenda
-
-
-def _recompute_one(study, store: Store, rows, done, order) -> None:
-    """Refuse to go on where finished numbers cannot be made again, as under another NumPy.
-
-    The most costly finished cell is looked at: the more arithmetic, the less likely it comes out alike elsewhere.
-    """
-    for place, block in np.argwhere(done[order]):
-        cell = order[place]
-        row = int(rows[cell])
-        try:
-            stored = {name: store.read(name, row, int(block)) for name in (*study.metrics, "status")}
-        except Unreachable:
-            raise
-        except Exception as error:
-            raise store.invalid(f"unit {unit_name(study, cell, block)} cannot be read "
-                                f"({shorten(error)}); run task=verify repair=true") from None
-        if (stored["status"] == FAILED).any():
-            continue
-        with np.errstate(all="ignore"):
-            again = study.simulate(study.grid.labels(int(cell)), int(block))
-        different = [n for n in stored if again[n].tobytes() != stored[n].tobytes()]
-        if different:
-            then = (sessions(store.folder) or [{}])[0].get("versions", {})
-            now = seal.versions()
-            changed = ", ".join(f"{n} {then.get(n, '?')} → {now[n]}" for n in now if then.get(n) != now[n])
-            raise store.invalid(
-                f"finished unit {unit_name(study, cell, block)} comes out differently now "
-                f"({', '.join(different)}; since then: {changed or 'the same versions, so another code or CPU'}); "
-                "go on where it was begun, or start anew in another folder with outputs=…")
-        return
 
 
 def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
@@ -142,10 +108,15 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
                     failed += sum(flags)
                     progress.advance(len(flags), cost, workers)
 
+                witness = agenda.witness(store, executor.elsewhere or settings.shard is not None)
                 try:
-                    outcome = sweep.run(
-                        executor, Work(experiment.study, store), iter(agenda), total_cost=agenda.cost, stop=stop,
-                        on_done=on_done)
+                    with store.place.sweeping():
+                        outcome = sweep.run(
+                            executor, Work(experiment.study, store, witness), iter(agenda), total_cost=agenda.cost,
+                            stop=stop, on_done=on_done)
+                except InvalidInput as error:
+                    session.end("failed", error=str(error))
+                    raise
                 except sweep.SweepError as error:
                     session.end("failed", error=str(error))
                     print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
@@ -209,8 +180,9 @@ def _status(settings: Settings, experiment: Experiment, store: Store, command: s
 def _print_failures(study, store: Store, rows, command: str) -> None:
     """How many units failed, and for the first of them what happened and the command that replays it."""
     failed = list(failures(study, store, rows))
-    for cell, _, block, text in failed[:MOST_FAILURES]:
-        print(f"  failed: {present.replay_command(command, study, cell, block)}  # {text.strip().splitlines()[-1]}")
+    for cell, row, block in failed[:MOST_FAILURES]:
+        last = store.error(row, block).strip().splitlines()[-1]
+        print(f"  failed: {present.replay_command(command, study, cell, block)}  # {last}")
     print(f"  {len(failed)} failed units" + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else ""))
 
 

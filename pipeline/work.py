@@ -7,8 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline import seal
+from pipeline.bucket import Unreachable
+from pipeline.codes import FAILED
 from pipeline.grid import cell_key
+from pipeline.parameters import shorten
 from pipeline.registry import NAMES
+from pipeline.session import sessions
 from pipeline.store import Store
 from pipeline.study import Study
 
@@ -25,34 +30,37 @@ class Work:
     """Callable that simulates and stores units; for each, True if it failed.
 
     A unit that raises is stored as failed with its traceback. What the machine is to blame for (memory, disk)
-    is raised: such units stay not run.
+    is raised: such units stay not run. Before its first unit each process makes the `witness` again, if it is done:
+    InvalidInput where the finished numbers come out differently, as under another NumPy or on another type of CPU.
     """
 
-    found = False  # whether the store was seen from here
+    ready = False  # whether the store was seen, and the witness made again, from here
 
-    def __init__(self, study: Study, store: Store):
-        self.study, self.store = study, store
+    def __init__(self, study: Study, store: Store, witness: Unit | None = None):
+        self.study, self.store, self.witness = study, store, witness
 
     def __getstate__(self):  # a worker learns the names that were registered here
-        return NAMES, self.study, self.store
+        return NAMES, self.study, self.store, self.witness
 
     def __setstate__(self, state):
-        names, self.study, self.store = state
+        names, self.study, self.store, self.witness = state
         for kind, targets in names.items():
             NAMES[kind].update(targets)
 
     def __call__(self, units: list[Unit]) -> list[bool]:
-        self.found = self.found or self.store.exists()
-        if not self.found:
-            raise FileNotFoundError(f"{socket.gethostname()} does not see {self.store.folder}; "
-                                    "give outputs on storage that driver and workers share")
+        if not self.ready:
+            if not self.store.exists():
+                raise FileNotFoundError(f"{socket.gethostname()} does not see {self.store.folder}; "
+                                        "give outputs on storage that driver and workers share")
+            if self.witness:
+                self._agree(self.witness)
+            self.ready = True
         memo: dict = {}
         return [self._one(unit, memo) for unit in units]
 
     def _one(self, unit: Unit, memo: dict) -> bool:
         try:
-            with np.errstate(all="ignore"):  # what goes wrong in a replication is told by its status
-                values = self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo)
+            values = self._simulate(unit, memo)
         except (MemoryError, OSError):
             raise
         except Exception:
@@ -60,6 +68,38 @@ class Work:
             return True
         self.store.write(unit.row, unit.block, values)
         return False
+
+    def _simulate(self, unit: Unit, memo: dict | None = None) -> dict[str, np.ndarray]:
+        with np.errstate(all="ignore"):  # what goes wrong in a replication is told by its status
+            return self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo)
+
+    def _agree(self, unit: Unit) -> None:
+        try:
+            again = self._simulate(unit)
+        except (MemoryError, OSError):
+            raise
+        except Exception:
+            again = {"status": np.full(self.study.block, FAILED, np.int8)}
+        if not self.store.holds(unit.row, unit.block):  # asked now, as another worker may just have finished it
+            if len(again) > 1:
+                self.store.write(unit.row, unit.block, again)
+            return
+        name = unit_name(self.study, unit.cell, unit.block)
+        try:
+            stored = {key: self.store.read(key, unit.row, unit.block) for key in again}
+        except Unreachable:
+            raise
+        except Exception as error:
+            raise self.store.invalid(f"unit {name} cannot be read ({shorten(error)}); "
+                                     "run task=verify repair=true") from None
+        if different := [key for key in again if again[key].tobytes() != stored[key].tobytes()]:
+            then = (sessions(self.store.folder) or [{}])[0].get("versions", {})
+            now = seal.versions()
+            changed = ", ".join(f"{key} {then.get(key, '?')} → {now[key]}" for key in now if then.get(key) != now[key])
+            raise self.store.invalid(
+                f"finished unit {name} comes out differently on {socket.gethostname()} ({', '.join(different)}; since "
+                f"then: {changed or 'the same versions, so another code or type of CPU'}); go on where it was begun, "
+                "on machines of one type, or start anew in another folder with outputs=…")
 
 
 class Agenda:
@@ -84,7 +124,7 @@ class Agenda:
         rank = np.empty(len(self.order), int)
         rank[self.order] = np.searchsorted(self.ends, np.arange(len(self.order)), side="right")
         self.mine = (rank[:, None] * study.blocks + np.arange(study.blocks)) % shard[1] == shard[0]
-        self.done = done | ~self.mine
+        self.finished, self.done = done, done | ~self.mine
 
     @property
     def pending(self) -> int:
@@ -101,22 +141,40 @@ class Agenda:
         """Sum of the predicted costs of the units to do."""
         return float(((~self.done).sum(axis=1) * self.costs).sum())
 
+    def witness(self, store: Store, elsewhere: bool = False) -> Unit | None:
+        """The unit by which workers see whether they agree: the most costly one that is done and did not fail.
+
+        The more arithmetic, the less likely it comes out alike elsewhere. While none is done: the most costly of all
+        if others work `elsewhere`, where the first to finish it sets the measure.
+        """
+        for place, block in np.argwhere(self.finished[self.order]):
+            unit = self._unit(self.order[place], block)
+            try:
+                if not (store.read("status", unit.row, unit.block) == FAILED).any():
+                    return unit
+            except (ValueError, KeyError):  # damaged: whoever compares will say so
+                return unit
+        return self._unit(self.order[0], 0) if elsewhere else None
+
     def __iter__(self) -> Iterator[tuple[Unit, float]]:
         start = 0
         for end in self.ends:
             for block in range(self.study.blocks):
                 for cell in self.order[start:end]:
                     if not self.done[cell, block]:
-                        yield Unit(int(cell), int(self.rows[cell]), block), float(self.costs[cell])
+                        yield self._unit(cell, block), float(self.costs[cell])
             start = end
 
+    def _unit(self, cell: int, block: int) -> Unit:
+        return Unit(int(cell), int(self.rows[cell]), int(block))
 
-def failures(study: Study, store: Store, rows: np.ndarray) -> Iterator[tuple[int, int, int, str]]:
-    """(cell, row, block, text of the error) of every failed unit of the study; the store may hold others."""
+
+def failures(study: Study, store: Store, rows: np.ndarray) -> Iterator[Unit]:
+    """Every failed unit of the study; the store may hold others."""
     cells = {int(row): cell for cell, row in enumerate(rows)}
-    for row, block, text in store.errors():
+    for row, block in store.failed():
         if row in cells and block < study.blocks:
-            yield cells[row], row, block, text
+            yield Unit(cells[row], row, block)
 
 
 def unit_name(study: Study, cell: int, block: int) -> str:

@@ -67,7 +67,7 @@ class Address(Cluster):
             threads = client.nthreads()
             yield Executor(client, max(sum(threads.values()), 1), 1, lambda: _slots(client), description=(
                 f"scheduler at {self.address}, {len(threads)} workers of {sum(threads.values())} threads, "
-                f"dashboard at {client.dashboard_link}"), admit=functools.partial(other_than, facts()))
+                f"dashboard at {client.dashboard_link}"), admit=functools.partial(other_than, facts()), elsewhere=True)
 
 
 def facts(_worker: Any = None) -> dict[str, str]:

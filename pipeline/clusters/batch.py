@@ -121,7 +121,7 @@ class Batch(Cluster):
             numbers = ", ".join(job.number for job in jobs.jobs) or "as there is work"
             what = f"{self.jobs} {self.name} jobs of {self.cores} workers ({numbers})"
             yield Executor(client, self.workers, 1, lambda: set(list(cluster.scheduler.workers)), jobs.tend,
-                           describe(cluster, what), self.patience)
+                           describe(cluster, what), self.patience, elsewhere=True)
 
     @contextlib.contextmanager
     def _keys(self) -> Iterator[Path]:

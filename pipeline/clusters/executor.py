@@ -42,6 +42,7 @@ class Executor:
     replaces those that vanished (cheap, called often) and raises OSError when that is hopeless. `patience`:
     seconds without any worker after which the sweep gives up, or None for its own default. `admit`: asked in each
     worker before it gets work, also in those that join later; says why it must not compute, or nothing.
+    `elsewhere`: workers may be on machines of another type than this one.
     """
 
     client: Any = None
@@ -52,6 +53,7 @@ class Executor:
     description: str = "no cluster, computing in this process"
     patience: float | None = None
     admit: Callable[[], str | None] | None = None
+    elsewhere: bool = False
 
 
 class Cluster:

@@ -115,7 +115,8 @@ def test_its_failures_in_workers_are_kept_and_told(tmp_path, monkeypatch, capsys
     grid = {"n": [10], "share": [1.0, 8.0], "estimator": ["toy_mean", "toy_raises"]}
     code, folder = perform(tmp_path, Local(workers=2), grid=grid)
     assert code == 0 and "16 failed units" in capsys.readouterr().out
-    texts = [text for _, _, text in Store(folder).errors()]
+    store = Store(folder)
+    texts = [store.error(*unit) for unit in store.failed()]
     assert len(texts) == 16 and all("toy_paper.py" in t and t.endswith("ZeroDivisionError: planted\n") for t in texts)
     summary = summarise(xr.open_zarr(folder / "results.zarr").load())
     assert (summary["n_failed"] == [0, 4000]).all() and (summary["n_ok"] == [4000, 0]).all()

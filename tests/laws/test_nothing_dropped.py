@@ -74,7 +74,7 @@ def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expec
         replays = [line.removeprefix("  failed: ") for line in out.splitlines() if line.startswith("  failed: ")]
         assert len(replays) == 2
         store = Store(results(tmp_path).parent)
-        kept = [text for _, _, text in store.errors()]
+        kept = [store.error(*unit) for unit in store.failed()]
         for text, replay in zip(kept, replays, strict=True):
             line = shlex.split(replay, comments=True)
             assert line[0] == "pipeline" and main(line[1:]) == 1
@@ -88,7 +88,7 @@ def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expec
     assert main([*words, "retry_failed=true"]) == 0
     out, err = capsys.readouterr()
     assert "2 units to do, 6 done before" in out and "failed" not in err
-    assert list(store.errors()) == [] and contents(results(tmp_path)) == expected
+    assert list(store.failed()) == [] and contents(results(tmp_path)) == expected
     assert main([*words, "task=status"]) == 0
     assert "0 failed units" in capsys.readouterr().out
     assert main(line[1:]) == 0
@@ -113,7 +113,8 @@ def test_a_retry_that_is_killed_is_not_taken_for_the_old_results(words, tmp_path
 def test_a_long_error_keeps_its_end(words, tmp_path, monkeypatch):
     monkeypatch.setattr(Debiased, "fit", breaks(LinAlg("é" * 9000 + " the end")))
     assert main(words) == 0
-    texts = [text for _, _, text in Store(results(tmp_path).parent).errors()]
+    store = Store(results(tmp_path).parent)
+    texts = [store.error(*unit) for unit in store.failed()]
     assert len(texts) == 2 and all(text.endswith("the end\n") and len(text.encode()) > 8000 for text in texts)
 
 
@@ -145,7 +146,7 @@ def test_what_the_machine_is_to_blame_for(error, cluster, words, tmp_path, monke
     assert len(lines) == 1 and type(error).__name__ in lines[0] and str(error) in lines[0]
     assert "finished units are kept, the same command goes on" in lines[0] and "Traceback" not in out + err
     (folder,) = (tmp_path / "xu").iterdir()
-    assert list(Store(folder).errors()) == [] and not (folder / "results.zarr").exists()
+    assert list(Store(folder).failed()) == [] and not (folder / "results.zarr").exists()
     before = {p: p.read_bytes() for p in (folder / "replications.zarr/status/c").rglob("*") if p.is_file()}
     assert len(before) < 8
     assert main([*words, "task=status"]) == 75
@@ -200,7 +201,7 @@ def test_only_failures_of_the_grid_count_and_are_tried_again(words, tmp_path, mo
     assert "0 failed units" in capsys.readouterr().out
     assert main([*words, "grid.m=[3]", "retry_failed=true"]) == 0
     assert "nothing to do" in capsys.readouterr().out
-    assert len(list(Store(results(tmp_path).parent).errors())) == 2
+    assert len(list(Store(results(tmp_path).parent).failed())) == 2
 
 
 def test_replay_of_a_study_under_another_name(words, monkeypatch, capsys):

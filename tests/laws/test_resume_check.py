@@ -1,6 +1,7 @@
 """A sweep goes on only where its finished numbers come out the same, bit for bit."""
 
 import json
+import socket
 
 import numpy as np
 import pytest
@@ -46,7 +47,8 @@ def test_other_numbers_are_refused_in_one_line(begun, monkeypatch, capsys):
         patch.setattr(seal, "versions", lambda: now | {"numpy": "99.0", "python": "4.0"})
         assert main(words) == 2
     out, err = capsys.readouterr()
-    assert err.count("\n") == 1 and err.startswith("error: outputs=") and "Traceback" not in out + err
+    error = err.splitlines()[-1]  # the others tell how far it came: nowhere
+    assert error.startswith("error: outputs=") and err.count("error: ") == 1 and "Traceback" not in out + err
     assert f"numpy {now['numpy']} → 99.0" in err and f"python {now['python']} → 4.0" in err
     unit = next(word for word in err.split() if word.startswith("c") and word.endswith("-0"))
     assert main([*words, "task=replay", f"unit={unit}"]) == 0
@@ -58,7 +60,7 @@ def test_without_another_version_it_says_so(begun, monkeypatch, capsys):
     words, _ = begun
     monkeypatch.setattr(BTL, "truth", other())
     assert main(words) == 2
-    assert "the same versions, so another code or CPU" in capsys.readouterr().err
+    assert "the same versions, so another code or type of CPU" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("metric", ["lean_true", "error_debiased_squared"])
@@ -70,7 +72,7 @@ def test_one_bit_is_enough(begun, metric, monkeypatch, capsys):
     original = part.__call__
     monkeypatch.setattr(part, "__call__", lambda self, *rest: np.nextafter(original(self, *rest), np.inf))
     assert main(words) == 2
-    assert f"comes out differently now ({metric};" in capsys.readouterr().err
+    assert f"comes out differently on {socket.gethostname()} ({metric};" in capsys.readouterr().err
 
 
 def test_a_finished_study_asks_nothing(begun, monkeypatch, tmp_path, capsys):
@@ -85,7 +87,7 @@ def test_a_damaged_unit_is_said_to_be_damaged(begun, capsys):
         chunk.write_bytes(b"nonsense")
     assert main(words) == 2
     error = capsys.readouterr().err
-    assert "cannot be read" in error and "task=verify repair=true" in error and error.count("\n") == 1
+    assert "cannot be read" in error and "task=verify repair=true" in error and error.count("error: ") == 1
 
 
 def test_failed_units_are_passed_over(begun, monkeypatch, capsys):
@@ -99,4 +101,4 @@ def test_failed_units_are_passed_over(begun, monkeypatch, capsys):
             store.write(row, block, values | {"status": np.full(20, 3, np.int8)}, "planted")
     monkeypatch.setattr(BTL, "truth", other())
     assert main(words) == 2
-    assert "comes out differently now" in capsys.readouterr().err
+    assert "comes out differently on" in capsys.readouterr().err

@@ -32,7 +32,7 @@ def finished(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PlugIn, "mean", broken())
         run(folder)
-    assert len(list(Store(folder).errors())) == 3
+    assert len(list(Store(folder).failed())) == 3
     return folder
 
 
@@ -127,6 +127,14 @@ def test_leftovers_of_killed_writes_are_found_and_swept(copy):
     assert len(list(Store(copy).verify())) == 4
     assert [repaired for _, repaired in repair(copy)] == [True] * 4
     assert contents(copy) == before
+
+
+def test_files_that_are_being_written_are_left_alone(copy):
+    path = copy / "replications.zarr/error_l2/c/0/0.a1.partial"
+    path.write_bytes(b"half a chunk")
+    with Store(copy).place.sweeping(), Store(copy).place.sweeping():
+        assert repair(copy) == [] and path.exists()
+    assert [repaired for _, repaired in repair(copy)] == [True] and not path.exists()
 
 
 def test_what_cannot_be_repaired_is_left_and_said(copy):

@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib.metadata
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -13,11 +14,12 @@ import time
 import distributed
 import pytest
 from distributed.security import Security
-from engine import ROOT, arguments, environment
+from engine import ROOT, arguments, environment, without_report
 
 from pipeline.__main__ import main
 from pipeline.clusters import Address
 from pipeline.clusters.address import facts, other_than
+from pipeline.models.btl import BTL
 from pipeline.parameters import InvalidInput
 from pipeline.sweep import SweepError, run
 
@@ -34,14 +36,14 @@ def keys(tmp_path_factory):
 def running(keys=None, path=None, workers=1):
     """A scheduler and one worker, as `dask scheduler` and `dask worker` start them, with code from `path`.
 
-    Gives the address; with workers=0, (address, what starts a worker).
+    Gives the address; with workers=0, (address, what starts a worker, perhaps with another `path`).
     """
     tls = [f"--tls-{flag}={keys[name]}" for flag, name in (("ca-file", "ca"), ("cert", "cert"), ("key", "key"))
            ] if keys else []
     where = ["--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0", *tls]
-    shell = environment(**({"PYTHONPATH": path} if path else {}))
     with contextlib.ExitStack() as stack:
-        def start(*words):
+        def start(*words, path=path):
+            shell = environment(**({"PYTHONPATH": path} if path else {}))
             process = subprocess.Popen([sys.executable, "-m", *words], env=shell, cwd="/", text=True,
                                        stderr=subprocess.PIPE)
             stack.callback(process.wait)
@@ -51,8 +53,9 @@ def running(keys=None, path=None, workers=1):
         scheduler = start("distributed.cli.dask_scheduler", "--port", "0",
                           *(["--protocol", "tls"] if keys else []), *where)
         address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
-        def join():
-            start("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "2", *where)
+
+        def join(path=path):
+            start("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "2", *where, path=path)
 
         if not workers:
             yield address, join
@@ -67,11 +70,11 @@ def encrypted(keys):
         yield Address(address, **keys)
 
 
-def wait_for_workers(cluster):
+def wait_for_workers(cluster, count=1):
     end = time.monotonic() + 60
     while True:
         with cluster.open() as executor:
-            if executor.alive():
+            if len(executor.alive()) >= 2 * count:
                 return
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -122,6 +125,55 @@ def test_a_worker_that_joins_later_is_asked_before_it_computes(keys):
             units = ((unit, 1.0) for unit in range(9))
             with pytest.raises(SweepError, match=error) if error else contextlib.nullcontext():
                 assert run(cluster, sorted, units).units_done == 9
+
+
+OTHER = """
+from pipeline.models.btl import BTL
+original = BTL.truth
+BTL.truth = lambda self, rng, *more: rng.random() and original(self, rng, *more)
+"""
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Path of code that makes other numbers, as another type of CPU does."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/sitecustomize.py").write_text(OTHER)
+    return f"{tmp_path / 'other'}:{environment()['PYTHONPATH']}"
+
+
+def test_numbers_are_compared_where_they_are_made(keys, other, tmp_path, monkeypatch, capsys):
+    """A study goes on from a login node of another type, on workers like those that began it, and on no others."""
+    without_report(monkeypatch)
+    original = BTL.truth
+
+    def go_on(address, replications):
+        return main(arguments(tmp_path / "outputs", cluster="address", replications=str(replications),
+                              **{"cluster.address": address}, **{f"cluster.{name}": keys[name] for name in keys}))
+
+    with running(keys) as address:
+        wait_for_workers(Address(address, **keys))
+        assert go_on(address, 40) == 0
+        with monkeypatch.context() as patch:
+            patch.setattr(BTL, "truth", lambda self, rng, *more: rng.random() and original(self, rng, *more))
+            assert go_on(address, 80) == 0
+    with running(keys, path=other) as address:
+        wait_for_workers(Address(address, **keys))
+        assert go_on(address, 120) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: outputs=") and f"comes out differently on {socket.gethostname()} (" in error
+
+
+def test_a_study_is_not_begun_on_two_kinds_of_workers(keys, other, tmp_path, capsys):
+    with running(keys, workers=0) as (address, join):
+        join()
+        join(path=other)
+        wait_for_workers(Address(address, **keys), 2)
+        words = arguments(tmp_path / "outputs", cluster="address", block="2", **{"cluster.address": address},
+                          **{f"cluster.{name}": path for name, path in keys.items()})
+        assert main(words) == 2
+    error = capsys.readouterr().err
+    assert f"comes out differently on {socket.gethostname()} (" in error and "Traceback" not in error
 
 
 def test_nobody_there_is_one_line_soon(tmp_path, capsys, monkeypatch):
