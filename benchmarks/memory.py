@@ -1,6 +1,6 @@
-"""The driver against the number of units: its peak memory, the time to plan, the time per unit.
+"""The driver against the number of units: its peak memory, the time to plan, the time per unit; and per bundle.
 
-    python -m benchmarks.memory            plans of 10³ to 10⁶ units, the first 800 of each run
+    python -m benchmarks.memory            plans of 10³ to 10⁶ units, the first 800 of each run; bundles of one unit
     python -m benchmarks.memory 100000     sweeps of 10³, 10⁴ … units, to the end
 """
 
@@ -52,6 +52,19 @@ print(json.dumps(dict(planned=planned, plan=seconds_plan, memory=memory_plan, do
 """
 
 
+BUNDLES = """
+import time
+from pipeline.clusters import Local
+from pipeline.sweep import run
+with Local(workers=2).open() as executor:
+    run(executor, len, ((unit, 1.0) for unit in range(200)), bundle_seconds=1e-9)
+    start, count = time.process_time(), []
+    run(executor, len, ((unit, 1.0) for unit in range(4000)), bundle_seconds=1e-9, window=100,
+        on_done=lambda *_: count.append(1))
+    print(1e3 * (time.process_time() - start) / len(count))
+"""
+
+
 def child(units: int, most: int) -> dict:
     """What a process of its own tells of a plan of `units`, of which at least `most` are run."""
     with tempfile.TemporaryDirectory() as folder:
@@ -72,6 +85,9 @@ def main() -> None:
               f"{1e3 * found['work'] / found['done']:.2f} ms inside one of 2 workers, in {found['bundles']:,} bundles; "
               f"driver's CPU {found['cpu']:.1f} s, peak {found['peak']:.0f} MiB, {found['peak'] / first:.2f} × the "
               f"smallest; listed in {found['listing']:.2f} s; load {os.getloadavg()[0]:.1f}", flush=True)
+    if not whole:
+        text = subprocess.run([sys.executable, "-c", BUNDLES], check=True, capture_output=True, text=True).stdout
+        print(f"a bundle costs scheduler and client {float(text):.1f} ms of CPU")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from typing import Any
 from pipeline.parameters import InvalidInput, shorten
 
 MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
+MOST_BUNDLES = 100  # a second, from all workers together: each costs the scheduler some 4 ms of CPU
 LEAST_SECONDS = 0.05  # no bundle is planned shorter, so that scheduling stays a small share
 # What a client raises when a worker dies under its feet. A wait that is cancelled inside Dask comes out of its
 # `sync` as UnboundLocalError; errors of the work itself never get here, they arrive as text.
@@ -70,7 +71,7 @@ def run(
     units: Iterable[tuple[Any, float]],
     *,
     total_cost: float | None = None,
-    bundle_seconds: float = 1.0,
+    bundle_seconds: float | None = None,
     window: int = 2,
     kills: int = 10,
     worker_timeout: float = 45.0,
@@ -85,7 +86,8 @@ def run(
             returns something tiny for each. Its exceptions are faults of the environment and end the sweep.
         units: lazy pairs (unit, predicted cost in any unit), largest first. Never held as a whole.
         total_cost: sum of the costs, if known: the last bundles then shrink so that workers end together.
-        bundle_seconds: work in one bundle; learned from finished ones, the first bundles hold one unit.
+        bundle_seconds: work in one bundle, by default a second, or more with over MOST_BUNDLES workers; learned from
+            finished ones, the first bundles hold one unit.
         window: bundles handed out per worker thread, computing or waiting.
         kills: how many workers a unit may kill before the sweep gives up on it.
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
@@ -101,7 +103,7 @@ def run(
     start = time.monotonic()
     slots = executor.workers * executor.threads
     worker_timeout = executor.patience or worker_timeout
-    bundler = _Bundler(units, total_cost, bundle_seconds, slots)
+    bundler = _Bundler(units, total_cost, bundle_seconds or max(1.0, slots / MOST_BUNDLES), slots)
     where = _Here(work) if executor.client is None else _Pool(executor, work, window * slots, worker_timeout)
     retry: deque[_Bundle] = deque()
     running = units_done = dropped = 0

@@ -214,3 +214,12 @@ def test_outside_the_main_thread_signals_are_left_alone():
     thread.start()
     thread.join()
     assert events == [True]
+
+
+@pytest.mark.parametrize("workers, seconds", [(1, 1), (100, 1), (1000, 10)])
+def test_many_workers_get_longer_bundles(workers, seconds, monkeypatch):
+    """Or they would ask more often than a scheduler can answer."""
+    wanted = []
+    monkeypatch.setattr("pipeline.sweep._Bundler", lambda *inputs: wanted.append(inputs[2]) or _Bundler(*inputs))
+    assert run(Executor(workers=workers), len, pairs(range(3))).units_done == 3
+    assert wanted == [seconds]
