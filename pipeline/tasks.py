@@ -20,6 +20,7 @@ from pipeline.store import Store
 from pipeline.work import Agenda, Work, failures, find_unit
 
 MOST_FAILURES = 20  # named by status
+MOST_REMARKS = 2  # on a mechanism's cells, made by plan
 
 
 def perform(
@@ -36,6 +37,9 @@ def perform(
     if settings.task == "plan":
         for experiment, store in zip(experiments, stores, strict=True):
             print(plan.text(experiment.study, store, cluster))
+            for mechanism in present.privacy(experiment.study):
+                for remark in list(dict.fromkeys(mechanism["remarks"]))[:MOST_REMARKS]:
+                    print(f"  remark        {mechanism['mechanism']}: {remark}")
         if script := cluster.script():
             print(f"each job runs\n\n{script}")
         return EXIT_DONE

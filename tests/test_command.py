@@ -88,6 +88,12 @@ def test_from_plan_to_report_and_again(tmp_path, call):
     assert code == 0 and "4 units to do, 8 done before" in out and report.stat().st_mtime_ns > stamp
 
 
+def test_plan_tells_what_a_mechanism_remarks(tmp_path, call):
+    code, out, _ = call(["experiment=nguyen/shuffling", "size=quick", "task=plan", f"outputs={tmp_path}"])
+    assert code == 0 and "remark        randomized_responses: amplification by shuffling does not apply" in out
+    assert "remark" not in call([*arguments(tmp_path), "task=plan"])[1]
+
+
 def test_a_report_older_than_its_results_is_written_again(tmp_path, call):
     """A run that is killed after sealing leaves the page of the grid before."""
     words = arguments(tmp_path)
