@@ -19,12 +19,12 @@ N, M, REPS, ROUNDS = 50, 1000, 200, 9
 
 def plain(answers: np.ndarray, low: float = 1e-3) -> tuple[np.ndarray, np.ndarray]:
     """One fit by eqs. (10), (7), (8) as one would write them with answers 0 and 1: abilities (n,), y (m,)."""
-    x = (answers > 0).astype(float)
-    y, p = x.mean(axis=0), np.inf
+    ones, zeros = (answers > 0).astype(float), (answers < 0).astype(float)
+    y, p = ones.mean(axis=0), np.inf
     for _ in range(100):
-        before, p = p, np.clip((x @ y + (1 - x) @ (1 - y)) / len(y), low, 1 - low)
-        log_odds = np.log(p) @ x + np.log(1 - p) @ (1 - x) - np.log(p) @ (1 - x) - np.log(1 - p) @ x
-        y = 1 / (1 + np.exp(-log_odds))
+        before, p = p, np.clip((ones @ y + zeros @ (1 - y)) / len(y), low, 1 - low)
+        right, wrong = np.log(p), np.log(1 - p)
+        y = 1 / (1 + np.exp(right @ zeros + wrong @ ones - right @ ones - wrong @ zeros))
         if np.abs(p - before).max() < 1e-8:
             break
     return p, y
