@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pipeline.parameters import InvalidInput
 
@@ -91,19 +91,19 @@ class Folder:
     @contextmanager
     def sweeping(self) -> Iterator[None]:
         """While files are written; several processes may do so at once."""
-        with open(self.path / ".sweeps", "w") as handle:
+        with open(self.path / ".sweeps", "a+") as handle:  # NFS gives a shared lock to readers only
             fcntl.flock(handle, fcntl.LOCK_SH)
             yield
 
     def left_over(self, prefix: str) -> list[str]:
-        """Keys below a prefix of files whose write was cut off; none while anybody is `sweeping`."""
+        """Keys below a prefix of files whose write was cut off; none while anybody may be `sweeping`."""
         with ExitStack() as stack:
             try:
-                fcntl.flock(stack.enter_context(open(self.path / ".sweeps", "r+")), fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return []
-            except OSError:  # nobody ever swept, or nobody can, as nobody may write
+                fcntl.flock(stack.enter_context(_open(self.path / ".sweeps")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except FileNotFoundError:  # nobody ever swept
                 pass
+            except OSError:  # somebody does, or it cannot be known
+                return []
             return sorted(key for key in self.keys(prefix) if key.endswith(".partial"))
 
 
@@ -118,6 +118,15 @@ def locked(folder: Path) -> Iterator[str]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         found = os.fstat(handle.fileno())
         yield f"{_machine()}-{found.st_dev:x}-{found.st_ino:x}"
+
+
+def _open(path: Path) -> IO:
+    try:
+        return open(path, "r+")  # NFS gives an exclusive lock to writers only
+    except FileNotFoundError:
+        raise
+    except OSError:  # another user's, or on a disk that is read-only
+        return open(path)
 
 
 def _machine() -> str:

@@ -54,14 +54,14 @@ def check_room(studies: Sequence[tuple[Study, Store]]) -> None:
 
 
 def check_lifetime(studies: Sequence[tuple[Study, Store]], cluster: Any) -> None:
-    """Raise InvalidInput where the dearest unit takes longer than a worker lives."""
+    """Raise InvalidInput where a worker does not live for two of the dearest units, the first of which checks it."""
     for study, store in studies if cluster.lifetime else ():
         if store.exists() and store.done(study, store.rows(study)).all():
             continue
-        if (seconds := _longest(study)) > cluster.lifetime:
+        if 2 * (seconds := _longest(study)) > cluster.lifetime:
             raise InvalidInput("cluster.walltime", cluster.walltime, f"a unit of {study.name} takes about "
-                               f"{duration(seconds)}, a worker surely lives for {duration(cluster.lifetime)} only; "
-                               "give more, or a smaller block")
+                               f"{duration(seconds)}, and a worker makes a finished one again first, but it surely "
+                               f"lives for {duration(cluster.lifetime)} only; give more, or a smaller block")
 
 
 def text(study: Study, store: Store, cluster: Any) -> str:

@@ -201,6 +201,7 @@ class Store:
         False when nothing can be done: a label of a cell that the study's grid does not have, a key and a
         label of one cell both lost, or an array's description.
         """
+        self._arrays.clear()  # they may have grown since the damage was found
         if damage.block >= 0:
             self.forget(damage.row, damage.block)
         elif damage.variable.endswith(".partial"):
@@ -366,7 +367,9 @@ class Store:
     def _rebuild_keys(self) -> bool:
         if any(True for name in self._cell_arrays()[1:] for _ in self._holes(name)):
             return False
-        keys = self._keys_of_labels(count := self._used())
+        # Also of rows without data: another driver may be about to fill them.
+        rows = min(self.array(name).shape[0] for name in self._cell_arrays()[1:])
+        keys = self._keys_of_labels(count := max(self._used(), rows))
         self.place.delete(*(f"{RAW}/key/c/{chunk}" for (chunk,) in self._chunks("key")))
         self.array("key")[:count] = keys
         return True

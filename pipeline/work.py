@@ -81,9 +81,11 @@ class Work:
         except Exception:
             again = {"status": np.full(self.study.block, FAILED, np.int8)}
         if not self.store.holds(unit.row, unit.block):  # asked now, as another worker may just have finished it
-            if len(again) > 1:
-                self.store.write(unit.row, unit.block, again)
-            return
+            with self.store.locked():  # or workers of two types might both set the measure
+                if not self.store.holds(unit.row, unit.block):
+                    if len(again) > 1:
+                        self.store.write(unit.row, unit.block, again)
+                    return
         name = unit_name(self.study, unit.cell, unit.block)
         try:
             stored = {key: self.store.read(key, unit.row, unit.block) for key in again}

@@ -2,15 +2,18 @@
 
 import json
 import socket
+import threading
 
 import numpy as np
 import pytest
-from engine import arguments, contents, without_report
+from engine import arguments, contents, study, without_report
 
 from pipeline import seal
 from pipeline.__main__ import main
 from pipeline.models.btl import BTL
+from pipeline.parameters import InvalidInput
 from pipeline.store import Store
+from pipeline.work import Agenda, Work
 
 
 @pytest.fixture
@@ -88,6 +91,38 @@ def test_a_damaged_unit_is_said_to_be_damaged(begun, capsys):
     assert main(words) == 2
     error = capsys.readouterr().err
     assert "cannot be read" in error and "task=verify repair=true" in error and error.count("error: ") == 1
+
+
+def test_of_two_types_only_one_sets_the_measure(tmp_path, monkeypatch):
+    """Both made the witness while none was stored; the second is refused, however close they come."""
+    what, store = study(), Store(tmp_path)
+    rows = store.prepare(what)
+    agenda = Agenda(what, rows, store.done(what, rows))
+    units = [unit for unit, _ in agenda]
+    first, second = (Work(what, Store(tmp_path), agenda.witness(store, elsewhere=True)) for _ in range(2))
+    write = first.store.write
+    met = []
+
+    def come_close():
+        with monkeypatch.context() as patch:
+            patch.setattr(BTL, "truth", other())
+            try:
+                second(units[1:2])
+            except InvalidInput as error:
+                met.append(str(error))
+
+    driver = threading.Thread(target=come_close)
+
+    def interrupted(*inputs):  # the first knows that nobody stored the witness, and is about to
+        if not driver.ident:
+            driver.start()
+            driver.join(0.5)
+        write(*inputs)
+
+    monkeypatch.setattr(first.store, "write", interrupted)
+    first(units[:1])
+    driver.join()
+    assert "comes out differently on" in met[0] and store.done(what, rows).sum() == 1
 
 
 def test_failed_units_are_passed_over(begun, monkeypatch, capsys):

@@ -1,7 +1,12 @@
 """Damage on disk is found, repaired as far as it can be, and the same bytes come back."""
 
+import contextlib
+import fcntl
+import os
 import random
 import shutil
+import tempfile
+from pathlib import Path
 
 import pytest
 from engine import GRID, advance, arguments, contents, study, without_report
@@ -10,6 +15,7 @@ from pipeline import seal
 from pipeline.__main__ import main
 from pipeline.estimators.btl import PlugIn
 from pipeline.parameters import InvalidInput
+from pipeline.places import Folder
 from pipeline.store import Store
 
 SMALL = GRID | {"epsilon": [0.5]}
@@ -135,6 +141,62 @@ def test_files_that_are_being_written_are_left_alone(copy):
     with Store(copy).place.sweeping(), Store(copy).place.sweeping():
         assert repair(copy) == [] and path.exists()
     assert [repaired for _, repaired in repair(copy)] == [True] and not path.exists()
+
+
+@contextlib.contextmanager
+def another_user():
+    """Who may read only: root becomes nobody for a while, others are what they are."""
+    if root := os.geteuid() == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_files_that_another_user_is_writing_are_left_alone():
+    """The reader may not write there, and must not take the owner's files for leftovers."""
+    with tempfile.TemporaryDirectory() as name:  # its own, as those of pytest are closed to others
+        place = Folder(Path(name))
+        place.path.chmod(0o755)
+        (place.path / "x.partial").touch()
+        with place.sweeping():
+            (place.path / ".sweeps").chmod(0o444)
+            with another_user():
+                with pytest.raises(PermissionError):
+                    open(place.path / ".sweeps", "r+")
+                assert place.left_over("") == []
+        with another_user():
+            assert place.left_over("") == ["x.partial"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_locks_of_sweeps_are_such_as_nfs_gives(kept, tmp_path, monkeypatch):
+    """It makes them locks of byte ranges: shared ones need a file open for reading, exclusive ones for writing."""
+    monkeypatch.setattr("pipeline.places.fcntl.flock", fcntl.lockf)
+    if kept:
+        (tmp_path / ".sweeps").touch()
+    place = Store(tmp_path).place
+    with place.sweeping():
+        pass
+    (tmp_path / "x.partial").touch()
+    assert place.left_over("") == ["x.partial"]
+
+
+def test_what_was_appended_since_a_damage_was_found_is_kept(copy):
+    """Rows that another driver was given, and has yet to fill, must not be given to a third."""
+    more, damaged = study(grid=SMALL | {"m": [3, 5, 7]}), Store(copy)
+    label, key = (copy / f"replications.zarr/{name}/c/0" for name in ("label_m", "key"))
+    for path in (label, key):
+        before = path.read_bytes()
+        path.write_bytes(b"nonsense")
+        (damage,) = damaged.verify()
+        path.write_bytes(before)
+        rows = Store(copy).prepare(more)
+        assert damaged.repair(damage, more)
+        assert list(Store(copy).verify()) == [] and (Store(copy).rows(more) == rows).all()
+    assert Store(copy).prepare(study(grid=SMALL | {"m": [9]})).min() == rows.max() + 1
 
 
 def test_what_cannot_be_repaired_is_left_and_said(copy):

@@ -1,5 +1,6 @@
 """Job scripts of the four batch systems, and what is refused before anything is submitted."""
 
+import contextlib
 import importlib.util
 import shutil
 import signal
@@ -8,11 +9,13 @@ import time
 import types
 
 import pytest
-from engine import ROOT
+from engine import ROOT, study
 
+from pipeline import plan
 from pipeline.clusters import LSF, PBS, SGE, Slurm
 from pipeline.clusters.jobs import Jobs, Refused, call
 from pipeline.parameters import InvalidInput
+from pipeline.store import Store
 
 FIELDS = dict(cores=4, memory="8GiB", walltime="02:30:00", queue="long", account="stat", interface="ib0")
 WANTED = {
@@ -280,3 +283,11 @@ def test_scripts_that_no_server_runs_start_the_right_command(system, variables, 
     done = subprocess.run(["bash", ROOT / "jobs" / system / "study.sh"], capture_output=True, text=True, check=True,
                           env={"PATH": "/usr/bin:/bin", "PIPELINE": str(fake), "WORDS": "a=[1,2] b=c"} | variables)
     assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize("seconds, enough", [(15, True), (16, False)])
+def test_a_worker_lives_for_the_unit_that_it_checks_and_one_of_its_own(seconds, enough, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_longest", lambda _: seconds)
+    cluster = types.SimpleNamespace(lifetime=30, walltime="00:01:00")
+    with contextlib.nullcontext() if enough else pytest.raises(InvalidInput, match="and a worker makes a finished one"):
+        plan.check_lifetime([(study(), Store(tmp_path))], cluster)
