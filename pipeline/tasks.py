@@ -148,9 +148,15 @@ def _report(settings, experiments, stores, raw, command, only_if_stale=False) ->
             if not seal.is_sealed(store, experiment.study):
                 raise InvalidInput("task", "report", f"{experiment.study.name} is not complete; run it first")
         start = time.monotonic()
-        path, verdicts = present.write(folder, experiments, stores, raw, command)
+        changed = OSError("the results changed while the report was written")
+        try:
+            path, verdicts = present.write(folder, experiments, stores, raw, command)
+        except Exception:  # whatever half of a dataset makes a reader raise
+            if [seal.stamp(store) for store in stores] != stamps:
+                raise changed from None
+            raise
         if [seal.stamp(store) for store in stores] != stamps:  # another driver sealed while they were read
-            raise OSError("the results changed while the report was written")
+            raise changed
         shown.write_text(wanted, "utf-8")  # last: without it the page counts as stale
         for line in verdicts:
             print(line)

@@ -4,9 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-from engine import GRID, advance, contents, stamps, study
+from engine import GRID, advance, arguments, contents, stamps, study
 
 from pipeline import seal, sweep
+from pipeline.__main__ import main
 from pipeline.clusters import Executor
 from pipeline.parameters import InvalidInput
 from pipeline.store import RAW, Store
@@ -95,3 +96,26 @@ def test_nobody_seals_what_is_being_taken_back(swept):
         store.forget(int(rows[0]), 0)
     driver.join()
     assert "its chunk is missing" in str(met[0]) and not (store.folder / seal.SEALED).exists()
+
+
+@pytest.mark.parametrize("when", ["before", "opened", "gone"])
+def test_results_that_another_grid_replaces_while_they_are_reported_are_one_line(when, tmp_path, monkeypatch, capsys):
+    """Two drivers, two grids of one study: the report shows one of them or says that it cannot."""
+    words, more = (arguments(tmp_path, **{"grid.m": grid}) for grid in ("[3,4]", "[3,5]"))
+    assert main(words) == main(more) == 0
+    load = seal.load
+
+    def replaced(store):
+        monkeypatch.undo()
+        if when == "before":
+            assert main(words) == 0
+            return load(store)
+        found = load(store)
+        store.place.remove(seal.SEALED)
+        return load(store) if when == "gone" else found
+
+    monkeypatch.setattr(seal, "load", replaced)
+    assert main([*more, "task=report"]) == 1
+    error = capsys.readouterr().err
+    assert "the results changed while the report was written; finished units are kept, the same command" in error
+    assert main(more) == 0 and error.count("error: ") == 1 and "Traceback" not in error
