@@ -198,8 +198,7 @@ class Store:
     def repair(self, damage: Damage, study: Study) -> bool:
         """Mark the damaged unit as not run, sweep a leftover, or make keys and labels anew from one another.
 
-        False when nothing can be done: a label of a cell that the study's grid does not have, a key and a
-        label of one cell both lost, or an array's description.
+        False where that is impossible: a label of a cell not in the grid, or with its key, an array's description.
         """
         self._arrays.clear()  # they may have grown since the damage was found
         if damage.block >= 0:
@@ -367,9 +366,7 @@ class Store:
     def _rebuild_keys(self) -> bool:
         if any(True for name in self._cell_arrays()[1:] for _ in self._holes(name)):
             return False
-        # Also of rows without data: another driver may be about to fill them.
-        rows = min(self.array(name).shape[0] for name in self._cell_arrays()[1:])
-        keys = self._keys_of_labels(count := max(self._used(), rows))
+        keys = self._keys_of_labels(count := min(self.array(n).shape[0] for n in self._cell_arrays()[1:]))  # also empty
         self.place.delete(*(f"{RAW}/key/c/{chunk}" for (chunk,) in self._chunks("key")))
         self.array("key")[:count] = keys
         return True

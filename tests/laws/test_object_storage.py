@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from engine import GRID, contents, study
+from engine import GRID, arguments, contents, study
 from servers.buckets import Objects, moto
 from servers.faulty import Faulty
 
@@ -300,3 +300,14 @@ def test_a_holder_that_was_cut_off_writes_no_more(quick, bucket):
                 write()
         assert not place.lease.valid()  # it stays lost
     assert place.read("x") == b"before" and place.read("y") is None
+
+
+def test_shards_agree_on_a_bucket(bucket, tmp_path, capsys):
+    """The first unit of a new study is stored under the bucket's lock; the second shard compares with it."""
+    words = arguments(tmp_path / "outputs", **{"store.url": f"s3://{bucket.name}/shards"})
+    for shard in ("1/2", "2/2"):
+        assert main([*words, f"shard={shard}"]) == 0
+    assert capsys.readouterr().out.count("is done; the same command without it") == 2
+    (place,) = (tmp_path / "outputs/xu").glob("lemmas-*")
+    store = Store(place, f"s3://{bucket.name}/shards/xu/{place.name}")
+    assert store.units() == 8 and list(store.verify()) == []
