@@ -185,6 +185,22 @@ def test_no_convergence_is_a_status():
     assert longer.converged.all() and np.isfinite(found.abilities).all()
 
 
+@pytest.mark.parametrize("n, m, low, given", [(8, 40, 1e-9, True), (20, 200, 1e-6, True), (4, 100, 1e-3, False)])
+def test_what_has_converged_is_a_fixed_point(n, m, low, given):
+    """Also where labels that were certain to float32's precision are given up again, and after thousands of steps."""
+    x = released(14, 18, n=n, m=m, ability_low=0.2)[1].answers
+    release = ReleasedAnswers(x, 0.0, (x[:, 0] + 1) / 2)  # given: as one worker says, who is trusted wholly at first
+    options = dict(initialisation="given", initial_error=0.1) if given else {}
+    found = fit(release, projection=low, iterations=20_000, **options)
+    assert found.converged.sum() > 12
+    limit, signs, u = 1 - 2 * low, x.astype(float), 2 * found.posterior - 1
+    once_more = 0.5 + np.clip(np.matvec(signs, u) / m, -limit, limit) / 2
+    assert np.abs(once_more - found.abilities)[found.converged].max() < 5e-8
+    alone = [fit(ReleasedAnswers(x[[r]], 0.0, release.start[[r]]), projection=low, iterations=20_000, **options)
+             for r in range(0, 18, 5)]
+    assert all((one.posterior[0] == found.posterior[5 * k]).all() for k, one in enumerate(alone))
+
+
 def test_majority_vote_by_hand():
     x = np.array([[[1, 1, -1, 0], [1, -1, -1, 0], [-1, 0, 1, 0]]], np.int8)
     found = fit(ReleasedAnswers(x, 0.25), MajorityVote)
