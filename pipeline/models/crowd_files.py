@@ -4,7 +4,6 @@ Answers: a header task,worker,label (item for task will do) and a line for each 
 task,truth and a line for each task. Names of tasks and workers are any text.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +11,7 @@ from typing import Annotated
 
 import numpy as np
 
+from pipeline.models import tables
 from pipeline.parameters import LISTED, DataFile, InvalidInput, shorten
 
 HEADERS = {"data_path": ("task", "worker", "label"), "data_truth": ("task", "truth")}
@@ -110,20 +110,13 @@ def _mistake(key, file, row, text):
 
 def _rows(file, key):
     """(row, fields) of the lines below a checked header; the last field is 0 or 1, the others texts."""
-    content, expected = file.read(), HEADERS[key]
+    expected = HEADERS[key]
     try:
-        lines = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise _mistake(key, file, content[: error.start].count(b"\n") + 1, "is not UTF-8 text") from None
-    found = []
-    for row, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            fields = [text.strip() for text in next(csv.reader([line], strict=True, skipinitialspace=True))]
-        except csv.Error as error:
-            raise _mistake(key, file, row, f"is not CSV ({error})") from None
-        found.append((row, fields))
+        lines = tables.lines(file)
+        read, numbers = tables.rows(lines, range(len(lines)))
+    except tables.Unreadable as error:
+        raise InvalidInput(key, file.path, str(error)) from None
+    found = list(zip(numbers, read, strict=True))
     like = ",".join(expected)
     if not found:
         raise InvalidInput(key, file.path, f"is empty; must begin with {like}")

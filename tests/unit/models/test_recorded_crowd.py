@@ -50,6 +50,14 @@ def test_files_are_read(tmp_path, answers, truth):
     assert found.source.endswith("33.3% of labels are 1.")
 
 
+def test_names_may_break_lines(tmp_path):
+    answers, truth = 'task,worker,label\n"t\n1",ann,1\nt2,"bob\nby",0\n', 'task,truth\n"t\n1",1\nt2,0\n'
+    found = both(tmp_path, answers, truth)
+    assert found.tasks == ("t\n1", "t2") and found.workers == ("ann", "bob\nby") and found.labels.tolist() == [1, 0]
+    with pytest.raises(InvalidInput, match="row 6: label is '2'"):
+        both(tmp_path, answers + "t2,ann,2\n", truth)
+
+
 @pytest.mark.parametrize("answers, truth, message", [
     ("", TRUTH, "data_path=.*: is empty; must begin with task,worker,label$"),
     ("task,label\nt1,1\n", TRUTH, "row 1: is 'task,label'; must be the header task,worker,label$"),
@@ -61,7 +69,7 @@ def test_files_are_read(tmp_path, answers, truth):
     (ANSWERS + "t1,ann,0\n", TRUTH, "row 7: worker 'ann' has an answer to task 't1' before, in row 2; keep one$"),
     (ANSWERS + "t9,ann,0\n", TRUTH, "row 7: task 't9' has no true label in data.truth; add it there, or leave"),
     (ANSWERS + 't1,"cy"x,0\n', TRUTH, "row 7: is not CSV"),
-    (ANSWERS.encode() + b"\xff\n", TRUTH, "row 7: is not UTF-8 text$"),
+    (ANSWERS.encode() + b"\xff\n", TRUTH, "row 7: is not UTF-8 text; save"),
     (ANSWERS, TRUTH + "t9,1\n", "data_truth=.*: row 5: nobody answered task 't9'; leave it out$"),
     (ANSWERS, TRUTH + "t3,1\n", "data_truth=.*row 5: task 't3' has a true label before, in row 3$"),
     (ANSWERS, TRUTH + "t4,yes\n", "data_truth=.*row 5: truth is 'yes'; must be 0 or 1$"),
@@ -83,7 +91,7 @@ def test_both_files_are_needed_and_not_too_large(tmp_path, monkeypatch):
         both(tmp_path, ANSWERS + "\n\n")
 
 
-NAMES = st.lists(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0\r\n"), min_size=1,
+NAMES = st.lists(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0\r"), min_size=1,
                          max_size=4).map(str.strip).filter(bool), min_size=1, max_size=5, unique=True)
 
 
