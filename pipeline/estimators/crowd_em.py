@@ -17,8 +17,6 @@ SIGNS_BYTES = 1 << 22  # of signs in float32 that are worked on at a time: more 
 ROUGH = 1e-5  # change of an ability up to which float32 will do: some hundred times its rounding
 EXACT = 2.0**-24  # float32 holds all multiples of a grid up to 2²⁴ of it
 SNAP = 1.5 * 2.0**52  # added and subtracted, times a grid, it rounds to multiples of the grid
-FAR = 1 / 8  # what exponents may have moved, in all, since products were last taken exactly
-REST = 256  # steps after which they are taken again, however small: float32 does not add up what is below its rounding
 LEAST = 1e-20  # smaller numbers need no care
 
 
@@ -106,47 +104,34 @@ def _roughly(signs, answered, u, limit, steps):
 def _closely(signs, answered, u, c, limit, steps, taken, least):
     """Steps in float64 until abilities change by less than `least`: c, u, last changes, and the steps taken.
 
-    q = S u and z = Sᵀ artanh c are kept up to date by products with changes; those of u by
-
-        tanh(z + δ) − tanh z = (1 − u²) tanh δ / (1 + u tanh δ),
-
-    which loses nothing in float32 while z + δ is near where u was taken: u = ±1 to float32's precision has no way back.
-    Beyond FAR, or after REST steps, both products are taken anew. Finished replications keep theirs to the bit.
+    q = S u and z = Sᵀ artanh c are kept up to date by products with changes. What a change loses in float32 is made
+    good by the next one. Of what is no longer live nothing changes that is returned.
     """
     before, q = c, _product(u, signs.swapaxes(1, 2))
     c = _cut(q / answered, limit)
     weights = np.arctanh(c)
     z = _product(weights, signs)
-    exact = np.tanh(z)
-    du, u = (exact - u).astype(np.float32), exact.astype(np.float32)
     change, taken = np.abs(c - before).max(axis=1), taken + 1
-    dq, dw, dz = (np.empty_like(x, np.float32) for x in (q, weights, z))
-    live, away = list(range(len(signs))), np.zeros(len(signs))
+    u = u.astype(float)
+    dq, dw, dz, du = (np.empty_like(x, np.float32) for x in (q, weights, z, u))
+    live = list(range(len(signs)))
     while True:
         over = (change < least) | (taken >= steps)
         dq[over], dz[over] = 0, 0
         live = [r for r in live if not over[r]]
         if not live:
             return c, np.tanh(z), change, taken
-        for r in (r for r in live if away[r] > FAR):
-            z[r] = _product(weights[[r]], signs[r : r + 1])[0]
-            u[r] = exact = np.tanh(z[r])
-            q[r] = _product(exact[None], signs[r : r + 1].swapaxes(1, 2))[0]
-            du[r], away[r] = 0, 0
+        np.subtract(np.tanh(z), u, out=du, casting="same_kind")
+        u += du
         _multiply(signs, du, live, dq)
         q += dq
-        moved = _cut(q / answered, limit)
-        change[live] = np.abs(moved - c).max(axis=1)[live]
+        before, c = c, _cut(q / answered, limit)
+        change[live] = np.abs(c - before).max(axis=1)[live]
         taken[live] += 1
-        c, old, weights = moved, weights, np.arctanh(moved)
-        np.subtract(weights, old, out=dw, casting="same_kind")
+        np.subtract(np.arctanh(c), weights, out=dw, casting="same_kind")
+        weights += dw
         _multiply(signs.swapaxes(1, 2), dw, live, dz)
         z += dz
-        away += np.abs(dw).sum(axis=1) + FAR / REST  # no |δ| is larger
-        t = np.tanh(dz)
-        with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 beyond FAR, where du is not used
-            np.divide((1 - u * u) * t, 1 + u * t, out=du)
-        u += du
 
 
 def _multiply(matrices, x, live, out):
