@@ -1,5 +1,6 @@
 """The command `pipeline`: the only place where all layers meet."""
 
+import contextlib
 import os
 import shlex
 import signal
@@ -17,11 +18,22 @@ from pipeline.parameters import InvalidInput  # noqa: E402
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code and prints one line for whatever a person did wrong."""
-    if arguments is None:  # a batch system's SIGTERM at any time is no worse than Ctrl-C
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        _open_streams()
+    if arguments is not None:
+        return _answer(list(arguments))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's, at any time, is no worse than Ctrl-C
+    _open_streams()
+    code = _answer(sys.argv[1:])
+    if "obstore" in sys.modules:  # a thread of it that meets an interpreter that ends aborts: code 134, and a core file
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    return code
+
+
+def _answer(arguments: list[str]) -> int:
     try:
-        code = _choose(list(sys.argv[1:] if arguments is None else arguments))
+        code = _choose(arguments)
         sys.stdout.flush()
         return code
     except InvalidInput as error:

@@ -15,7 +15,7 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
@@ -31,9 +31,11 @@ PAUSES = 0.05, 5.0  # seconds before a failed request is tried again: the first 
 AT_ONCE = 16  # requests under way from one process
 PATIENCE = 4.0  # seconds of trying before any work has begun
 PAGE = 1000  # objects in one answer to a listing
-OTHERS = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-          "AWS_CONTAINER_CREDENTIALS_FULL_URI")  # what a batch service or Kubernetes sets instead of keys
+OTHERS = (("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"), ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",),
+          ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"))
+# What a batch service or Kubernetes sets instead of keys. Half of a pair sends obstore to the machine's own keys.
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
 
@@ -238,26 +240,45 @@ class Objects(ObjectStore):
 def _connect(url: str) -> Any:
     """obstore's view of the URL, from the environment. Raises InvalidInput naming what is missing there."""
     try:
+        from obstore.exceptions import BaseError
         from obstore.store import S3Store
     except ImportError:
         raise InvalidInput("store.url", url, "a bucket needs this package: pip install obstore") from None
-    if not all(map(os.environ.get, KEYS)) and not any(map(os.environ.get, OTHERS)):
+    if not any(all(map(os.environ.get, names)) for names in (KEYS, *OTHERS)):
         raise InvalidInput("store.url", url, f"credentials are needed: export {' and '.join(KEYS)}; a profile is not "
                            "read, `aws configure export-credentials --format env` prints what to export")
+    for name in (*KEYS, "AWS_SESSION_TOKEN", *REGIONS):
+        if not re.fullmatch("[!-~]*", os.environ.get(name, "")):
+            raise InvalidInput(name, "…", "holds a blank, a line break or a letter with an accent; export it again")
     endpoint = next(filter(None, map(os.environ.get, ENDPOINTS)), None)
-    place = urlsplit(endpoint or "https://")
-    if "@" in place.netloc or place.query or place.fragment or place.scheme not in ("http", "https"):
-        raise InvalidInput("AWS_ENDPOINT_URL", "…", "must be http(s)://HOST or http(s)://HOST:PORT")
+    place = _endpoint(endpoint or "https://amazonaws.com")
     allowed = os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
     if place.scheme == "http" and place.hostname not in ("127.0.0.1", "::1", "localhost") and not allowed:
         raise InvalidInput("AWS_ENDPOINT_URL", endpoint, "is not encrypted; write https://, or export "
                            "AWS_ALLOW_HTTP=true where the network can be trusted")
     bucket, _, prefix = url.removeprefix("s3://").partition("/")
-    return S3Store(
-        bucket, prefix=prefix or None, **({"endpoint": endpoint} if endpoint else {}),
-        client_options={"allow_http": place.scheme == "http", "connect_timeout": timedelta(seconds=CONNECT),
-                        "timeout": timedelta(seconds=ATTEMPT)},
-        retry_config={"max_retries": 0, "retry_timeout": timedelta(0)})
+    try:
+        return S3Store(
+            bucket, prefix=prefix or None, **({"endpoint": endpoint} if endpoint else {}), conditional_put="etag",
+            client_options={"allow_http": place.scheme == "http", "connect_timeout": timedelta(seconds=CONNECT),
+                            "timeout": timedelta(seconds=ATTEMPT)},
+            retry_config={"max_retries": 0, "retry_timeout": timedelta(0)})
+    except BaseError:  # its words may hold a value
+        known = (*KEYS, *ENDPOINTS, *REGIONS, "AWS_SESSION_TOKEN", "AWS_ALLOW_HTTP")
+        names = sorted(name for name in os.environ if name.startswith("AWS_") and name not in known)
+        raise InvalidInput("store.url", url, f"cannot be opened; look at {', '.join(names) or 'AWS_REGION'}") from None
+
+
+def _endpoint(url: str) -> SplitResult:
+    """Its parts. Raises InvalidInput, which never repeats what may be a secret."""
+    try:
+        place = urlsplit(url)
+        if (place.scheme in ("http", "https") and place.hostname and re.fullmatch("[!-~]+", url) and place.port != 0
+                and not ("@" in place.netloc or place.query or place.fragment)):
+            return place
+    except ValueError:  # a port that is no number, half a bracket
+        pass
+    raise InvalidInput("AWS_ENDPOINT_URL", "…", "must be http(s)://HOST or http(s)://HOST:PORT")
 
 
 def _told(error: Exception) -> tuple[str, bool]:

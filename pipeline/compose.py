@@ -77,9 +77,10 @@ def pairs(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _refuse_secrets(override: str) -> None:
-    """Before anything repeats it: a credential given as a key, or within a URL."""
+    """Before anything repeats it: a credential given as a key, also within {…}, or within a URL."""
     key, _, value = override.partition("=")
-    if re.search(r"secret|passw|credential|access_?key|session_?token", key, re.I) or re.search("://.*@", value):
+    names = " ".join([key, *re.findall(r"[\w.'\"]+(?=\s*:)", value)])
+    if re.search(r"secret|passw|credential|access_?key|session_?token", names, re.I) or re.search("://.*@", value):
         raise InvalidInput(key.lstrip("+~"), "…", "must not hold credentials: export AWS_ACCESS_KEY_ID and "
                            "AWS_SECRET_ACCESS_KEY instead")
 

@@ -2,13 +2,15 @@
 
 import pickle
 import random
+import resource
+import subprocess
 import sys
 import threading
 import time
 
 import numpy as np
 import pytest
-from engine import GRID, arguments, contents, study
+from engine import GRID, ROOT, arguments, contents, environment, study
 from servers.buckets import Objects, moto
 from servers.faulty import Faulty
 
@@ -143,6 +145,7 @@ SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCY"
     f"store.url=s3://AKIA:{SECRET}@bucket/a", f"+store.url='s3://AKIA:{SECRET}@bucket'",
     f"store.url=s3://bucket/a?X-Amz-Signature={SECRET}", f"store.url=s3://bucket/a#{SECRET}",
     f"store.secret_access_key={SECRET}", f"+store.aws_session_token={SECRET}", f"store={{url:'s3://a:{SECRET}@b'}}",
+    f"store={{url:s3://bucket/a,aws_secret_access_key:{SECRET}}}", f"store={{'access_key' : {SECRET}}}",
     f"store.password=[{SECRET}", f"++cluster.access_key={SECRET}", f"outputs=s3://AKIA:{SECRET}@bucket/a"])
 def test_a_credential_on_the_command_line_is_refused_and_not_repeated(word, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -165,12 +168,51 @@ def test_a_url_that_is_none_is_refused(url):
 @pytest.mark.parametrize("changes, says", [
     ({"AWS_ACCESS_KEY_ID": None}, "credentials are needed"), ({"AWS_SECRET_ACCESS_KEY": ""}, "credentials are needed"),
     ({"AWS_ENDPOINT_URL": "http://10.1.2.3:80"}, "is not encrypted"),
-    ({"AWS_ENDPOINT_URL": "https://a:b@host"}, "must be http"), ({"AWS_ENDPOINT_URL": "host:80"}, "must be http")])
+    ({"AWS_ENDPOINT_URL": "https://a:b@host"}, "must be http"), ({"AWS_ENDPOINT_URL": "host:80"}, "must be http"),
+    ({"AWS_ENDPOINT_URL": "http://127.0.0.1:port"}, "must be http"), ({"AWS_ENDPOINT_URL": "https://"}, "must be http"),
+    ({"AWS_ENDPOINT_URL": "http://[::1"}, "must be http"), ({"AWS_ENDPOINT_URL": "http://host/a b"}, "must be http"),
+    ({"AWS_ACCESS_KEY_ID": "key\r"}, "AWS_ACCESS_KEY_ID=….*line break"),
+    ({"AWS_SESSION_TOKEN": "two\nlines"}, "AWS_SESSION_TOKEN=….*line break"),
+    ({"AWS_REGION": "a\nb"}, "AWS_REGION=….*line break"),
+    ({"AWS_SKIP_SIGNATURE": "perhaps"}, "look at .*AWS_SKIP_SIGNATURE"),
+    ({"AWS_ACCESS_KEY_ID": None, "AWS_WEB_IDENTITY_TOKEN_FILE": "/token"}, "credentials are needed"),
+    ({"AWS_ACCESS_KEY_ID": None, "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://a"}, "credentials are needed")])
 def test_a_wrong_environment_is_refused(changes, says, bucket, monkeypatch):
     for name, value in changes.items():
         monkeypatch.delenv(name) if value is None else monkeypatch.setenv(name, value)
     with pytest.raises(InvalidInput, match=says):
         Bucket("s3://bucket/a", 1.0).check()
+
+
+def test_a_lock_needs_no_variable(bucket, monkeypatch):
+    monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
+    place = Bucket(f"s3://{bucket.name}/a", 5.0)
+    assert place.create("lock/1", b"mine") and not place.create("lock/1", b"yours")
+
+
+LEAVING = """
+import sys, threading, time
+from asyncio.selector_events import BaseSelectorEventLoop
+from pipeline.__main__ import main
+
+def wake(self, wake=BaseSelectorEventLoop._write_to_self):
+    wake(self)
+    if isinstance(threading.current_thread(), threading._DummyThread):
+        for _ in range(500):  # a busy machine may stop one of obstore's threads here, without Python's lock
+            time.sleep(0.01)
+
+BaseSelectorEventLoop._write_to_self = wake
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("name, code", [("no-such-bucket", 2), (None, 75)])
+def test_the_exit_code_is_ours_whatever_the_threads_of_the_library_do(name, code, bucket, tmp_path):
+    given = [f"store.url=s3://{name or bucket.name}/a", f"outputs={tmp_path}", "task=status", "experiment=xu/lemmas"]
+    done = subprocess.run([sys.executable, "-c", LEAVING, *given], cwd=ROOT, env=environment(), capture_output=True,
+                          text=True, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+    assert done.returncode == code, done.stderr
+    assert "no such bucket" in done.stderr if name else "not begun" in done.stdout
 
 
 def test_without_the_library_one_line_says_what_to_install(bucket, monkeypatch):
