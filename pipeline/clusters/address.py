@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,11 +56,14 @@ class Address(Cluster):
 
         files = {f"tls_{name}": str(Path(path).expanduser()) for name, path in
                  (("ca_file", self.ca), ("client_cert", self.cert), ("client_key", self.key)) if path}
+        security = Security(require_encryption=True, **files) if files else Security()
         with quiet(), contextlib.ExitStack() as stack:
             try:
-                client = stack.enter_context(distributed.Client(
-                    self.address, timeout=ANSWER, set_as_default=False,
-                    security=Security(require_encryption=True, **files) if files else None))
+                asyncio.run(asyncio.wait_for(_greet(self.address, security), ANSWER + 1))
+                with warnings.catch_warnings():  # other versions are told below, in one line
+                    warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+                    client = stack.enter_context(distributed.Client(
+                        self.address, timeout=ANSWER, set_as_default=False, security=security))
             except Exception as error:  # also what TLS says of a wrong certificate
                 raise InvalidInput("cluster.address", self.address,
                                    f"no scheduler answers there ({shorten(_cause(error), 120)})") from None
@@ -68,6 +72,18 @@ class Address(Cluster):
             yield Executor(client, max(sum(threads.values()), 1), 1, lambda: _slots(client), description=(
                 f"scheduler at {self.address}, {len(threads)} workers of {sum(threads.values())} threads, "
                 f"dashboard at {client.dashboard_link}"), admit=functools.partial(other_than, facts()), elsewhere=True)
+
+
+async def _greet(address: str, security: Any) -> None:
+    """Exchange one message: what listens there but is no scheduler, as a dashboard, hangs a Client for ever."""
+    from distributed.comm import connect
+
+    comm = await connect(address, timeout=ANSWER, **security.get_connection_args("client"))
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        await comm.read()
+    finally:
+        comm.abort()
 
 
 def facts(_worker: Any = None) -> dict[str, str]:

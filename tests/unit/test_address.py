@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import http.server
 import importlib.metadata
 import shutil
 import socket
@@ -14,7 +15,7 @@ import time
 import distributed
 import pytest
 from distributed.security import Security
-from engine import ROOT, arguments, environment, without_report
+from engine import ROOT, arguments, command, environment, without_report
 
 from pipeline.__main__ import main
 from pipeline.clusters import Address
@@ -113,6 +114,32 @@ def test_other_code_is_refused_and_plain_tcp_warned_of(tmp_path, capsys):
     assert warning.startswith(f"warning: {address} is not encrypted")
     assert error.startswith(f"error: cluster.address={address}: tcp://") and "runs pipeline" in error
     assert not (tmp_path / "outputs").exists()
+
+
+def test_other_versions_are_one_line_without_the_table_of_dask(tmp_path):
+    """Another lz4 stands for all that Dask compares; as a user has it, with warnings on the screen."""
+    (tmp_path / "lz4-0.1.dist-info").mkdir()
+    (tmp_path / "lz4-0.1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: lz4\nVersion: 0.1\n")
+    code = tmp_path / "code"
+    shutil.copytree(ROOT / "pipeline", code / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    (code / "pipeline/codes.py").write_text((code / "pipeline/codes.py").read_text() + "# changed\n")
+    with running(path=f"{code}:{tmp_path}") as address:
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(1)
+            assert client.get_versions()["scheduler"]["packages"]["lz4"] == "0.1"
+        done = command(arguments(tmp_path / "outputs", cluster="address", **{"cluster.address": address}))
+    warning, error = done.stderr.splitlines()
+    assert done.returncode == 2 and "is not encrypted" in warning and "install the same everywhere" in error
+
+
+def test_what_is_no_scheduler_is_one_line_soon(monkeypatch):
+    """A page, as a dashboard whose port was taken for the scheduler's; it answers, but never as Dask does."""
+    monkeypatch.setattr("pipeline.clusters.address.ANSWER", 1.0)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(InvalidInput, match="no scheduler answers there"):
+            Address(f"tcp://127.0.0.1:{server.server_port}").check()
+        server.shutdown()
 
 
 def test_a_worker_that_joins_later_is_asked_before_it_computes(keys):
