@@ -179,7 +179,7 @@ class Batch(Cluster):
     def _refusal(self, error: Refused) -> InvalidInput:
         """The field that the batch system most likely complains about, and its words."""
         said = str(error)
-        for name, words in (("queue", "partition|queue"), ("account", "account|project"), ("walltime", "time"),
+        for name, words in (("account", "account|project"), ("queue", "partition|queue"), ("walltime", "time"),
                             ("memory", "memory"), ("cores", "cpu|processor|slots")):
             if re.search(words, said, re.IGNORECASE):
                 return InvalidInput(f"cluster.{name}", getattr(self, name), f"{self.needed[0]} says: {said}")

@@ -133,9 +133,12 @@ class Jobs:
 
     def _bury(self) -> None:
         try:
-            present = set(re.findall(r"^\s*(\d+)", call(self.listing), re.MULTILINE))
-        except Refused:  # busy, or away: ask again later
-            return
+            said = call(self.listing)
+        except Refused as error:
+            if "No unfinished job" not in str(error):  # busy, or away: ask again later
+                return
+            said = ""  # LSF says so with an error code
+        present = set(re.findall(r"^\s*(\d+)", said, re.MULTILINE))
         gone = [job for job in self.jobs if job.number not in present]
         self.jobs = [job for job in self.jobs if job.number in present]
         self.stillborn += sum(not job.seen for job in gone)
@@ -157,6 +160,6 @@ def user() -> str:
 
 def _essence(text: str) -> str:
     """The line of a command's output that says most: its last error, or its last line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Try ")]
     telling = [line for line in lines if re.search("error|unable", line, re.IGNORECASE)] or lines
     return re.sub(r"^(\w+: error|Unable to run job): ", "", telling[-1]) if telling else ""

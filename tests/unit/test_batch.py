@@ -87,11 +87,20 @@ def test_without_dask_jobqueue_one_line(monkeypatch):
 
 @pytest.mark.parametrize("command, said", [
     (["sh", "-c", "echo first; echo 'x: error: no such queue' >&2; exit 1"], "^no such queue$"),
+    (["sh", "-c", "echo \"sbatch: unrecognized option '--x'\nTry 'sbatch --help'\" >&2; exit 1"], "option '--x'$"),
     (["sh", "-c", "exit 3"], "sh ended with code 3"), (["no-such-command"], "No such file"),
 ])
 def test_a_refusal_is_what_the_system_says(command, said):
     with pytest.raises(Refused, match=said):
         call(command)
+
+
+@pytest.mark.parametrize("said, field", [
+    ("allocation failure: Invalid account or account/partition combination specified", "account=stat"),
+    ("invalid partition specified: long", "queue=long"),
+])
+def test_a_refusal_names_the_field_that_is_meant(said, field):
+    assert str(Slurm(**FIELDS)._refusal(Refused(said))) == f"cluster.{field}: sbatch says: {said}"
 
 
 class Queue:
@@ -191,6 +200,17 @@ def test_adaptive_jobs_follow_the_work(queue, monkeypatch):
     scheduler.workers["job1-0"].processing = {0: 0}
     later(20)
     assert queue.numbers() == [1]
+
+
+def test_no_unfinished_job_is_none_though_lsf_calls_it_an_error(queue, monkeypatch):
+    jobs, _, later = jobs_of(queue, monkeypatch, 1, 1)
+    later(10)
+    jobs.listing = ["sh", "-c", "echo 'No unfinished job found' >&2; exit 255"]
+    later(20)
+    assert queue.numbers() == [1, 2], "the first ended, so it was replaced"
+    jobs.listing = ["sh", "-c", "echo 'LSF is down. Please wait ...' >&2; exit 255"]
+    later(20)
+    assert queue.numbers() == [1, 2]
 
 
 def test_jobs_that_never_work_are_an_error_with_their_last_words(queue, monkeypatch):
