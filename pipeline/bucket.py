@@ -36,7 +36,7 @@ OTHERS = (("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"), ("AWS_CONTAINER_CREDE
 # What a batch service or Kubernetes sets instead of keys. Half of a pair sends obstore to the machine's own keys.
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
-REFUSED = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
+REFUSED = {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "PermanentRedirect"}
 
 
@@ -288,6 +288,8 @@ def _told(error: Exception) -> tuple[str, bool]:
     code, status = code[1] if code else "", int(status[1]) if status else 0
     if code == "NoSuchBucket":
         return "no such bucket; create it, or choose another", False
+    if code == "AccessDenied":
+        return "denies access; these credentials must be allowed to list, read, write and delete there", False
     if code in REFUSED or status in (401, 403):
         return f"refuses the credentials ({code or status}); look at {', '.join(KEYS)}, AWS_SESSION_TOKEN", False
     if code == "RequestTimeTooSkewed":

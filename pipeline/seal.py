@@ -111,19 +111,30 @@ def seal(store: Store, study: Study, rows: np.ndarray, text: dict[str, str]) -> 
 
 
 def altered(store: Store, study: Study, rows: np.ndarray) -> list[str]:
-    """Variables of results.zarr that are missing, unreadable or not what the replications say."""
+    """Variables of results.zarr that are missing, unreadable or not what the replications say.
+
+    Their own descriptions are read as well as the root's copies.
+    """
+    import xarray as xr
+
     shape = tuple(len(levels) for levels in study.grid.axes.values())
     places = _places(study, shape)
     expected = {**_coordinates(study, shape, places), **dict.fromkeys((*study.metrics, "status"))}
+    try:
+        stored, own = load(store), xr.open_zarr(store.place.zarr(SEALED), consolidated=False)
+    except Unreachable:
+        raise
+    except Exception:  # whatever a damaged file makes a reader raise
+        return list(expected)
     found = []
     for name, variable in expected.items():
         values = variable.values if variable is not None else _gather(store, study, name, rows, places, shape)
         try:
-            stored = load(store)[name].values
-            same = np.array_equal(stored, values, equal_nan=values.dtype.kind == "f")
+            same = np.array_equal(stored[name].values, values, equal_nan=values.dtype.kind == "f")
+            same &= all(getattr(stored[name], fact) == getattr(own[name], fact) for fact in ("dtype", "sizes", "attrs"))
         except Unreachable:
             raise
-        except Exception:  # whatever a damaged file makes a reader raise
+        except Exception:
             same = False
         if not same:
             found.append(name)

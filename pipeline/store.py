@@ -220,7 +220,7 @@ class Store:
                 array = zarr.open_array(self.place.zarr(f"{RAW}/{name}"), mode="r+")
             except Unreachable:
                 raise
-            except (OSError, ValueError, KeyError, TypeError):
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 raise self._damaged(name) from None
             # Chunks that hold nothing but NaN are written as well: a missing one is then always damage.
             self._arrays[name] = array.with_config({"write_empty_chunks": True})
@@ -309,7 +309,7 @@ class Store:
         return keys[: np.flatnonzero(keys == 0)[0]] if (keys == 0).any() else keys
 
     def _damaged(self, name: str) -> InvalidInput:
-        return self.invalid("is damaged; run task=verify repair=true", f"{RAW}/{name}")
+        return self.invalid(f"{name} is damaged; run task=verify repair=true", RAW)
 
     def _used(self) -> int:
         """Number of rows up to the last that holds data."""

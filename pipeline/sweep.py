@@ -220,7 +220,8 @@ def _compute(name, units):
 
 
 def _one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {shorten(error, 300)}"
+    plain = isinstance(error, OSError) and str(error)  # of the disk or the network, which speak for themselves
+    return shorten(error, 300) if plain else f"{type(error).__name__}: {shorten(error, 300)}"
 
 
 class _Here:

@@ -21,6 +21,12 @@ from pipeline.work import Agenda, Work, failures, find_unit
 
 MOST_FAILURES = 20  # named by status
 MOST_REMARKS = 2  # on a mechanism's cells, made by plan
+ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
+REPLACED = "the results changed while the report was written"
+
+
+class _Replaced(OSError):
+    """Another driver sealed its view of the study in between."""
 
 
 def perform(
@@ -68,10 +74,15 @@ def _run(settings, cluster, experiments, stores, raw, command) -> int:
     if settings.shard:
         print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
         return EXIT_DONE
-    for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
-        if not seal.is_sealed(store, experiment.study):
-            seal.seal(store, experiment.study, agenda.rows, present.words(experiment))
-    return _report(settings, experiments, stores, raw, command, only_if_stale=True)
+    for left in reversed(range(ROUNDS)):
+        for experiment, store, agenda in zip(experiments, stores, agendas, strict=True):
+            if not seal.is_sealed(store, experiment.study):
+                seal.seal(store, experiment.study, agenda.rows, present.words(experiment))
+        try:
+            return _report(settings, experiments, stores, raw, command, only_if_stale=True)
+        except _Replaced:  # by a driver with another grid or more replications
+            if not left:
+                raise
 
 
 def _agenda(settings: Settings, experiment: Experiment, store: Store) -> Agenda:
@@ -146,17 +157,18 @@ def _report(settings, experiments, stores, raw, command, only_if_stale=False) ->
     if not (only_if_stale and path.exists() and _says(shown, wanted)):
         for experiment, store in zip(experiments, stores, strict=True):
             if not seal.is_sealed(store, experiment.study):
+                if settings.task == "run":
+                    raise _Replaced(REPLACED)
                 raise InvalidInput("task", "report", f"{experiment.study.name} is not complete; run it first")
         start = time.monotonic()
-        changed = OSError("the results changed while the report was written")
         try:
             path, verdicts = present.write(folder, experiments, stores, raw, command)
         except Exception:  # whatever half of a dataset makes a reader raise
             if [seal.stamp(store) for store in stores] != stamps:
-                raise changed from None
+                raise _Replaced(REPLACED) from None
             raise
         if [seal.stamp(store) for store in stores] != stamps:  # another driver sealed while they were read
-            raise changed
+            raise _Replaced(REPLACED)
         shown.write_text(wanted, "utf-8")  # last: without it the page counts as stale
         for line in verdicts:
             print(line)

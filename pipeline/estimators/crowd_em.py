@@ -65,8 +65,9 @@ def maximise(
     """Abilities c (reps, n), labels u (reps, m), whether converged (reps,), and the steps taken (reps,).
 
     answers: (reps, n, m) in {−1, 0, 1}. start(signs, k, replications): their first u. limit: 1 − 2λ < 1. Converged when
-    a step changed no p_i = (1 + c_i)/2 by as much as the tolerance. A replication's numbers do not depend on the
-    others. O(reps · n · m) a step; memory 4 bytes for each answer of a few replications.
+    a step changed no p_i = (1 + c_i)/2 by as much as the tolerance. Where `steps` ends it before, the last of them is
+    exact and those before it float32's. A replication's numbers do not depend on the others. O(reps · n · m) a step;
+    memory 4 bytes for each answer of a few replications.
     """
     reps, n, m = answers.shape
     abilities, labels = np.empty((reps, n)), np.empty((reps, m))

@@ -143,7 +143,7 @@ def test_what_the_machine_is_to_blame_for(error, cluster, words, tmp_path, monke
         assert main([*words, f"cluster={cluster}"]) == 1
     out, err = capsys.readouterr()
     lines = [line for line in err.splitlines() if line.startswith("error: ")]
-    assert len(lines) == 1 and type(error).__name__ in lines[0] and str(error) in lines[0]
+    assert len(lines) == 1 and str(error) in lines[0]
     assert "finished units are kept, the same command goes on" in lines[0] and "Traceback" not in out + err
     (folder,) = (tmp_path / "xu").iterdir()
     assert list(Store(folder).failed()) == [] and not (folder / "results.zarr").exists()

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+import xarray as xr
 from engine import GRID, advance, arguments, contents, stamps, study
 
 from pipeline import seal, sweep
@@ -119,3 +120,24 @@ def test_results_that_another_grid_replaces_while_they_are_reported_are_one_line
     error = capsys.readouterr().err
     assert "the results changed while the report was written; finished units are kept, the same command" in error
     assert main(more) == 0 and error.count("error: ") == 1 and "Traceback" not in error
+
+
+def test_a_run_whose_results_are_replaced_seals_and_reports_again(tmp_path, monkeypatch, capsys):
+    words, more = (arguments(tmp_path, **{"grid.m": grid}) for grid in ("[3,4]", "[3,5]"))
+    assert main(words) == main(more) == 0
+    load, met = seal.load, []
+
+    def replaced(store):
+        met.append(store)
+        if len(met) == 1:
+            with monkeypatch.context() as patch:
+                patch.setattr(seal, "load", load)
+                assert main(words) == 0
+        return load(store)
+
+    monkeypatch.setattr(seal, "load", replaced)
+    assert main([*more, "title=again"]) == 0 and len(met) > 1
+    out, error = capsys.readouterr()
+    assert error.count("error: ") == 0 and "report: " in out.splitlines()[-1]
+    with xr.open_zarr(met[0].folder / seal.SEALED) as found:
+        assert found["m"].values.tolist() == [3, 5]

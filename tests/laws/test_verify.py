@@ -135,6 +135,17 @@ def test_leftovers_of_killed_writes_are_found_and_swept(copy):
     assert contents(copy) == before
 
 
+@pytest.mark.parametrize("text", [b"{", b"[" * 200_000])
+def test_a_description_that_nobody_can_read_is_damage(copy, text):
+    """Also where the root of the results holds a copy of it."""
+    (copy / "results.zarr/kendall/zarr.json").write_bytes(text)
+    assert "kendall" in seal.altered(Store(copy), study(grid=SMALL), Store(copy).rows(study(grid=SMALL)))
+    (copy / "replications.zarr/kendall/zarr.json").write_bytes(text)
+    assert [found.variable for found in Store(copy).verify()] == ["kendall"]
+    with pytest.raises(InvalidInput, match="kendall is damaged; run task=verify"):
+        Store(copy).prepare(study(grid=SMALL))
+
+
 def test_files_that_are_being_written_are_left_alone(copy):
     path = copy / "replications.zarr/error_l2/c/0/0.a1.partial"
     path.write_bytes(b"half a chunk")
