@@ -126,7 +126,6 @@ def _strips(edge: Any, spec: PhaseDiagram) -> tuple[np.ndarray, float]:
 
 def _diagram(spec, cells, edge, theory, others, label, at_label, size_name) -> Any:
     from matplotlib.lines import Line2D
-    from matplotlib.patheffects import Normal, Stroke
 
     figure, grid = style.new_figure(width=style.WIDTH, height=4.6)
     axes = grid[0, 0]
@@ -135,6 +134,7 @@ def _diagram(spec, cells, edge, theory, others, label, at_label, size_name) -> A
     norm = tiles.norm(values)
     places, half = _strips(edge, spec)
     mesh, ends, marks = None, [], sorted(set(edge[spec.size[0]]))
+    inside = set(edge[spec.size[0]][edge["side"] == INSIDE])
     for (_, row), x in zip(edge.iterrows(), places, strict=True):
         own = np.logical_and.reduce([cells[axis] == row[axis] for axis in spec.size])
         own &= np.isfinite(at) & (at > 0)
@@ -154,22 +154,23 @@ def _diagram(spec, cells, edge, theory, others, label, at_label, size_name) -> A
     style.mark(axes, spec.marks, upright=False)
     legend = [Line2D([], [], color="k", linestyle="none", marker=style.MARKERS[i % len(style.MARKERS)],
                      markerfacecolor="w", label=f"boundary, {symbol(spec.size[0])} = {number(level)}")
-              for i, level in enumerate(marks[:8])]
+              for i, level in enumerate(marks[:8]) if level in inside]
     if len(theory):
         line, = axes.plot(theory["product"], theory["boundary"], color="k", linewidth=1.4, linestyle=(0, (5, 2)),
                           label=f"theory: slope {number(spec.theory)}", zorder=3)
-        line.set_path_effects([Stroke(linewidth=3.2, foreground="w", alpha=0.8), Normal()])
+        line.set_path_effects(style.outline("w", 3.2))
         legend.append(line)
     for (name, found), line in zip(others.items(), style.LINES[2:] * len(others), strict=False):
         look = dict(color="k", linewidth=1.6, linestyle=line, zorder=3)
         steps = axes.hlines(found["boundary"], np.exp(places - half), np.exp(places + half), **look)
-        steps.set_path_effects([Stroke(linewidth=3.2, foreground="w", alpha=0.8), Normal()])
+        steps.set_path_effects(style.outline("w", 3.2))
         legend.append(Line2D([], [], **look, label=style.wrapped(name, 2.6)))
     axes.set_xlabel(f"size {size_name}")
     axes.set_ylabel(at_label)
     if mesh is not None:
         tiles.colour_bar(figure, axes, mesh, label, 4.6, spec.level)
-    figure.legend(handles=legend, loc="outside upper left", ncols=min(len(legend), 3 if others else 4))
+    if legend:
+        figure.legend(handles=legend, loc="outside upper left", ncols=min(len(legend), 3 if others else 4))
     return figure
 
 
@@ -182,8 +183,8 @@ def _mark(axes, x, row, edges, marker) -> None:
         axes.errorbar([x], [y], np.maximum(bar, 0), marker=marker, markersize=5.5, **look)
     elif row["side"] in (LEFT, RIGHT):
         below = row["side"] == LEFT
-        axes.annotate("↓" if below else "↑", (x, edges[0 if below else -1]), ha="center",
-                      va="bottom" if below else "top", color="w" if below else "k", fontsize=10, zorder=4)
+        axes.annotate("↓" if below else "↑", (x, edges[0 if below else -1]), ha="center", color="w", fontsize=10,
+                      va="bottom" if below else "top", zorder=4, path_effects=style.outline("k", 2))
 
 
 def collapsed(spec: Collapse, data: xr.Dataset) -> Drawing:

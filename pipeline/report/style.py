@@ -116,11 +116,16 @@ def plain(axis: Any, places: Sequence[float]) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def mark(axes: Any, marks: dict[str, float], upright: bool = True) -> None:
-    """Thin lines at positions of the abscissa (not `upright`: the ordinate) that are in view, named at their ends."""
+def outline(colour: str, width: float) -> list:
+    """Path effects that let a line or a letter be seen on any ground."""
     from matplotlib.patheffects import Normal, Stroke
 
-    look = MARK | {"zorder": 2.5, "path_effects": [Stroke(linewidth=2.2, foreground="w", alpha=0.8), Normal()]}
+    return [Stroke(linewidth=width, foreground=colour, alpha=0.8), Normal()]
+
+
+def mark(axes: Any, marks: dict[str, float], upright: bool = True) -> None:
+    """Thin lines at positions of the abscissa (not `upright`: the ordinate) that are in view, named at their ends."""
+    look = MARK | {"zorder": 2.5, "path_effects": outline("w", 2.2)}
     label = dict(fontsize=7.5, color="0.2", clip_on=False)
     for name, at in marks.items():
         low, high = axes.get_xlim() if upright else axes.get_ylim()

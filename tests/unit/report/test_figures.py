@@ -93,6 +93,14 @@ def test_phase_table_is_the_crossing(make):
     assert edge["boundary"].min() <= theory["boundary"].max() and theory["boundary"].min() <= edge["boundary"].max()
 
 
+@pytest.mark.parametrize("level, arrow", [(1e-9, "↑"), (1e9, "↓")])
+def test_boundaries_beyond_the_grid_are_arrows_and_not_in_the_legend(level, arrow, make):
+    (drawing,) = drawn(make(), dict(PHASE, level=level))
+    axes, *_ = drawing.figure.axes
+    assert [text.get_text() for text in axes.texts].count(arrow) == 4
+    assert not any("boundary" in text.get_text() for legend in drawing.figure.legends for text in legend.get_texts())
+
+
 def test_phase_caption_has_the_exponent_and_its_interval(make):
     data = make()
     (drawing,) = drawn(data, PHASE)
