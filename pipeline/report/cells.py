@@ -87,7 +87,13 @@ def bars(table: Any, confidence: float, axes: Any, of: str = "the mean") -> str:
         return "One replication per cell: no intervals."
     hidden = "; most are shorter than the marks" if _hidden(table, axes) else ""
     over = replications(finite)
-    return f"Bars: {percent(confidence)} confidence interval of {of} over {over} replications (t){hidden}."
+    alike = "; exact where they all agree" if _agree(finite) else ""
+    return f"Bars: {percent(confidence)} confidence interval of {of} over {over} replications (t{alike}){hidden}."
+
+
+def _agree(table: Any) -> bool:
+    """Whether some cell's replications all have one value, and its interval a width: see `reduce.summary`."""
+    return "mcse" in table and bool(((table["mcse"] == 0) & (table["high"] > table["low"])).any())
 
 
 def replications(table: Any) -> str:
