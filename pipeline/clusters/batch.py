@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from pipeline.clusters.executor import DASK, Cluster, Executor, describe, scheduler, size
 from pipeline.clusters.jobs import Jobs, Refused, call, user
+from pipeline.clusters.keys import temporary
 from pipeline.parameters import InvalidInput, parameter
 from pipeline.workers import ONE_BLAS_THREAD
 
@@ -98,17 +99,14 @@ class Batch(Cluster):
     @contextlib.contextmanager
     def open(self) -> Iterator[Executor]:
         """Start a scheduler here and submit the jobs; on leaving, cancel them and remove the temporary keys."""
-        from distributed.security import Security
-
         with contextlib.ExitStack() as stack:
-            keys = stack.enter_context(self._keys())
-            temporary = Security.temporary()
-            for name, text in (("cert.pem", temporary.tls_worker_cert), ("key.pem", temporary.tls_worker_key)):
+            keys, security = stack.enter_context(self._keys()), temporary()
+            for name, text in (("cert.pem", security.tls_worker_cert), ("key.pem", security.tls_worker_key)):
                 with open(os.open(keys / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
                     handle.write(text)
             cluster, client = stack.enter_context(scheduler(
                 n_workers=0, processes=True, host=None, interface=self.interface, protocol="tls://",
-                security=temporary))
+                security=security))
             fewest = self.jobs if self.least_jobs is None else self.least_jobs
             jobs = stack.enter_context(Jobs(
                 lambda name: self._make(cluster.scheduler_address, keys, name), self.listing, self.jobs, fewest,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.clusters.executor import DASK, Cluster, Executor, describe, scheduler, size
+from pipeline.clusters.keys import temporary
 from pipeline.parameters import InvalidInput, parameter
 from pipeline.workers import Processes
 
@@ -37,12 +38,9 @@ class Local(Cluster):
         with tempfile.TemporaryDirectory(prefix="pipeline-workers-") as folder:
             # Processes first: they import while this process imports and starts the scheduler.
             with Processes(count, dict(folder=folder, memory=limit, dask=DASK)) as processes:
-                from distributed.security import Security
-
                 # Loopback is shared with everybody on a login node, and whoever speaks to a scheduler runs code.
-                security = Security.temporary()
                 with scheduler(n_workers=0, processes=True, threads_per_worker=1, host="127.0.0.1",
-                               protocol="tls://", security=security) as (cluster, client):
+                               protocol="tls://", security=temporary()) as (cluster, client):
                     processes.join(cluster)
                     yield Executor(client, count, 1, lambda: set(list(cluster.scheduler.workers)),
                                    processes.revive, describe(cluster, f"{count} worker processes"))

@@ -1,13 +1,20 @@
 """The wall clock jumps while everything runs: nothing rests on it."""
 
+import itertools
 import json
 import random
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
+import distributed
 import pytest
+from distributed.security import Security
+from engine import environment
 from runs import FULL, Tally, complete, folder, grows, reaches, start
+
+from pipeline.clusters.keys import temporary
 
 HOUR, DAY = 3600, 86400
 JUMPS = [-2, HOUR, -HOUR, 30 * DAY, -DAY, 0, 300 * DAY, -30 * DAY]  # s from the right time
@@ -27,6 +34,30 @@ def jump(where, seconds):
     """Set the clock of everything that runs here."""
     (where / "clock.new").write_text(f"{seconds}\n")
     (where / "clock.new").rename(where / "clock")
+
+
+@pytest.mark.parametrize("kind, joins", [(temporary, True), (Security.temporary, False)], ids=["ours", "twin"])
+def test_a_worker_whose_clock_is_behind_may_join(kind, joins, tmp_path, shim):
+    """The wrong twin: Dask's certificate, which begins to hold when it is made."""
+    security, flags = kind(), []
+    for flag, text in (("ca-file", security.tls_ca_file), ("cert", security.tls_worker_cert),
+                       ("key", security.tls_worker_key)):
+        (tmp_path / flag).write_text(text)
+        flags += [f"--tls-{flag}", str(tmp_path / flag)]
+    jump(tmp_path, -DAY)
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", protocol="tls://", security=security,
+                                  dashboard_address="127.0.0.1:0") as cluster:
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny",
+             "--no-dashboard", "--host", "127.0.0.1", "--local-directory", str(tmp_path), *flags], text=True,
+            env=environment(LD_PRELOAD=str(shim), CLOCK_OFFSET=str(tmp_path / "clock")), stderr=subprocess.PIPE)
+        try:
+            said = itertools.takewhile(lambda line: "Registered to" not in line, worker.stderr)
+            refusals = sum(1 for _ in itertools.islice((line for line in said if "Waiting to connect" in line), 20))
+        finally:
+            worker.kill()
+            worker.wait()
+    assert (refusals < 20) == joins
 
 
 @pytest.mark.timeout(600)

@@ -28,7 +28,7 @@ ALLOWED = {
     "store": {"codes", "numpy", "zarr", "parameters", "places", "bucket", "grid", "streams", "study"},
     "sweep": {"distributed", "parameters"},
     "workers": {"dask", "distributed", "tornado"},
-    "clusters": {"dask", "distributed", "parameters", "workers"},
+    "clusters": {"cryptography", "dask", "distributed", "parameters", "workers"},
     "reduce": {"codes", "numpy", "scipy", "xarray", "theory"},
     "claims": {"codes", "numpy", "scipy", "xarray", "theory", "reduce"},
     "report": {"numpy", "xarray", "pandas", "matplotlib", "jinja2", "markupsafe", "parameters", "progress",
