@@ -32,7 +32,7 @@ run: $(READY)  ## simulate the default study (stopped once and resumed, to show 
 test: $(READY)  ## run the tests, on up to four cores
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
 
-faults: $(READY)  ## kill, fill, damage and turn back everything that can be, and count what became of it (16 min)
+faults: $(READY)  ## kill, fill, damage and turn back everything that can be, and count what became of it (15 min)
 	FAULTS=full $(BIN)/python -m pytest tests/faults $(ARGS)
 
 lint: $(READY)  ## check style
