@@ -22,11 +22,13 @@ from pipeline.work import Agenda, Work, failures, find_unit
 MOST_FAILURES = 20  # named by status
 MOST_REMARKS = 2  # on a mechanism's cells, made by plan
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
-REPLACED = "the results changed while the report was written"
 
 
 class _Replaced(OSError):
     """Another driver sealed its view of the study in between."""
+
+    def __init__(self):
+        super().__init__("the results changed while the report was written")
 
 
 def perform(
@@ -79,7 +81,7 @@ def _run(settings, cluster, experiments, stores, raw, command) -> int:
             if not seal.is_sealed(store, experiment.study):
                 seal.seal(store, experiment.study, agenda.rows, present.words(experiment))
         try:
-            return _report(settings, experiments, stores, raw, command, only_if_stale=True)
+            return _report(settings, experiments, stores, raw, command)
         except _Replaced:  # by a driver with another grid or more replications
             if not left:
                 raise
@@ -149,26 +151,27 @@ def _sweep(settings, cluster, experiments, stores, agendas, command) -> int:
     return EXIT_DONE
 
 
-def _report(settings, experiments, stores, raw, command, only_if_stale=False) -> int:
+def _report(settings, experiments, stores, raw, command) -> int:
     folder = present.folder(settings, experiments, stores, raw)
     path, shown = folder / "report.html", folder / "report.yaml"
     stamps = [seal.stamp(store) for store in stores]
     wanted = "---\n".join(map(present.shown, raw)) + "".join(f"# of results {stamp}\n" for stamp in stamps)
-    if not (only_if_stale and path.exists() and _says(shown, wanted)):
+    running = settings.task == "run"  # which writes only what is out of date
+    if not (running and path.exists() and _says(shown, wanted)):
         for experiment, store in zip(experiments, stores, strict=True):
             if not seal.is_sealed(store, experiment.study):
-                if settings.task == "run":
-                    raise _Replaced(REPLACED)
+                if running:
+                    raise _Replaced
                 raise InvalidInput("task", "report", f"{experiment.study.name} is not complete; run it first")
         start = time.monotonic()
         try:
             path, verdicts = present.write(folder, experiments, stores, raw, command)
         except Exception:  # whatever half of a dataset makes a reader raise
             if [seal.stamp(store) for store in stores] != stamps:
-                raise _Replaced(REPLACED) from None
+                raise _Replaced from None
             raise
         if [seal.stamp(store) for store in stores] != stamps:  # another driver sealed while they were read
-            raise _Replaced(REPLACED)
+            raise _Replaced
         shown.write_text(wanted, "utf-8")  # last: without it the page counts as stale
         for line in verdicts:
             print(line)
