@@ -35,8 +35,9 @@ test: $(READY)  ## run the tests, on up to four cores
 faults: $(READY)  ## kill, fill, damage and turn back everything that can be, and count what became of it (15 min)
 	FAULTS=full $(BIN)/python -m pytest tests/faults $(ARGS)
 
-lint: $(READY)  ## check style
+lint: $(READY)  ## check style and types
 	$(BIN)/ruff check pipeline tests benchmarks
+	$(BIN)/mypy
 
 bench: $(READY)  ## print the benchmarks, as ratios against the strongest alternatives
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -50,4 +51,4 @@ wheel: $(READY)  ## build the wheel into dist/
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv build --quiet --wheel --no-build-isolation
 
 clean:  ## remove the environment and everything built; never outputs/
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -13,6 +13,7 @@ NAMES = {
     "blocks": "samplers of the block model: against the generator alone, and a dense transcription",
     "crowd": "Dawid–Skene on crowds: batched, NumPy loops, crowd-kit",
     "startup": "seconds from the command to its first unit, and to nothing to do",
+    "code": "the check that a number knows its code: fingerprints, and reference units of many workers",
     "memory": "peak memory of the driver against the number of units planned",
 }
 

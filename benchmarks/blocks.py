@@ -10,9 +10,11 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pipeline.mechanisms.blocks import MaxSense, OneBitSketch, PairwisePreference
-from pipeline.mechanisms.blocks_multi import MultiMaxSense
-from pipeline.models.blocks import Blocks
+from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
+from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
+from pipeline.problems.clustering.mechanisms.one_bit_sketch import OneBitSketch
+from pipeline.problems.clustering.mechanisms.pairwise_preference import PairwisePreference
+from pipeline.problems.clustering.model import BlockModel
 
 SIZES = {(400, 20): 10**6, (1000, 30): 10**6, (2000, 100): 10**6}  # items, ratings a user: users
 MANY = 10**7
@@ -51,10 +53,10 @@ def main() -> None:
     rng = np.random.Generator(np.random.Philox(1))
     with threadpool_limits(1):
         for (items, w), users in SIZES.items():
-            model = Blocks(U=users, N=items, w=w, b="0.9, 0.1")
+            model = BlockModel(U=users, N=items, w=w, b="0.9, 0.1")
             truth = model.truth(rng, 1, rng)
-            few, data = (Blocks(U=n, N=items, w=w, b="0.9, 0.1").simulate(truth, rng) for n in (users // 10, users))
-            many = Blocks(U=MANY, N=items, w=w, b="0.9, 0.1").simulate(truth, rng)
+            few, data = (BlockModel(U=n, N=items, w=w, b="0.9, 0.1").simulate(truth, rng) for n in (users // 10, users))
+            many = BlockModel(U=MANY, N=items, w=w, b="0.9, 0.1").simulate(truth, rng)
             single = MaxSense(N=items, w=w, epsilon=1.0)
             several = MultiMaxSense(N=items, w=w, epsilon=4.0)
             one_bit, pairs = OneBitSketch(N=items), PairwisePreference(N=items, epsilon=1.0)

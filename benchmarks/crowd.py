@@ -10,9 +10,9 @@ import warnings
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pipeline.estimators.crowd import DawidSkene
-from pipeline.mechanisms.crowd import RandomizedAnswers
-from pipeline.models.crowd import DawidSkene as Crowd
+from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
+from pipeline.problems.crowd.mechanisms import RandomizedResponse
+from pipeline.problems.crowd.model import DawidSkene as Crowd
 
 N, M, REPS, ROUNDS = 50, 1000, 200, 9
 
@@ -62,8 +62,8 @@ def main() -> None:
     rng = np.random.default_rng(1)
     crowd = Crowd(n=N, m=M)
     data = crowd.simulate(crowd.truth(rng, REPS, rng), rng)
-    releases = {"clean": data.opened()}
-    releases |= {f"ε = {e:g}": RandomizedAnswers(n=N, m=M, epsilon=e).release(data, rng) for e in (1.0, 0.5)}
+    releases = {"clean": data.release_plainly()}
+    releases |= {f"ε = {e:g}": RandomizedResponse(n=N, m=M, epsilon=e).release(data, rng) for e in (1.0, 0.5)}
     with threadpool_limits(1):
         for name, release in releases.items():
             ours = DawidSkene(n=N, m=M)

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from pipeline.estimators import btl_newton
+from pipeline.problems.ranking.estimators import newton as btl_newton
 
 SIZES = {10: 200, 20: 200, 40: 100, 100: 30, 500: 4, 1000: 2}  # items: replications
 REGIMES = [(1600, 3.0, 1.0), (400, 1.0, 1.0), (100, 0.3, 1.0), (100, 0.05, 1.0),

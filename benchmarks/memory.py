@@ -14,38 +14,40 @@ PLANS, FIRST = (1_000, 10_000, 100_000, 1_000_000), 800
 
 CHILD = """
 import json, os, resource, sys, threading, time
-from pipeline.clusters import Local
-from pipeline.grid import Grid
-from pipeline.store import Store
-from pipeline.study import Study
-from pipeline.sweep import run
-from pipeline.work import Agenda, Work
+from pipeline.execution.clusters import Local
+from pipeline.study.grid import Grid
+from pipeline.storage.replications import Store
+from pipeline.study.study import Study
+from pipeline.execution.sweep import run
+from pipeline.execution.schedule import Schedule
+from pipeline.execution.runner import Runner
 units, most, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 cells = max(units // 100, 1)
 constants = dict(model="btl", mechanism="randomized_response", estimator="debiased", m=2, L=50)
 def study(cells):
     levels = tuple(0.1 + k / cells for k in range(cells))
-    return Study("bench/memory", 1, 100, 1, Grid.of({"epsilon": levels}), constants, ("error_l2",))
+    return Study("bench/memory", "ranking", 1, 100, 1, Grid.of({"epsilon": levels}), constants, ("error_l2",))
 def plan(study, store):
-    rows = store.prepare(study)
-    return Agenda(study, rows, store.done(study, rows))
+    store.begin()
+    return Schedule(study, store.listing())
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-plan(study(1), Store(folder + "/other"))  # imports are not planning
+plan(study(1), Store(study(1), folder + "/other"))  # imports are not planning
 before, start = peak(), time.perf_counter()
-what, store = study(cells), Store(folder)
-agenda = plan(what, store)
-planned, seconds_plan, memory_plan = agenda.pending, time.perf_counter() - start, peak() - before
+what = study(cells)
+store = Store(what, folder)
+schedule = plan(what, store)
+planned, seconds_plan, memory_plan = schedule.pending, time.perf_counter() - start, peak() - before
 stop, done = threading.Event(), []
 def on_done(results, cost, workers):
     done.append(len(results))
     if sum(done) >= most:
         stop.set()
 with Local(workers=2).open() as executor:
-    outcome = run(executor, Work(what, store), iter(agenda), total_cost=agenda.cost, stop=stop, on_done=on_done)
+    outcome = run(executor, Runner(store), iter(schedule), total_cost=schedule.cost, stop=stop, on_done=on_done)
 driver, cpu = peak(), time.process_time()
 start = time.perf_counter()
-assert store.done(what, agenda.rows).sum() == outcome.units_done
+assert store.listing().done.sum() == outcome.units_done
 print(json.dumps(dict(planned=planned, plan=seconds_plan, memory=memory_plan, done=outcome.units_done,
                       wall=outcome.seconds_wall, work=outcome.seconds_work, bundles=len(done), cpu=cpu, peak=driver,
                       listing=time.perf_counter() - start)))
@@ -54,8 +56,8 @@ print(json.dumps(dict(planned=planned, plan=seconds_plan, memory=memory_plan, do
 
 BUNDLES = """
 import time
-from pipeline.clusters import Local
-from pipeline.sweep import run
+from pipeline.execution.clusters import Local
+from pipeline.execution.sweep import run
 with Local(workers=2).open() as executor:
     run(executor, len, ((unit, 1.0) for unit in range(200)), bundle_seconds=1e-9)
     start, count = time.process_time(), []

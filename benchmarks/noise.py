@@ -9,9 +9,9 @@ import time
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from pipeline.mechanisms import vetted
-from pipeline.mechanisms.integer_noise import discrete_gaussian, discrete_laplace
-from pipeline.parameters import InvalidInput
+from pipeline.privacy import vetted_noise as vetted
+from pipeline.privacy.integer_noise import discrete_gaussian, discrete_laplace
+from pipeline.study.parameters import InvalidInput
 
 SPREADS = [1.0, 10.0, 302.0, 4290.0]  # σ of the discrete Gaussian, scale of the discrete Laplace
 BATCHES = [10**5, 10**6, 10**7]

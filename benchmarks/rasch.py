@@ -12,10 +12,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.noise import published_gaussian
-from pipeline.estimators.rasch_spectral import Spectral
-from pipeline.mechanisms.rasch import DiscreteGaussian, DiscreteLaplace, RandomizedResponses
-from pipeline.models.rasch import OpenResponses, Rasch, Responses
-from pipeline.theory.rasch import edge_probability
+from pipeline.problems.response.estimators.spectral import Spectral
+from pipeline.problems.response.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.response.model import Rasch, Responses
+from pipeline.problems.response.releases import OpenResponses
+from pipeline.problems.response.theory.rates import edge_probability
 
 SIZES = {(1000, 100): 200, (500, 50): 500, (2000, 200): 40, (1000, 5): 2000}  # persons, items: replications
 PRIVATE = {(1000, 100): (100, 3), (1000, 25): (400, 10)}  # persons, items: replications, of theirs
@@ -163,7 +165,7 @@ def cost() -> None:
         given = dict(m=m, epsilon_user=EPSILON)
         mechanisms = {"Gaussian, dense": DiscreteGaussian(**given),
                       "Gaussian, sparse": DiscreteGaussian(**given, p0=edge_probability("sparse", m)),
-                      "Laplace": DiscreteLaplace(**given), "randomized response": RandomizedResponses(n=n, **given)}
+                      "Laplace": DiscreteLaplace(**given), "randomized response": RandomizedResponse(n=n, **given)}
         runs = {"no privacy": lambda x=answers, g=fit: g.fit(OpenResponses(x, None), rng)}
         for name, one in mechanisms.items():
             runs[f"{name}: whole"] = lambda x=answers, f=one, g=fit: g.fit(f.release(Answers(x), rng), rng)

@@ -11,13 +11,13 @@ UNITS = 10_000
 
 
 def first_unit(folder: Path) -> float:
-    """Seconds from starting the command on a new study to its first status chunk on disk."""
+    """Seconds from starting the command on a new study to its first unit on disk."""
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "pipeline", f"outputs={folder}", "cluster.workers=2"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        while not next(folder.glob("xu/*/replications.zarr/status/c/*/*"), None):
+        while not next(folder.glob("xu/*/replications/units/*/*"), None):
             time.sleep(0.01)
             if process.poll() is not None or time.perf_counter() - start > 120:
                 raise RuntimeError("no unit was finished")

@@ -38,8 +38,8 @@ ALPHA = 1e-6  # false alarms of a whole comparison
 
 def experiment(scenario: int, replications: int):
     """A scenario from its file: the metrics, mechanisms and estimators of the paper, so many replications."""
-    from pipeline.compose import compose
-    from pipeline.config import read_experiment
+    from pipeline.cli.compose import compose
+    from pipeline.cli.config import read_experiment
 
     [raw] = compose([f"experiment=xu/scenario_{scenario}"])
     raw |= {"replications": replications, "block": min(BLOCK, replications), "figures": [], "coordinates": [],
@@ -51,34 +51,34 @@ def experiment(scenario: int, replications: int):
 
 def ours(experiments: list, folder: Path) -> tuple[list, dict[str, float]]:
     """Values per scenario and cell, (metric, rep), and seconds: start, work, sealing, and of processors in all."""
-    from pipeline.clusters import Local
-    from pipeline.present import words
-    from pipeline.seal import seal
-    from pipeline.store import Store
-    from pipeline.sweep import run
-    from pipeline.work import Agenda, Work
+    from pipeline.cli.reduce import seal
+    from pipeline.cli.studies import StoredStudy
+    from pipeline.execution.clusters import Executor, Local
+    from pipeline.execution.runner import Runner
+    from pipeline.execution.schedule import Schedule
+    from pipeline.execution.sweep import run
+    from pipeline.storage.replications import Store
 
-    stores = [Store(folder / one.study.name) for one in experiments]
-    plans, used = [], _processors()
+    stored = [StoredStudy(one, Store(one.study, folder / one.study.name), {}) for one in experiments]
+    used = _processors()
     times = [time.perf_counter()]
     with Local(workers=WORKERS).open() as executor:
         executor.client.wait_for_workers(WORKERS)
         first = replace(experiments[0].study, replications=1, block=1)
         executor.client.run(first.simulate, first.grid.labels(0), 0)
         times.append(time.perf_counter())
-        for one, store in zip(experiments, stores, strict=True):
-            rows = store.prepare(one.study)
-            agenda = Agenda(one.study, rows, store.done(one.study, rows))
-            outcome = run(executor, Work(one.study, store), iter(agenda), total_cost=agenda.cost)
+        for one in stored:
+            one.store.begin()
+            schedule = Schedule(one.study, one.store.listing())
+            outcome = run(executor, Runner(one.store), iter(schedule), total_cost=schedule.cost)
             assert outcome.units_done == len(one.study.grid) * one.study.blocks
-            plans.append((one, store, rows))
     times.append(time.perf_counter())
-    for one, store, rows in plans:
-        seal(store, one.study, rows, words(one))
+    for one in stored:
+        seal(one, Executor())
     times.append(time.perf_counter())
     used = _processors() - used
-    values = [[np.array([np.concatenate([store.read(name, int(row), block) for block in range(one.study.blocks)])
-                         for name in one.study.metrics]) for row in rows] for one, store, rows in plans]
+    values = [[np.concatenate([one.store.read(cell, block).metrics for block in range(one.study.blocks)], axis=1)
+               for cell in range(len(one.study.grid))] for one in stored]
     return values, dict(zip(("start", "work", "sealing", "processors"), [*np.diff(times), used], strict=True))
 
 

@@ -1,4 +1,4 @@
-"""The whole sweep, simulation to stored chunks on two workers, against the same work with joblib.
+"""The whole sweep, simulation to stored units on two workers, against the same work with joblib.
 
 The rival is what an expert would write: released counts drawn straight from their binomial law, whole blocks
 at once, metrics in NumPy, one file per block; fits by dense Newton, one at a time, from a good start. Both
@@ -15,12 +15,13 @@ from joblib import Parallel, delayed
 from scipy.special import expit
 
 from benchmarks.estimator import numpy_newton
-from pipeline.clusters import Local
-from pipeline.grid import Grid
-from pipeline.store import Store
-from pipeline.study import Study
-from pipeline.sweep import run
-from pipeline.work import Agenda, Work
+from pipeline.execution.clusters import Local
+from pipeline.execution.runner import Runner
+from pipeline.execution.schedule import Schedule
+from pipeline.execution.sweep import run
+from pipeline.storage.replications import Store
+from pipeline.study.grid import Grid
+from pipeline.study.study import Study
 
 WORKERS = 2
 BLOCK = 2000
@@ -33,17 +34,18 @@ METRICS = ("error_l2", "error_inf", "hamming_top_k", "kendall")
 def study() -> Study:
     """The phase transition's study, one estimator, four metrics."""
     constants = dict(model="btl", mechanism="randomized_response", draw="marginal", estimator="debiased")
-    return Study("bench/sweep", 7, REPLICATIONS, BLOCK, GRID, constants, METRICS, {"epsilon": "budget_from_x"})
+    return Study("bench/sweep", "ranking", 7, REPLICATIONS, BLOCK, GRID, constants, METRICS,
+                 {"epsilon": "budget_from_x"})
 
 
-class TimedWork(Work):
-    """Work that returns the seconds spent in simulation alone, without storing."""
+class TimedRunner(Runner):
+    """Runner that returns the seconds spent in simulation alone, without storing."""
 
-    def _one(self, unit, memo):
+    def _run(self, unit, memo, writer_id):
         start = time.perf_counter()
         values = self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo)
         seconds = time.perf_counter() - start
-        self.store.write(unit.row, unit.block, values)
+        self.store.write(unit.cell, unit.block, values, writer_id)
         return seconds
 
 
@@ -51,11 +53,12 @@ def ours(folder: Path) -> tuple[float, float, float]:
     """Wall seconds with and without the cluster's start, and seconds inside simulation kernels."""
     kernels = []
     start = time.perf_counter()
-    store, plan = Store(folder), study()
-    rows = store.prepare(plan)
-    agenda = Agenda(plan, rows, store.done(plan, rows))
+    plan = study()
+    store = Store(plan, folder)
+    store.begin()
+    schedule = Schedule(plan, store.listing())
     with Local(workers=WORKERS).open() as executor:
-        outcome = run(executor, TimedWork(plan, store), iter(agenda), total_cost=agenda.cost,
+        outcome = run(executor, TimedRunner(store), iter(schedule), total_cost=schedule.cost,
                       on_done=lambda seconds, cost, workers: kernels.extend(seconds))
         wall = time.perf_counter() - start
     assert outcome.units_done == len(GRID) * plan.blocks

@@ -1,7 +1,8 @@
-"""The command `pipeline`: the only place where all layers meet."""
+"""The command `pipeline`."""
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import sys
@@ -10,20 +11,20 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")  # before NumPy loads: parallelism is across units
 
 from collections.abc import Sequence  # noqa: E402
-from typing import Any  # noqa: E402
 
-from pipeline.codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO  # noqa: E402
-from pipeline.parameters import InvalidInput  # noqa: E402
+from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO  # noqa: E402
+from pipeline.execution.errors import SweepError  # noqa: E402
+from pipeline.study.parameters import InvalidInput  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code and prints one line for whatever a person did wrong."""
     if arguments is not None:
         return _answer(list(arguments))
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a batch system's, at any time, is no worse than Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as batch systems send it: like Ctrl-C
     _open_streams()
     code = _answer(sys.argv[1:])
-    if "obstore" in sys.modules:  # a thread of it that meets an interpreter that ends aborts: code 134, and a core file
+    if "obstore" in sys.modules:  # its threads abort while the interpreter ends: code 134, and a core file
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -32,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _answer(arguments: list[str]) -> int:
+    """The exit code of what the arguments ask for; every failure that a person can mend is one line."""
     try:
         code = _choose(arguments)
         sys.stdout.flush()
@@ -42,13 +44,14 @@ def _answer(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("stopped; finished units are kept, the same command goes on", file=sys.stderr)
         return EXIT_MORE_TO_DO
-    except BrokenPipeError:
+    except BrokenPipeError:  # whoever read the output has gone, as head does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except MemoryError as error:
-        print(f"error: not enough memory ({error}); give a smaller block or fewer workers", file=sys.stderr)
+        print(f"error: not enough memory ({error}); finished units are kept: give fewer workers, or a larger machine",
+              file=sys.stderr)
         return EXIT_FAILED
-    except OSError as error:  # disk full, a share that went away
+    except (OSError, SweepError) as error:  # disk full, a share that went away
         print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
         return EXIT_FAILED
 
@@ -62,57 +65,52 @@ def _open_streams() -> None:
 
 
 def _choose(arguments: list[str]) -> int:
-    if any(a in ("-h", "--help", "help") for a in arguments):
-        from pipeline import help
+    """Help, completion, a release, or a task on experiments."""
+    if any(word in ("-h", "--help", "help") for word in arguments):
+        from pipeline.cli import help
 
         print(help.text())
         return EXIT_DONE
-    if any(a.startswith("query=") for a in arguments):
-        from pipeline import complete
+    if any(word.startswith("query=") for word in arguments):
+        from pipeline.cli import completion
 
-        complete.answer()
+        completion.answer()
         return EXIT_DONE
     if arguments and arguments[0] in ("-sc", "--shell-completion"):
-        return _install_completion(arguments[1:])
-    if flags := [a for a in arguments if a.startswith("-")]:
+        from pipeline.cli import completion
+
+        completion.install(arguments[1:])
+        return EXIT_DONE
+    if flags := [word for word in arguments if word.startswith("-")]:
         raise InvalidInput("command line", flags[0], "no such flag; write key=value pairs, or --help")
+    if any(re.sub("^[+]+|['\"]", "", word) == "task=release" for word in arguments):
+        return _release(arguments)
     return _run(arguments)
 
 
-def _install_completion(arguments: list[str]) -> int:
-    """Print the hook that a shell evaluates; Hydra has one for each shell."""
-    import hydra
+def _release(arguments: list[str]) -> int:
+    """Perform `task=release`, which composes no config: only the command's own arguments matter."""
+    from pipeline.cli import release
+    from pipeline.cli.words import pairs
 
-    from pipeline.compose import folder
-
-    allowed = [f"{what}={shell}" for what in ("install", "uninstall") for shell in ("bash", "zsh", "fish")]
-    if arguments not in [[one] for one in allowed]:
-        raise InvalidInput("--shell-completion", " ".join(arguments), f"allowed: {', '.join(allowed)}")
-    sys.argv[1:] = ["--shell-completion", *arguments]
-    hydra.main(config_path=str(folder()), config_name="config", version_base="1.3")(lambda config: None)()
-    return EXIT_DONE
+    try:
+        return release.perform(pairs(arguments))
+    except KeyboardInterrupt:
+        print("stopped; if the folder is not there, nothing was released", file=sys.stderr)
+        return EXIT_MORE_TO_DO
 
 
 def _run(arguments: list[str]) -> int:
-    if any(a.lstrip("+").replace("'", "").replace('"', "") == "task=release" for a in arguments):
-        try:
-            from pipeline import release
-            from pipeline.compose import pairs
-
-            return release.perform(pairs(arguments))
-        except KeyboardInterrupt:
-            print("stopped; if the folder is not there, nothing was released", file=sys.stderr)
-            return EXIT_MORE_TO_DO
-    from pipeline import tasks
-    from pipeline.compose import compose
-    from pipeline.config import read_cluster, read_experiments, read_settings
+    """A task on experiments: all is read and checked before the task begins."""
+    from pipeline.cli import tasks
+    from pipeline.cli.compose import compose
+    from pipeline.cli.config import read_cluster, read_experiments, read_settings
 
     mappings = compose(arguments)
     settings = [read_settings(raw) for raw in mappings][0]
-    cluster: Any = read_cluster(mappings[0])
+    cluster = read_cluster(mappings[0])
     experiments = read_experiments(mappings)
-    command = shlex.join(["pipeline", *arguments])
-    return tasks.perform(settings, cluster, experiments, mappings, command)
+    return tasks.perform(settings, cluster, experiments, mappings, shlex.join(["pipeline", *arguments]))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 """What the tests of the engine share: a small real study, and a sweep from empty folder to sealed dataset."""
 
-import functools
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from pipeline import seal, sweep
-from pipeline.clusters import Executor
-from pipeline.config import read_experiment
-from pipeline.store import Store
-from pipeline.work import Agenda, Work
+from pipeline.cli import reduce
+from pipeline.cli.config import Experiment, Text, read_experiment
+from pipeline.cli.studies import StoredStudy
+from pipeline.execution import sweep
+from pipeline.execution.clusters import Executor
+from pipeline.execution.runner import Runner
+from pipeline.execution.schedule import Schedule
+from pipeline.storage.replications import Store
+from pipeline.storage.results import SEALED, SUMMARY
 
 ROOT = Path(__file__).resolve().parent.parent
 GRID = {"m": [3, 5], "L": [20, 50], "epsilon": [0.5, 2.0], "estimator": ["debiased", "plug_in"]}
@@ -19,7 +22,7 @@ GRID = {"m": [3, 5], "L": [20, 50], "epsilon": [0.5, 2.0], "estimator": ["debias
 def mapping(**changes):
     """Config of a small private ranking study: 16 cells, 3 blocks, units of a few milliseconds."""
     return dict(
-        name="laws/small", seed=11, replications=60, block=20, grid=GRID, derive={},
+        name="laws/small", problem="ranking", seed=11, replications=60, block=20, grid=GRID, derive={},
         parameters=dict(model="btl", mechanism="randomized_response", draw="conditional"),
         metrics=["error_l2", "kendall", "sandwich_risk"],
     ) | changes
@@ -30,26 +33,34 @@ def study(**changes):
     return read_experiment(mapping(**changes)).study
 
 
+def stored(what, folder):
+    """The study with its storage, as the command's tasks have it."""
+    text = Text(title="small")
+    return StoredStudy(Experiment(what, text), Store(what, folder), {})
+
+
 def pending(what, store):
-    """Units to do, after preparing the store."""
-    rows = store.prepare(what)
-    return Agenda(what, rows, store.done(what, rows))
+    """Units to do, after creating what is missing of the store."""
+    store.begin()
+    return Schedule(what, store.listing())
 
 
 def advance(what, folder, executor=None, order=None, **options):
-    """Sweep what is missing; `order` rearranges the units. Returns the agenda and the outcome."""
-    store = Store(folder)
-    agenda = pending(what, store)
-    units = order(list(agenda)) if order else iter(agenda)
-    outcome = sweep.run(executor or Executor(), Work(what, store), units, total_cost=agenda.cost, **options)
-    return agenda, outcome
+    """Sweep what is missing; `order` rearranges the units. Returns the schedule and the outcome."""
+    store = Store(what, folder)
+    schedule = pending(what, store)
+    units = order(list(schedule)) if order else iter(schedule)
+    runner = Runner(store, schedule.references)
+    outcome = sweep.run(executor or Executor(), runner, units, total_cost=schedule.cost, **options)
+    return schedule, outcome
 
 
 def sealed(what, folder, executor=None, order=None, **options):
-    """Bytes of every file of results.zarr after sweeping what is missing."""
-    agenda, _ = advance(what, folder, executor, order, **options)
-    seal.seal(Store(folder), what, agenda.rows, {"title": "small"})
-    return contents(Path(folder) / "results.zarr")
+    """Bytes of every file of results.zarr and summary.zarr after sweeping what is missing."""
+    advance(what, folder, executor, order, **options)
+    reduce.seal(stored(what, folder), executor or Executor())
+    parts = {part: contents(Path(folder) / part) for part in (SEALED, SUMMARY)}
+    return {f"{part}/{name}": content for part, files in parts.items() for name, content in files.items()}
 
 
 def contents(folder):
@@ -65,7 +76,7 @@ def stamps(folder, pattern="*"):
 
 def arguments(where, **changes):
     """Command-line words of a tiny real study under a folder, without claims and figures."""
-    words = {"experiment": "xu/lemmas", "claims": "null", "figures": "[]", "cluster": "synchronous",
+    words = {"experiment": "xu/lemmas", "claims": "false", "figures": "[]", "cluster": "synchronous",
              "grid.m": "[3,4]", "grid.L": "[20]", "grid.epsilon": "[0.5,1]", "replications": "40", "block": "20",
              "outputs": str(where)} | changes
     return [f"{name}={value}" for name, value in words.items()]
@@ -78,7 +89,7 @@ def without_report(monkeypatch):
         path.write_text("")
         return path, []
 
-    monkeypatch.setattr("pipeline.present.write", write)
+    monkeypatch.setattr("pipeline.cli.reports.write", write)
 
 
 def environment(**changes):
@@ -91,9 +102,3 @@ def command(words, **options):
     """Run `python -m pipeline` to its end, as a user has it."""
     options = dict(cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=120) | options
     return subprocess.run([sys.executable, "-m", "pipeline", *words], **options)
-
-
-@functools.cache
-def has_report():
-    """Whether the report's modules are there; they are written separately."""
-    return (ROOT / "pipeline/report/page.py").exists() and (ROOT / "pipeline/claims/claim.py").exists()

@@ -1,6 +1,7 @@
 """The report: one self-contained page with figures, verdicts and all that is needed to check or repeat it."""
 
 import itertools
+import json
 import os
 import re
 import shutil
@@ -8,20 +9,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import xarray as xr
+from dask.utils import format_time
 
-from pipeline.claims.claim import CONFIDENCE
-from pipeline.progress import duration
-from pipeline.reduce.summary import summarise
+from pipeline.analysis.claims import CONFIDENCE
 from pipeline.report import tables
-from pipeline.report.specs import Spec
-from pipeline.report.words import count, findings, minus, number, percent, symbol
+from pipeline.report.drawn import Drawn
+from pipeline.report.formatting import count, findings, minus, number, percent, symbol
+from pipeline.study.files import PARTIAL, write_whole
 
-SYMBOLS = {"supported": "✓", "contradicted": "✗", "inconclusive": "?"}
-WORST_FIRST = ("contradicted", "inconclusive", "supported")
-FACTS = ("seed", "units", "config", "folder", "failures", "source")
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SYMBOLS = {"supported": "✓", "not refuted": "≈", "contradicted": "✗", "inconclusive": "?", "not tested": "–"}
+WORST_FIRST = ("contradicted", "inconclusive", "not tested", "not refuted", "supported")
+Rows = Sequence[Mapping[str, Any]]
+FACTS = ("seed", "units", "config", "folder", "failures", "source", "missing")
 MOST_ROWS, MOST_FAILURES = 60, 20  # shown on the page; the files have all
 
 
@@ -29,17 +34,18 @@ MOST_ROWS, MOST_FAILURES = 60, 20  # shown on the page; the files have all
 class Section:
     """One study on the page.
 
-    results: the sealed dataset. figures: specs. verdicts: objects with `claim`, `check` and `twin`, see
-    `tables.verdicts`. facts, all optional: seed, block, cells, units, replications, key, folder, config (YAML
+    summary: of its results, as `pipeline.analysis.summary.summarise` gives it. figures: drawn. verdicts: what
+    `pipeline.analysis.claims.judge` gives. facts, all
+    optional: seed, block, cells, units, replications, key, folder, config (YAML
     text), command, sessions, failures (unit, error, replay), source (of the data, a sentence), privacy (mechanism,
-    unit, neighbours, budget, and spent: what is meant -> least and greatest budget, nats).
+    unit, neighbours, budget, and spent: whose budget it is -> least and greatest, nats).
     """
 
     name: str
     title: str
     question: str
-    results: xr.Dataset
-    figures: Sequence[Spec] = ()
+    summary: xr.Dataset
+    figures: Sequence[Drawn] = ()
     verdicts: Sequence[Any] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -54,20 +60,24 @@ def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[
     shown, summaries, judged, number_of = [], [], [], itertools.count(1)
     with _replaced(folder / "figures") as figures:
         for section in sections:
-            summary = summarise(section.results)
+            summary = section.summary
             table = tables.summary_table(section.name, summary)
             rows = tables.verdicts(section.name, section.verdicts)
-            drawn = list(_figures(section, summary, figures, number_of))
+            drawn = [*_figures(section, figures, number_of)]
             summaries.append(table)
             judged += rows
-            shown.append(_context(section, summary, table, rows, drawn))
-    _put(folder / "summary.csv", tables.union(summaries).to_csv(index=False) if summaries else "section\n")
-    _put(folder / "verdicts.csv", tables.verdict_table(judged).to_csv(index=False))
+            shown.append({**_section(section, summary, table), **_run(section, folder), "figures": drawn,
+                          "verdicts": rows, "tally": _tally(rows)})
+    summary_text = tables.union(summaries).to_csv(index=False) if summaries else "section\n"
+    write_whole(folder / "summary.csv", summary_text.encode())
+    write_whole(folder / "verdicts.csv", tables.verdict_table(judged).to_csv(index=False).encode())
     page = _environment().get_template("page.html.j2").render(
         title=title, sections=shown, command=facts.get("command"), answer=_answer(shown, judged), symbols=SYMBOLS,
         claimed_at=percent(CONFIDENCE), mechanisms=_mechanisms(sections), versions=_versions(shown),
         most_rows=MOST_ROWS, most_failures=MOST_FAILURES)
-    return _put(folder / "report.html", page)
+    report = folder / "report.html"
+    write_whole(report, page.encode())
+    return report
 
 
 def _environment() -> Any:
@@ -76,21 +86,14 @@ def _environment() -> Any:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pipeline.report", "."), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {f.__name__: f for f in (duration, number, symbol, count, minus, findings)}
+    environment.filters |= {f.__name__: f for f in (format_time, number, symbol, count, minus, findings)}
     return environment
-
-
-def _put(path: Path, text: str | bytes) -> Path:
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    partial.write_bytes(text.encode() if isinstance(text, str) else text)
-    partial.replace(path)
-    return path
 
 
 @contextmanager
 def _replaced(folder: Path) -> Iterator[Path]:
-    """A new folder that takes the place of the old one when all is in it."""
-    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
+    """A new folder that replaces the old one when all is in it."""
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}{PARTIAL}")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
@@ -106,39 +109,32 @@ def slug(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-") or "section"
 
 
-def _figures(section: Section, summary: xr.Dataset, folder: Path, number_of: Iterator[int]) -> Iterator[dict[str, str]]:
-    if not section.figures:
-        return
+def _figures(section: Section, folder: Path, number_of: Iterator[int]) -> Iterator[dict[str, Any]]:
+    """Write the files of a section's figures; what the page shows of each."""
     from markupsafe import Markup
 
-    from pipeline.report import figures, style
+    from pipeline.report import style
 
-    for i, spec in enumerate(section.figures, 1):
-        drawing = figures.draw(spec, section.results, summary)
-        stem = f"{slug(section.name)}-{i}-{drawing.kind}"
-        with style.applied():
-            images = style.images(drawing.figure)
-        for kind, content in images.items():
-            (folder / f"{stem}.{kind}").write_bytes(content)
-        drawing.table.to_csv(folder / f"{stem}.csv", index=False)
+    for i, drawn in enumerate(section.figures, 1):
+        stem = f"{slug(section.name)}-{i}-{drawn.kind}"
+        for ending, content in drawn.files.items():
+            (folder / f"{stem}.{ending}").write_bytes(content)
         # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
-        yield {"stem": stem, "title": drawing.title, "caption": drawing.caption,
-               "svg": Markup(style.inline(images["svg"], f"f{next(number_of)}", drawing.title))}
+        yield {"stem": stem, "title": drawn.title, "caption": drawn.caption, "endings": [*drawn.files],
+               "svg": Markup(style.inline(drawn.files["svg"], f"f{next(number_of)}", drawn.description))}
 
 
-def _context(section: Section, summary: xr.Dataset, table: Any, rows: list, drawn: list) -> dict[str, Any]:
-    sessions = section.facts.get("sessions", ())
-    names = list(summary["n_run"].dims)
+def _section(section: Section, summary: xr.Dataset, table: "DataFrame") -> dict[str, Any]:
+    """Names and numbers of a section."""
+    names = [*map(str, summary["n_run"].dims)]
     lines = [
-        [*(number(line[a]) for a in names), symbol(line["metric"]), number(line["mean"], 4),
+        [*(number(line[name]) for name in names), symbol(line["metric"]), number(line["mean"], 4),
          f"[{number(line['low'], 4)}, {number(line['high'], 4)}]", _unit(line["unit"]), number(line["values"])]
         for line in table.head(MOST_ROWS).to_dict("records")]
     return {
         "id": slug(section.name), "name": section.name, "title": section.title or section.name,
-        "question": section.question, "figures": drawn, "facts": dict.fromkeys(FACTS) | section.facts,
-        "sessions": [_session(s) for s in sessions], "versions": tables.versions(section.results, sessions),
-        "verdicts": rows, "tally": _tally(rows), "budgets": _budgets(section.facts.get("privacy", ())),
-        "grid": tables.grid(summary), "missing": tables.missing_effects(summary),
+        "question": section.question, "grid": tables.grid(summary), "missing": tables.missing_effects(summary),
+        "mixed": _mixed(section.summary),
         "counts": {name: int(summary[name].sum()) for name in tables.COUNTS},
         "cells": int((summary["n_run"] > 0).sum()), "most_run": int(summary["n_run"].max()),
         "confidence": percent(summary.attrs["confidence"]), "head": [*map(symbol, names)],
@@ -146,17 +142,37 @@ def _context(section: Section, summary: xr.Dataset, table: Any, rows: list, draw
     }
 
 
-def _tally(rows: Sequence[Mapping]) -> dict[str, int]:
+def _run(section: Section, folder: Path) -> dict[str, Any]:
+    """How a section was made: facts, sessions, versions, budgets. folder: of the page, from which results are named."""
+    sessions = section.facts.get("sessions", ())
+    return {
+        "facts": {**dict.fromkeys(FACTS), **section.facts}, "sessions": [_session(one) for one in sessions],
+        "versions": tables.versions(section.summary, sessions), "budgets": _budgets(section.facts.get("privacy", ())),
+        "results": _relative(section.facts.get("folder") or ".", folder) + "/results.zarr",
+    }
+
+
+def _relative(results: str, folder: Path) -> str:
+    """A folder relative to another, so that a page does not name the disk it was written on; a URL as it is."""
+    return results if "://" in results else os.path.relpath(results, folder)
+
+
+def _mixed(data: xr.Dataset) -> list[str]:
+    """Why numbers of code or arithmetic that do not agree are together in a dataset; empty if all agree."""
+    return [one["accepted"] for one in json.loads(data.attrs.get("writers", "[]")) if one["accepted"]]
+
+
+def _tally(rows: Rows) -> dict[str, int]:
     return {word: sum(row["verdict"] == word for row in rows) for word in SYMBOLS}
 
 
-def _budgets(privacy: Sequence[Mapping]) -> dict[str, list] | None:
+def _budgets(privacy: Rows) -> dict[str, list[Any]] | None:
     """Columns and rows of the table of budgets; None if no mechanism says what it spends."""
     kinds = list(dict.fromkeys(what for one in privacy for what in one.get("spent", ())))
     rows = [[symbol(one["mechanism"]), *(_ends(*one["spent"][what]) if what in one["spent"] else "–" for what in kinds)]
             for one in privacy if one.get("spent")]
-    remarks = [f"{symbol(one['mechanism'])}, {count(len(said), 'cell')}: {said[0]}{'; and so on' * (len({*said}) > 1)}"
-               for one in privacy if (said := one.get("remarks"))]
+    remarks = [f"{symbol(one['mechanism'])}, {count(len(all_of), 'cell')}: {all_of[0]}"
+               f"{'; and so on' * (len({*all_of}) > 1)}" for one in privacy if (all_of := one.get("remarks"))]
     return {"of": kinds, "rows": rows, "remarks": remarks} if rows else None
 
 
@@ -165,18 +181,19 @@ def _ends(least: float, most: float) -> str:
 
 
 def _mechanisms(sections: Sequence[Section]) -> list[dict[str, str]]:
-    """Privacy statements, each said once."""
-    said = [{name: one[name] for name in ("mechanism", "unit", "neighbours", "budget")}
-            for section in sections for one in section.facts.get("privacy", ())]
-    return [one for i, one in enumerate(said) if one not in said[:i]]
+    """Privacy statements, each once."""
+    statements = [{name: one[name] for name in ("mechanism", "unit", "neighbours", "budget")}
+                  for section in sections for one in section.facts.get("privacy", ())]
+    return [one for i, one in enumerate(statements) if one not in statements[:i]]
 
 
-def _versions(shown: Sequence[Mapping]) -> list[dict[str, Any]]:
+def _versions(shown: Rows) -> list[dict[str, Any]]:
     """Versions that took part, each set once with the sections that it made."""
     made: dict[str, list[str]] = {}
     for section in shown:
         for version in section["versions"]:
-            made.setdefault(", ".join(f"{name} {found}" for name, found in version.items()), []).append(section["name"])
+            text = ", ".join(f"{package} {number}" for package, number in version.items())
+            made.setdefault(text, []).append(section["name"])
     return [{"text": text, "sections": names} for text, names in made.items()]
 
 
@@ -184,23 +201,23 @@ def _unit(unit: str) -> str:
     return "" if unit == "1" else unit
 
 
-def _session(given: Mapping[str, Any]) -> dict[str, Any]:
-    numbers = {name: given.get(name) or 0 for name in ("seconds", "units", "workers", "lost")}
-    state = given.get("state") or ("stopped" if given.get("interrupted") else "finished")
-    return {"started": given.get("started", "–"), "state": state, **numbers,
-            "host": given.get("machine") or given.get("host") or "–"}
+def _session(session: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = {name: session.get(name) or 0 for name in ("seconds", "units", "workers", "lost")}
+    state = session.get("state") or ("stopped" if session.get("interrupted") else "finished")
+    return {"started": session.get("started", "–"), "state": state, **numbers,
+            "host": session.get("machine") or session.get("host") or "–"}
 
 
-def _answer(sections: Sequence[Mapping], judged: Sequence[Mapping]) -> dict[str, Any]:
+def _answer(sections: Rows, judged: Rows) -> dict[str, Any]:
     """Headline numbers."""
     sessions = [s for section in sections for s in section["sessions"]]
-    decided = [row for row in judged if row["twin_verdict"] and row["verdict"] != "inconclusive"]
+    decided = [row for row in judged if row["verdict"] not in ("inconclusive", "not tested")]
     return {
         "claims": len(judged),
         "verdicts": _tally(judged),
         "ranked": sorted(judged, key=lambda row: WORST_FIRST.index(row["verdict"])),
         "contradicted": [r["id"] for r in judged if r["verdict"] == "contradicted"],
-        "twins": len(decided), "rejected": sum(row["twin_verdict"] == "contradicted" for row in decided),
+        "controls": len(decided), "rejected": sum(row["control_verdict"] == "contradicted" for row in decided),
         "replications": sum(s["counts"]["n_run"] for s in sections),
         "cells": sum(s["cells"] for s in sections),
         "failed": sum(s["counts"]["n_failed"] for s in sections),

@@ -6,11 +6,11 @@ of that kind below. Nothing here loads matplotlib.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, Field, dataclass, field
 from typing import Any, ClassVar
 
-from pipeline.parameters import InvalidInput, check, fields, nearest, parameter
-from pipeline.report.words import number
+from pipeline.report.formatting import number
+from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter
 
 
 def _refers(meaning: str, to: str, default: Any = MISSING) -> Any:
@@ -20,17 +20,20 @@ def _refers(meaning: str, to: str, default: Any = MISSING) -> Any:
     return field(default=default, metadata={"meaning": meaning, "refers": to})
 
 
+FORMATS = ("svg", "png", "pdf")  # of figures
+
+
 @dataclass(frozen=True, kw_only=True)
-class Spec:
+class Spec(Checked):
     """What all kinds have in common. Axes that are neither drawn nor selected must have one level."""
 
     kind: ClassVar[str]
     metric: str = _refers("what is measured", "metric")
     along: str = _refers("axis along which it is followed", "axis")
     at: str | None = _refers("where the levels of `along` are, if not at their own values", "position", None)
-    select: Mapping[str, Any] = _refers("level at which an axis is held", "levels", {})
+    select: Mapping[str, Any] = _refers("level at which an axis is fixed", "levels", {})
     title: str = parameter("heading of the figure", default="")
-    caption: str = parameter("words in front of the caption", default="")
+    caption: str = parameter("text in front of the caption", default="")
 
     @property
     def position(self) -> str:
@@ -110,35 +113,40 @@ KINDS: dict[str, type[Spec]] = {cls.kind: cls for cls in (PhaseDiagram, Collapse
 
 
 def read(
-    figures: Any, axes: Mapping[str, Sequence], coordinates: Iterable[str] = (), metrics: Iterable[str] = ()
+    figures: Any, axes: Mapping[str, Sequence[Any]], coordinates: Iterable[str] = (), metrics: Iterable[str] = ()
 ) -> tuple[Spec, ...]:
     """Checked figures from a list of mappings (null: none).
 
     `axes` gives the levels of every axis of the grid, `coordinates` names the derived parameters, `metrics`
-    what is measured. Raises InvalidInput with the place of the mistake, such as "figures.2.metric".
+    what is measured. Raises InvalidInput with the key of the mistake, such as "figures.2.metric".
     """
     if figures is None:
         return ()
     if not isinstance(figures, (list, tuple)):
         raise InvalidInput("figures", figures, "must be a list of mappings")
     study = _Study({axis: tuple(levels) for axis, levels in axes.items()}, tuple(coordinates), tuple(metrics))
-    return tuple(_figure(given, f"figures.{i}", study) for i, given in enumerate(figures))
+    return tuple(_figure(figure, f"figures.{i}", study) for i, figure in enumerate(figures))
 
 
 @dataclass(frozen=True)
 class _Study:
-    axes: Mapping[str, tuple]
+    axes: Mapping[str, tuple[Any, ...]]
     coordinates: tuple[str, ...]
     metrics: tuple[str, ...]
 
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Metrics and derived parameters."""
+        return (*self.metrics, *self.coordinates)
 
-def _figure(given: Any, key: str, study: _Study) -> Spec:
-    if not isinstance(given, Mapping):
-        raise InvalidInput(key, given, f"must be a mapping with kind, one of {', '.join(KINDS)}")
-    kind = given.get("kind")
+
+def _figure(figure: Any, key: str, study: _Study) -> Spec:
+    if not isinstance(figure, Mapping):
+        raise InvalidInput(key, figure, f"must be a mapping with kind, one of {', '.join(KINDS)}")
+    kind = figure.get("kind")
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(f"{key}.kind", kind, nearest(kind, KINDS))
-    cls, values = KINDS[kind], {name: value for name, value in given.items() if name != "kind"}
+    cls, values = KINDS[kind], {name: value for name, value in figure.items() if name != "kind"}
     known = fields(cls)
     for name in values:
         if name not in known:
@@ -153,8 +161,9 @@ def _figure(given: Any, key: str, study: _Study) -> Spec:
     return spec
 
 
-def _value(declared: Any, value: Any, key: str, study: _Study) -> Any:
-    refers, meaning = declared.metadata.get("refers"), declared.metadata["meaning"]
+def _value(declared: Field[Any], value: Any, key: str, study: _Study) -> Any:
+    """The checked value of a field; one that refers to things of the study must name such as there are."""
+    refers = declared.metadata.get("refers")
     if refers is None:
         return check(declared, value, key)
     if value is None and declared.default is None:
@@ -162,26 +171,37 @@ def _value(declared: Any, value: Any, key: str, study: _Study) -> Any:
     if refers == "levels":
         return _selection(value, key, study)
     if refers == "marks":
-        if not isinstance(value, Mapping):
-            return {number(_finite(value, key), 4): float(value)}
-        return {_text(name, key): _finite(at, f"{key}.{name}") for name, at in value.items()}
-    measured = (*study.metrics, *study.coordinates)
+        return _marks(value, key)
     if refers == "crossings":
-        if not isinstance(value, Mapping):
-            raise InvalidInput(key, value, "must be a mapping of metrics or derived parameters to a level each")
-        return {_name(name, key, measured, "metric or derived parameter"): _finite(level, f"{key}.{name}")
-                for name, level in value.items()}
+        return _crossings(value, key, study)
     if refers in ("axes", "numeric axes"):
-        if not isinstance(value, (list, tuple)) or (refers == "numeric axes" and not value):
-            raise InvalidInput(key, value, f"must be a list of axes ({meaning})")
-        for axis in value:
-            _name(axis, key, study.axes, "axis")
-            if refers == "numeric axes" and not _positive(study.axes[axis]):
-                raise InvalidInput(key, axis, "must be an axis of positive numbers")
-        return tuple(value)
+        return _list_of_axes(value, key, study, refers, declared.metadata["meaning"])
     names = {"metric": study.metrics, "axis": study.axes, "position": (*study.axes, *study.coordinates),
-             "metric or derived parameter": measured}
+             "metric or derived parameter": study.measured}
     return _name(value, key, names[refers], "axis or derived parameter" if refers == "position" else refers)
+
+
+def _marks(value: Any, key: str) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        return {number(_finite(value, key), 4): float(value)}
+    return {_text(name, key): _finite(at, f"{key}.{name}") for name, at in value.items()}
+
+
+def _crossings(value: Any, key: str, study: _Study) -> dict[str, float]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(key, value, "must be a mapping of metrics or derived parameters to a level each")
+    return {_name(name, key, study.measured, "metric or derived parameter"): _finite(level, f"{key}.{name}")
+            for name, level in value.items()}
+
+
+def _list_of_axes(value: Any, key: str, study: _Study, refers: str, meaning: str) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple)) or (refers == "numeric axes" and not value):
+        raise InvalidInput(key, value, f"must be a list of axes ({meaning})")
+    for axis in value:
+        _name(axis, key, study.axes, "axis")
+        if refers == "numeric axes" and not _positive(study.axes[axis]):
+            raise InvalidInput(key, axis, "must be an axis of positive numbers")
+    return tuple(value)
 
 
 def _name(value: Any, key: str, names: Iterable[str], what: str) -> str:
@@ -205,7 +225,7 @@ def _finite(value: Any, key: str) -> float:
 def _selection(value: Any, key: str, study: _Study) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidInput(key, value, "must be a mapping of axes to one level each")
-    found = {}
+    selection = {}
     for axis, level in value.items():
         _name(axis, f"{key}.{axis}", study.axes, "axis")
         levels = study.axes[axis]
@@ -213,8 +233,8 @@ def _selection(value: Any, key: str, study: _Study) -> dict[str, Any]:
         if not same:
             advice = nearest(level, map(str, levels))
             raise InvalidInput(f"{key}.{axis}", level, f"no such level; {advice}; figures=[] draws none")
-        found[axis] = same[0]
-    return found
+        selection[axis] = same[0]
+    return selection
 
 
 def _axes_of(spec: Spec) -> tuple[str, ...]:
@@ -223,12 +243,23 @@ def _axes_of(spec: Spec) -> tuple[str, ...]:
     return (*getattr(spec, "size", ()), *getattr(spec, "by", ()), *(axis for axis in single if axis))
 
 
-def _positive(levels: Iterable) -> bool:
+def _positive(levels: Iterable[Any]) -> bool:
     return all(isinstance(v, (int, float)) and not isinstance(v, bool) and v > 0 for v in levels)
 
 
 def _check_whole(spec: Spec, key: str, study: _Study) -> None:
-    """Every axis is shown, or held, exactly once; positions that must be positive numbers are."""
+    """What no field shows by itself: InvalidInput names the field to change."""
+    _check_axes(spec, key, study)
+    _check_positions(spec, key, study)
+    _check_marks(spec, key, study)
+    if isinstance(spec, Curves) and spec.reference in (spec.metric, spec.position):
+        raise InvalidInput(f"{key}.reference", spec.reference, "must be something else than what the figure shows")
+    if isinstance(spec, Map) and spec.yardstick is None and spec.power not in (None, 1):
+        raise InvalidInput(f"{key}.power", spec.power, "goes with a yardstick; without one it is 1")
+
+
+def _check_axes(spec: Spec, key: str, study: _Study) -> None:
+    """Every axis is shown, or one of its levels selected, exactly once."""
     taken: set[str] = set()
     shown = ("along", "across", "size", "by", "split", "panels")
     where = (*((name, _tuple(getattr(spec, name, ()))) for name in shown), ("select", tuple(spec.select)))
@@ -241,26 +272,32 @@ def _check_whole(spec: Spec, key: str, study: _Study) -> None:
         if axis not in taken and len(levels) > 1:
             raise InvalidInput(f"{key}.select", axis,
                                f"axis {axis} has {len(levels)} levels: select one of them, or show it")
+
+
+def _check_positions(spec: Spec, key: str, study: _Study) -> None:
+    """Positions on a logarithmic scale are positive numbers."""
     if spec.at in study.axes and spec.at != spec.along:
         raise InvalidInput(f"{key}.at", spec.at, f"must be a derived parameter, or {spec.along} itself")
-    if isinstance(spec, (PhaseDiagram, Collapse)) and spec.position in study.axes \
-            and not _positive(study.axes[spec.position]):
+    positive = spec.position not in study.axes or _positive(study.axes[spec.position])
+    if isinstance(spec, (PhaseDiagram, Collapse)) and not positive:
         raise InvalidInput(f"{key}.{'at' if spec.at else 'along'}", spec.position,
                            "must be an axis of positive numbers, or a derived parameter")
     if isinstance(spec, Curves) and spec.theory is not None:
         if spec.linear:
             raise InvalidInput(f"{key}.theory", spec.theory, "needs logarithmic scales; remove linear: true")
-        if spec.position in study.axes and not _positive(study.axes[spec.position]):
+        if not positive:
             raise InvalidInput(f"{key}.theory", spec.theory, f"needs positive numbers along {spec.position}")
-    if marks := getattr(spec, "marks", {}):
-        if not all(isinstance(v, (int, float)) for v in study.axes.get(spec.position, ())):
-            raise InvalidInput(f"{key}.marks", spec.position, "needs an axis of numbers, or a derived parameter")
-        if not isinstance(spec, Map) and not getattr(spec, "linear", False) and min(marks.values()) <= 0:
-            raise InvalidInput(f"{key}.marks", min(marks.values()), "must be above 0 on a logarithmic scale")
-    if isinstance(spec, Curves) and spec.reference in (spec.metric, spec.position):
-        raise InvalidInput(f"{key}.reference", spec.reference, "must be something else than what the figure shows")
-    if isinstance(spec, Map) and spec.yardstick is None and spec.power not in (None, 1):
-        raise InvalidInput(f"{key}.power", spec.power, "goes with a yardstick; without one it is 1")
+
+
+def _check_marks(spec: Spec, key: str, study: _Study) -> None:
+    """Marks stand on an axis of numbers, above 0 where its scale is logarithmic."""
+    marks = getattr(spec, "marks", {})
+    if not marks:
+        return
+    if not all(isinstance(v, (int, float)) for v in study.axes.get(spec.position, ())):
+        raise InvalidInput(f"{key}.marks", spec.position, "needs an axis of numbers, or a derived parameter")
+    if not isinstance(spec, Map) and not getattr(spec, "linear", False) and min(marks.values()) <= 0:
+        raise InvalidInput(f"{key}.marks", min(marks.values()), "must be above 0 on a logarithmic scale")
 
 
 def _tuple(value: Any) -> tuple[str, ...]:

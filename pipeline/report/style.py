@@ -4,12 +4,17 @@ import io
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pipeline.report.words import number
+from pipeline.report.formatting import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 RC = {
     "backend": "Agg", "svg.hashsalt": "report", "svg.fonttype": "path", "pdf.fonttype": 42,
@@ -23,10 +28,10 @@ RC = {
 # dark to light in steps that survive a grey printer; safe for the common colour blindnesses
 NAMED = ("#16163a", "#0072b2", "#d55e00", "#2ca58d", "#e6a100", "#8a4f9e", "#9ccbe8", "#a8a8a8")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
-LINES = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
-GUIDE = {"color": "k", "linewidth": 0.9, "linestyle": (0, (6, 3))}
-REFERENCE = {"color": "k", "linewidth": 1.1, "linestyle": (0, (8, 2, 2.5, 2))}
-MARK = {"color": "0.3", "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
+LINES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
+GUIDE: dict[str, Any] = {"color": "k", "linewidth": 0.9, "linestyle": (0, (6, 3))}
+REFERENCE: dict[str, Any] = {"color": "k", "linewidth": 1.1, "linestyle": (0, (8, 2, 2.5, 2))}
+MARK: dict[str, Any] = {"color": "0.3", "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
 WIDTH, HEIGHT = 7.2, 4.1  # inches
 
 
@@ -41,13 +46,16 @@ def applied() -> Iterator[None]:
         yield
 
 
-def new_figure(columns: int = 1, rows: int = 1, width: float = WIDTH, height: float = HEIGHT, **sharing: Any):
-    """A figure and its (rows, columns) axes, laid out so that nothing overlaps."""
+def new_figure(
+    columns: int = 1, rows: int = 1, width: float = WIDTH, height: float = HEIGHT, sharex: bool = False,
+    sharey: bool = False,
+) -> "tuple[Figure, Any]":
+    """A figure and the (rows, columns) array of its axes, laid out so that nothing overlaps. Inches."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure((width, height), layout="constrained")
-    figure.get_layout_engine().set(w_pad=0.05, h_pad=0.05)
-    return figure, figure.subplots(rows, columns, squeeze=False, **sharing)
+    figure = Figure((width, height), layout=ConstrainedLayoutEngine(w_pad=0.05, h_pad=0.05))
+    return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
 
 
 def wrapped(label: str, inches: float) -> str:
@@ -55,7 +63,7 @@ def wrapped(label: str, inches: float) -> str:
     return "\n".join(textwrap.wrap(label, max(12, int(12.5 * inches)), break_long_words=False)) or label
 
 
-def colours(levels: Sequence) -> list:
+def colours(levels: Sequence[Any]) -> list[Any]:
     """A colour for every level: dark to light for numbers, the named ones for names."""
     import matplotlib
 
@@ -71,62 +79,63 @@ def limits(values: Iterable[float], log: bool, margin: float = 0.05) -> tuple[fl
     values = [v for v in values if math.isfinite(v) and (v > 0 or not log)] or [1.0]
     low, high = (f(math.log(v) if log else v for v in values) for f in (min, max))
     pad = margin * (high - low) or (0.4 if log else 0.1 * abs(low) or 1.0)
-    ends = low - pad, high + pad
-    return tuple(math.exp(min(e, 700)) for e in ends) if log else ends
+    low, high = low - pad, high + pad
+    return (math.exp(min(low, 700)), math.exp(min(high, 700))) if log else (low, high)
 
 
 def ticks(values: Iterable[float], low: float, high: float, room: int) -> list[float]:
-    """Places of at most about `room` labels on a log axis: the values if they fit, else round numbers."""
+    """Positions of at most about `room` labels on a log axis: the values if they fit, else round numbers."""
     own = sorted({float(f"{v:.10g}") for v in values if low <= v <= high})
     span = math.log(high / low)
     if own and len(own) <= room and all(math.log(b / a) >= span / (1.25 * room) for a, b in pairwise(own)):
         return own
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
-        found = [float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high]
-        if 2 <= len(found) <= room and (len(steps) < 8 or span < 2):
-            return found
-    if len(found) < 2:  # less than a decade without two round numbers
+        rounds = [float(f"{s}e{d}") for d in decades for s in steps if low <= float(f"{s}e{d}") <= high]
+        if 2 <= len(rounds) <= room and (len(steps) < 8 or span < 2):
+            return rounds
+    if len(rounds) < 2:  # less than a decade without two round numbers
         from matplotlib.ticker import MaxNLocator
 
         return [v for v in MaxNLocator(4).tick_values(low, high) if low <= v <= high]
-    return found[:: -(-len(found) // room)]
+    return rounds[:: -(-len(rounds) // room)]
 
 
 def scale(
-    axis: Any, values: Iterable[float], log: bool, room: int = 8, at: Iterable[float] = ()
+    axis: "Axis", values: Iterable[float], log: bool, room: int = 8, at: Iterable[float] = ()
 ) -> None:
     """Scale, limits and plain-number ticks, `at` these values if they fit, of an axis for what is drawn on it."""
     values = list(values)
     low, high = limits(values, log)
-    (axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim)(low, high)
+    axes, horizontal = axis.axes, axis is axis.axes.xaxis
+    (axes.set_xlim if horizontal else axes.set_ylim)(low, high)
     if not log:
         axis.set_major_formatter(lambda v, _: number(v))
         return
-    axis._set_axes_scale("log")
+    (axes.set_xscale if horizontal else axes.set_yscale)("log")
     plain(axis, ticks(at, low, high, room))
 
 
-def plain(axis: Any, places: Sequence[float]) -> None:
-    """Ticks at these places only, as plain numbers."""
+def plain(axis: "Axis", at: Sequence[float]) -> None:
+    """Ticks at these positions only, as plain numbers."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
-    axis.set_major_locator(FixedLocator(places))
-    axis.set_major_formatter(FixedFormatter([number(v, 4) for v in places]))
+    axis.set_major_locator(FixedLocator(at))
+    axis.set_major_formatter(FixedFormatter([number(v, 4) for v in at]))
     axis.set_minor_locator(NullLocator())
 
 
-def outline(colour: str, width: float) -> list:
-    """Path effects that let a line or a letter be seen on any ground."""
+def outline(colour: str, width: float) -> list[Any]:
+    """Path effects that let a line or a letter be seen on any background."""
     from matplotlib.patheffects import Normal, Stroke
 
     return [Stroke(linewidth=width, foreground=colour, alpha=0.8), Normal()]
 
 
-def mark(axes: Any, marks: dict[str, float], upright: bool = True) -> None:
+def mark(axes: "Axes", marks: Mapping[str, float], upright: bool = True) -> None:
     """Thin lines at positions of the abscissa (not `upright`: the ordinate) that are in view, named at their ends."""
-    look = MARK | {"zorder": 2.5, "path_effects": outline("w", 2.2)}
-    label = dict(fontsize=7.5, color="0.2", clip_on=False)
+    look: dict[str, Any] = MARK | {"zorder": 2.5, "path_effects": outline("w", 2.2)}
+    label: dict[str, Any] = dict(fontsize=7.5, color="0.2", clip_on=False)
     for name, at in marks.items():
         low, high = axes.get_xlim() if upright else axes.get_ylim()
         if not low <= at <= high:
@@ -139,20 +148,20 @@ def mark(axes: Any, marks: dict[str, float], upright: bool = True) -> None:
             axes.text(1.01, at, name, transform=axes.get_yaxis_transform(), ha="left", va="center", **label)
 
 
-def images(figure: Any) -> dict[str, bytes]:
-    """The figure as svg, pdf and png, without dates or versions."""
+def images(figure: "Figure", formats: Iterable[str] = ("svg", "png", "pdf")) -> dict[str, bytes]:
+    """The figure in some formats, of svg, png and pdf, without dates or versions."""
     nothing = {"svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
                "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")), "png": {"Software": None}}
-    found = {}
-    for kind, metadata in nothing.items():
+    files = {}
+    for kind in formats:
         file = io.BytesIO()
-        figure.savefig(file, format=kind, metadata=metadata, dpi=180)
-        found[kind] = file.getvalue()
-    return found
+        figure.savefig(file, format=kind, metadata=nothing[kind], dpi=180)
+        files[kind] = file.getvalue()
+    return files
 
 
-def inline(svg: bytes, prefix: str, title: str) -> str:
-    """An SVG file as an element of a page: short, ids of its own, a name for those who cannot see it."""
+def inline(svg: bytes, prefix: str, description: str) -> str:
+    """An SVG file as an element of a page: short, with ids of its own, and described for those who cannot see it."""
     from html import escape
 
     text = svg.decode()
@@ -168,9 +177,10 @@ def inline(svg: bytes, prefix: str, title: str) -> str:
         classes.setdefault(m[1], f"{prefix}-{len(classes)}")), text)
     rules = "".join(f".{name}{{{rule}}}" for rule, name in classes.items())
     head, _, body = text.partition(">")
-    return head.replace("<svg", f'<svg role="img" aria-label="{escape(title)}"', 1) + f"><style>{rules}</style>{body}"
+    head = head.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
+    return f"{head}><style>{rules}</style>{body}"
 
 
-def _rounded(attribute: re.Match) -> str:
+def _rounded(attribute: re.Match[str]) -> str:
     """Coordinates to a hundredth of a point, on one line."""
     return re.sub(r"(\.\d\d)\d+", r"\1", re.sub(r"\s*\n", " ", attribute[0]))

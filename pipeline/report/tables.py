@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from pipeline.report.words import interval, number
+from pipeline.report.formatting import interval, number
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 COUNTS = ("n_run", "n_ok", "n_not_converged", "n_failed", "n_not_finite")
 ENDS = ("mcse", "low", "high", "least", "most")
@@ -15,10 +18,10 @@ ENDS = ("mcse", "low", "high", "least", "most")
 
 def metrics(summary: xr.Dataset) -> list[str]:
     """Names of the metrics in a summary."""
-    return [name for name in summary.data_vars if f"{name}_mcse" in summary]
+    return [name for name in map(str, summary.data_vars) if f"{name}_mcse" in summary]
 
 
-def summary_table(section: str, summary: xr.Dataset) -> Any:
+def summary_table(section: str, summary: xr.Dataset) -> "DataFrame":
     """One row per cell that was run and metric: labels, derived parameters, mean, error, interval, counts."""
     import pandas
 
@@ -31,9 +34,9 @@ def summary_table(section: str, summary: xr.Dataset) -> Any:
         columns |= {count: summary[count] for count in COUNTS}
         frame = xr.Dataset(columns).to_dataframe(dim_order=axes).reset_index()
         frame = frame[frame["n_run"] > 0][[*axes, *derived, *columns]]
-        place = len(axes) + len(derived)
-        frame.insert(place, "metric", name)
-        frame.insert(place + 1, "unit", summary[name].attrs.get("units", "1"))
+        after = len(axes) + len(derived)
+        frame.insert(after, "metric", name)
+        frame.insert(after + 1, "unit", summary[name].attrs.get("units", "1"))
         frames.append(frame.astype({axis: object for axis in axes}))  # whole numbers stay whole in a union
     if not frames:
         return pandas.DataFrame({"section": []})
@@ -42,7 +45,7 @@ def summary_table(section: str, summary: xr.Dataset) -> Any:
     return table
 
 
-def union(tables: Sequence[Any]) -> Any:
+def union(tables: "Sequence[DataFrame]") -> "DataFrame":
     """Tables one below the other, all columns of all, those that every table has last."""
     import pandas
 
@@ -53,11 +56,10 @@ def union(tables: Sequence[Any]) -> Any:
 
 
 def verdicts(section: str, judged: Sequence[Any]) -> list[dict[str, Any]]:
-    """What the page says of each claim, as plain values."""
+    """What the page says of each claim, as plain values. judged: see `pipeline.analysis.claims.judge`."""
     rows = []
     for one in judged:
-        claim, check, twin = one.claim, one.check, getattr(one, "twin", None)
-        estimate = check.estimate
+        claim, check, control, estimate = one.claim, one.check, one.control, one.check.estimate
         rows.append({
             "section": section, "id": claim.id, "verdict": check.verdict, "statement": claim.statement,
             "source": claim.source, "conditions": claim.conditions, "estimand": claim.estimand,
@@ -65,18 +67,18 @@ def verdicts(section: str, judged: Sequence[Any]) -> list[dict[str, Any]]:
             "low": None if estimate is None else estimate.low,
             "high": None if estimate is None else estimate.high,
             "shown": "" if estimate is None else interval(estimate), "text": check.text,
-            "twin": claim.twin, "twin_verdict": getattr(twin, "verdict", ""),
-            "twin_text": getattr(twin, "text", ""), "tolerance": claim.tolerance, "why": claim.why,
+            "control": claim.control.description, "control_verdict": control.verdict, "control_text": control.text,
+            "tolerance": claim.claimed, "why": claim.why,
         })
     return rows
 
 
-def verdict_table(rows: Sequence[Mapping]) -> Any:
+def verdict_table(rows: Sequence[Mapping[str, Any]]) -> "DataFrame":
     """The verdicts as a data frame, without what is only for show."""
     import pandas
 
     names = ("section id verdict estimate low high estimand text tolerance why statement source conditions "
-             "twin twin_verdict twin_text").split()
+             "control control_verdict control_text").split()
     return pandas.DataFrame([{name: row[name] for name in names} for row in rows], columns=names)
 
 
@@ -115,9 +117,9 @@ def grid(summary: xr.Dataset, most: int = 24) -> list[dict[str, str]]:
     return rows
 
 
-def versions(results: xr.Dataset, sessions: Sequence[Mapping]) -> list[dict[str, str]]:
+def versions(results: xr.Dataset, sessions: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Distinct sets of versions that took part, oldest first, from the sessions or else the dataset."""
-    found = [s["versions"] for s in sessions if s.get("versions")]
-    if not found and isinstance(results.attrs.get("versions"), str):
-        found = [json.loads(results.attrs["versions"])]
-    return [v for i, v in enumerate(found) if v not in found[:i]]
+    sets = [s["versions"] for s in sessions if s.get("versions")]
+    if not sets and isinstance(results.attrs.get("versions"), str):
+        sets = [json.loads(results.attrs["versions"])]
+    return [v for i, v in enumerate(sets) if v not in sets[:i]]

@@ -1,17 +1,24 @@
 """Coloured tiles: their borders, their colours, and the bar that explains these."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pipeline.report import style
-from pipeline.report.words import number
+from pipeline.report.formatting import number
+from pipeline.study.arrays import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+    from matplotlib.colors import Normalize
+    from matplotlib.figure import Figure
 
 COLOURS = "cividis"  # dark to light, also in grey and for the colour-blind
 
 
-def norm(values: Iterable[float]) -> Any:
+def norm(values: Iterable[float]) -> "Normalize":
     """Scale of the colours: logarithmic if the values are positive and span more than a factor 5."""
     from matplotlib.colors import LogNorm, Normalize
 
@@ -22,21 +29,21 @@ def norm(values: Iterable[float]) -> Any:
     return Normalize(low, high if high > low else low + 1)
 
 
-def edges(at: np.ndarray) -> np.ndarray:
-    """Borders of tiles halfway, in logarithms, between the ascending positions."""
-    logs = np.log(at)
-    if logs.size == 1:
-        return np.exp(logs[0] + np.array([-0.2, 0.2]))
+def edges(at: Floats) -> Floats:
+    """(tiles + 1,) borders halfway, in logarithms, between the (tiles,) ascending positions."""
+    logs: Floats = np.log(at)
     middle = (logs[1:] + logs[:-1]) / 2
-    return np.exp(np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]]))
+    borders = logs[0] + np.array([-0.2, 0.2]) if logs.size == 1 else \
+        np.concatenate([[2 * logs[0] - middle[0]], middle, [2 * logs[-1] - middle[-1]]])
+    return np.asarray(np.exp(borders))
 
 
-def paint(axes: Any, x: np.ndarray, y: np.ndarray, values: np.ndarray, scale: Any) -> Any:
+def paint(axes: "Axes", x: Floats, y: Floats, values: Floats, scale: "Normalize") -> "QuadMesh":
     """Tiles between the borders x and y; those without a value stay empty."""
     return axes.pcolormesh(x, y, np.ma.masked_invalid(values), cmap=COLOURS, norm=scale)
 
 
-def ink(value: float, scale: Any) -> str:
+def ink(value: float, scale: "Normalize") -> str:
     """Black or white, whichever is read better on the colour of a value."""
     import matplotlib
 
@@ -45,12 +52,12 @@ def ink(value: float, scale: Any) -> str:
     return "w" if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179 else "k"  # equal contrast: WCAG 2
 
 
-def colour_bar(figure: Any, axes: Any, mesh: Any, label: str, inches: float, level: float | None = None,
-               pad: float = 0.06) -> None:
+def colour_bar(figure: "Figure", axes: Any, mesh: "QuadMesh", label: str, inches: float,
+               level: float | None = None, pad: float = 0.06) -> None:
     """The bar, as high as `axes`, in plain numbers, with a line at `level` where that is on it."""
     bar = figure.colorbar(mesh, ax=axes, pad=pad, aspect=26)
     bar.set_label(style.wrapped(label, inches))
-    low, high = mesh.norm.vmin, mesh.norm.vmax
+    low, high = mesh.get_clim()
     if type(mesh.norm).__name__ == "LogNorm":
         style.plain(bar.ax.yaxis, style.ticks((), low, high, 8))
     else:

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from pipeline.reduce.estimate import Estimate
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.summary import summarise
 from pipeline.report import page, specs
+from pipeline.report.drawn import render
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = ("--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -38,10 +40,12 @@ def report(tmp_path_factory):
                           {"kind": "phase_diagram", "metric": "error", "along": "x", "size": ["m"], "level": 0.3},
                           {"kind": "map", "metric": "error", "along": "x", "across": "m"}],
                          axes, (), ["error"])
-    section = page.Section("a/b", "A title <b>", "Why?", data, figures, [verdict("a.b", "supported")], {"seed": 1})
+    summary = summarise(data)
+    drawn = [render(spec, data, summary) for spec in figures]
+    section = page.Section("a/b", "A title <b>", "Why?", summary, drawn, [verdict("a.b", "supported")], {"seed": 1})
     spent = {"one comparison": (0.1, 4.0), "all comparisons of a user": (1.0, np.inf)}
     privacy = [{"mechanism": "flip", "unit": "one", "neighbours": "other", "budget": "ε", "spent": spent}]
-    last = page.Section("a/c", "Another title, rather longer than what fits into a line of a small screen", "", data,
+    last = page.Section("a/c", "Another title, rather longer than what fits into a line of a small screen", "", summary,
                         verdicts=[verdict("a.c", "contradicted"), verdict("a.d", "inconclusive"),
                                   verdict("a.e", "supported")], facts={"privacy": privacy})
     folder = tmp_path_factory.mktemp("report")
@@ -51,9 +55,9 @@ def report(tmp_path_factory):
 def verdict(name, word):
     """A verdict of two findings."""
     claim = Plain(id=name, statement="It falls.", source="Theorem 1", conditions="", estimand="slope",
-                  tolerance="0.1", why="so", twin="flat data")
+                  claimed="0.1", why="so", control=Plain(description="flat data"))
     check = Plain(verdict=word, estimate=Estimate(-0.5, -0.6, -0.4), text="slope; exponent of nothing 0.1 [0, 0.2]")
-    return Plain(claim=claim, check=check, twin=Plain(verdict="contradicted", text="slope 0"))
+    return Plain(claim=claim, check=check, control=Plain(verdict="contradicted", text="slope 0"))
 
 
 def browse(folder, address, *flags):

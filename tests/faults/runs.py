@@ -56,8 +56,8 @@ def folder(where):
 
 
 def units(where):
-    """Units done so far: status chunks on disk."""
-    return sum(path.name.isdigit() for path in (folder(where) / "replications.zarr/status/c").glob("*/*"))
+    """Units done so far: their files on disk."""
+    return sum(path.suffix != ".partial" for path in (folder(where) / "replications/units").glob("*/*"))
 
 
 def start(where, scratch=None, variables=None, **changes):

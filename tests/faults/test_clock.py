@@ -14,7 +14,7 @@ from distributed.security import Security
 from engine import environment
 from runs import FULL, Tally, complete, folder, grows, reaches, start
 
-from pipeline.clusters.keys import temporary
+from pipeline.execution.clusters.keys import temporary
 
 HOUR, DAY = 3600, 86400
 JUMPS = [-2, HOUR, -HOUR, 30 * DAY, -DAY, 0, 300 * DAY, -30 * DAY]  # s from the right time
@@ -38,7 +38,7 @@ def jump(where, seconds):
 
 @pytest.mark.parametrize("kind, joins", [(temporary, True), (Security.temporary, False)], ids=["ours", "twin"])
 def test_a_worker_whose_clock_is_behind_may_join(kind, joins, tmp_path, shim):
-    """The wrong twin: Dask's certificate, which begins to hold when it is made."""
+    """The negative control: Dask's certificate, which is valid from the moment when it is made."""
     security, flags = kind(), []
     for flag, text in (("ca-file", security.tls_ca_file), ("cert", security.tls_worker_cert),
                        ("key", security.tls_worker_key)):

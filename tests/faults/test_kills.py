@@ -105,9 +105,6 @@ def test_signals_to_the_group_drain(tmp_path, expected):
         assert driver.returncode == 75, (number, early, out, error)
         assert "Traceback" not in error and "stopped" in out + error and ended(driver.pid)
         # Drained: no unit is left half written.
-        store = folder(tmp_path) / "replications.zarr"
-        chunks = {p.relative_to(store / "lean_true") for p in (store / "lean_true/c").rglob("*") if p.is_file()}
-        assert chunks == {p.relative_to(store / "status") for p in (store / "status/c").rglob("*") if p.is_file()}
-        assert not list(store.rglob("*.partial"))
+        assert not list((folder(tmp_path) / "replications").rglob("*.partial"))
     assert 0 < units(tmp_path) < UNITS
     finish(tmp_path, expected, tally)

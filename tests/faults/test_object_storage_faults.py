@@ -15,12 +15,12 @@ from engine import ROOT, arguments, contents, environment, without_report
 from servers.buckets import Objects, server
 from servers.faulty import KINDS, Faulty
 
-import pipeline.bucket
+import pipeline.storage.s3
 from pipeline.__main__ import main
 
 GRID = {"grid.m": "[10,20]", "grid.L": "[20,50]", "replications": "600", "block": "100",
         "metrics": "[lean_true,lean_debiased]"}
-UNITS, VARIABLES = 48, 3
+UNITS = 48
 
 
 @pytest.fixture(scope="module", params=["moto", "radosgw"])
@@ -53,8 +53,8 @@ def expected(tmp_path_factory):
 def here(credentials, monkeypatch):
     """The server's keys in this process, whose commands write no report and soon lose patience."""
     without_report(monkeypatch)
-    monkeypatch.setattr(pipeline.bucket, "PATIENCE", 1.0)
-    monkeypatch.setattr(pipeline.bucket, "CONNECT", 1.5)
+    monkeypatch.setattr(pipeline.storage.s3, "PATIENCE", 1.0)
+    monkeypatch.setattr(pipeline.storage.s3, "CONNECT", 1.5)
     for name, value in credentials.items():
         monkeypatch.setenv(name, value)
 
@@ -71,7 +71,7 @@ def start(given, credentials):
 
 
 def units(bucket):
-    return len(bucket.keys("/replications.zarr/status/c/"))
+    return len(bucket.keys("/replications/units/"))
 
 
 def reaches(bucket, count, *drivers):
@@ -86,7 +86,7 @@ def reaches(bucket, count, *drivers):
 def sound(bucket, expected):
     """Every unit is there once, nothing else is, and the sealed bytes are those of the disk."""
     assert units(bucket) == UNITS and bucket.sealed() == expected
-    assert len([key for key in bucket.keys("/c/") if "/replications.zarr/" in key]) == UNITS * VARIABLES + 4
+    assert len(bucket.keys("/replications/")) == UNITS + 2  # with the study's description, and what computed it
     assert not bucket.keys("partial") and not bucket.keys("probe") and len(bucket.keys("/lock/")) == 1
 
 
@@ -130,27 +130,27 @@ def test_damage_is_found_and_repaired(here, bucket, expected, tmp_path, capsys):
     whole = {key: bucket.read(key) for key in bucket.keys() if "/lock/" not in key}
     capsys.readouterr()
     assert main([*given, "task=verify"]) == 0
-    assert f"{UNITS} done units, {UNITS * VARIABLES} chunks checked, 0 damaged" in capsys.readouterr().out
+    assert f"{UNITS} units checked, 0 damaged" in capsys.readouterr().out
     chance = random.Random(2)
-    raw = [key for key in whole if "/c/" in key and "/replications.zarr/" in key]
-    data = chance.sample([key for key in raw if "/status/" not in key and "key" not in key and "label" not in key], 3)
-    status, key = chance.choice([key for key in raw if "/status/" in key]), next(k for k in raw if "/key/c/" in k)
-    bucket.delete(data[0])
-    bucket.write(data[1], whole[data[1]][:-1])
-    for one in (data[2], status, key):
+    units = chance.sample([key for key in whole if "/replications/units/" in key], 4)
+    (description,) = bucket.keys("/replications/study.json")
+    bucket.delete(units[0])
+    bucket.write(units[1], whole[units[1]][:-1])
+    bucket.write(description, b"{")
+    for one in units[2:]:
         bucket.write(one, whole[one][:-9] + bytes([whole[one][-9] ^ 4]) + whole[one][-8:])
     assert main([*given, "task=verify"]) == 1
     out = capsys.readouterr().out
-    assert "chunk is missing" in out and out.count("unreadable") == 4 and "5 damaged; repair=true" in out
+    assert out.count("its checksum is wrong") == 2 and "too few" in out and "4 damaged; repair=true" in out
     assert main([*given, "task=verify", "repair=true"]) == 0
-    assert "5 damaged, 5 repaired" in capsys.readouterr().out and not bucket.sealed()
+    assert "4 damaged, 4 repaired" in capsys.readouterr().out and not bucket.sealed()
     assert main(given) == 0
     assert {key: bucket.read(key) for key in bucket.keys() if "/lock/" not in key} == whole
     sealed = next(key for key in whole if "/results.zarr/lean_true/c/" in key)
     bucket.write(sealed, whole[sealed][::-1])
     capsys.readouterr()
     assert main([*given, "task=verify", "repair=true"]) == 0
-    assert "results.zarr lean_true: not what the replications say" in capsys.readouterr().out
+    assert "damaged: results.zarr/lean_true/c/" in capsys.readouterr().out
     assert main(given) == 0 and bucket.sealed() == expected
 
 
@@ -213,7 +213,7 @@ def test_what_is_wrong_is_said_before_any_work(here, credentials, bucket, tmp_pa
             network.kinds, network.chance = (kind,), 1.0
             assert says in refused(capsys, given, where)
     with monkeypatch.context() as patch:
-        patch.setenv("AWS_ENDPOINT_URL", network.endpoint)  # nobody listens there any more
+        patch.setenv("AWS_ENDPOINT_URL", network.endpoint)  # where the server has stopped
         assert "cannot be reached" in refused(capsys, given, where)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         with monkeypatch.context() as patch:

@@ -13,15 +13,15 @@ import time
 import psutil
 import pytest
 
-from pipeline.clusters import Local
-from pipeline.sweep import SweepError, run
+from pipeline.execution.clusters import Local
+from pipeline.execution.sweep import SweepError, run
 
 DRIVER = """
 import functools, pathlib, sys
 from test_sweep_faults import record
-from pipeline.clusters import Local, Synchronous
-from pipeline.progress import interruptible
-from pipeline.sweep import run
+from pipeline.execution.clusters import Local, Synchronous
+from pipeline.execution.progress import interruptible
+from pipeline.execution.sweep import run
 folder = pathlib.Path(sys.argv[1])
 cluster = Synchronous() if sys.argv[2] == "synchronous" else Local(workers=2)
 with interruptible() as stop, cluster.open() as executor:

@@ -8,50 +8,24 @@ import sys
 import pytest
 from engine import ROOT, environment
 
-# What a module or a package may import besides the standard library and itself. Packages of the statistics
-# may also import those above them.
-SCIENCE = {"numpy", "scipy", "parameters"}
-ORDER = ["theory", "models", "mechanisms", "estimators", "metrics"]
+# What a folder may import besides the standard library and itself. A problem's claims may also import `analysis`.
 ALLOWED = {
-    "": set(),
-    "parameters": set(),
-    "codes": set(),
-    "progress": set(),
-    "streams": {"numpy"},
-    "grid": {"parameters", "streams"},
-    "registry": {"parameters"},
-    **{name: SCIENCE | set(ORDER[:place]) for place, name in enumerate(ORDER)},
-    "study": {"codes", "numpy", "parameters", "registry", "grid", "streams"},
-    "places": {"parameters"},
-    "lease": set(),
-    "bucket": {"zarr", "lease", "parameters", "places"},
-    "store": {"codes", "numpy", "zarr", "parameters", "places", "bucket", "grid", "streams", "study"},
-    "sweep": {"distributed", "parameters"},
-    "workers": {"dask", "distributed", "tornado"},
-    "clusters": {"cryptography", "dask", "distributed", "parameters", "workers"},
-    "reduce": {"codes", "numpy", "scipy", "xarray", "theory"},
-    "claims": {"codes", "numpy", "scipy", "xarray", "theory", "reduce"},
-    "report": {"numpy", "xarray", "pandas", "matplotlib", "jinja2", "markupsafe", "parameters", "progress",
-               "theory", "reduce", "claims"},
-    # Where layers meet.
-    "compose": {"hydra", "omegaconf", "parameters"},
-    "config": {"numpy", "parameters", "places", "registry", "grid", "study", "clusters", "report.specs"},
-    "complete": {"parameters", "compose", "config"},
-    "help": {"yaml", "parameters", "compose", "config"},
-    "work": {"bucket", "codes", "numpy", "parameters", "grid", "streams", "registry", "study", "store", "seal",
-             "session"},
-    "seal": {"numpy", "xarray", "zarr", "bucket", "parameters", "registry", "streams", "study", "store"},
-    "session": {"seal"},
-    "release": {"codes", "numpy", "parameters", "registry", "study", "models", "mechanisms", "estimators"},
-    "plan": {"numpy", "parameters", "progress", "clusters", "study", "store", "work"},
-    "present": {"yaml", "parameters", "config", "registry", "seal", "session", "store", "study", "work", "claims",
-                "report"},
-    "tasks": {"codes", "numpy", "parameters", "progress", "config", "plan", "present", "seal", "session",
-              "store", "study", "sweep", "work"},
-    "__main__": {"codes", "hydra", "parameters", "complete", "compose", "config", "help", "release", "tasks"},
+    "study": {"numpy"},
+    "privacy": {"numpy", "scipy", "study"},
+    "problems": {"numpy", "scipy", "study", "privacy"},
+    "analysis": {"numpy", "scipy", "xarray", "study"},
+    "report": {"numpy", "xarray", "pandas", "matplotlib", "dask", "jinja2", "markupsafe", "study", "analysis"},
+    "storage": {"numpy", "google_crc32c", "xarray", "zarr", "study"},
+    "execution": {"numpy", "scipy", "threadpoolctl", "cryptography", "dask", "distributed", "tornado", "study",
+                  "storage"},
+    "cli": {"numpy", "xarray", "dask", "hydra", "omegaconf", "yaml", "study", "storage", "execution", "analysis",
+            "report"},
+    "__main__": {"hydra", "cli", "execution.errors", "study"},
+    "": {"cli", "study", "analysis"},
 }
+CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.
-LAZY = {"bucket": {"obstore"}, "clusters.batch": {"dask_jobqueue"}, "mechanisms.vetted": {"opendp"}}
+LAZY = {"storage.s3": {"obstore"}, "execution.clusters.batch": {"dask_jobqueue"}, "privacy.vetted_noise": {"opendp"}}
 
 
 def name_of(path):
@@ -62,16 +36,19 @@ def name_of(path):
 
 MODULES = sorted((ROOT / "pipeline").rglob("*.py"))
 NAMES = set(map(name_of, MODULES))
+PROBLEMS = {path.name for path in (ROOT / "pipeline/problems").iterdir() if (path / "__init__.py").exists()}
+OWN = PROBLEMS - {"common"}
 
 
-def imports(tree):
+def imports(tree, path):
     """Imported names outside the standard library, without "pipeline."; lazy imports count as well."""
+    package = name_of(path).split(".") if path.name == "__init__.py" else name_of(path).split(".")[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "relative import"
-            found = [f"{node.module}.{alias.name}" for alias in node.names]
+            base = ".".join(["pipeline", *package[: len(package) - node.level + 1]]) if node.level else ""
+            found = [".".join(filter(None, (base, node.module, alias.name))) for alias in node.names]
         else:
             continue
         for name in found:
@@ -84,12 +61,15 @@ def imports(tree):
 
 def forbidden(path, tree=None):
     """Imports of a module that the tables do not allow."""
-    unit = name_of(path).split(".")[0]
-    allowed, lazy = ALLOWED[unit] | {unit}, LAZY.get(name_of(path), set())
+    parts = name_of(path).split(".")
+    allowed, lazy = ALLOWED[parts[0]] | {parts[0]}, LAZY.get(name_of(path), set())
+    if parts[0] == "problems":
+        allowed = allowed - {"problems"} | {".".join(parts[:2]), "problems.common"}
+        allowed |= CLAIMS if parts[2:3] == ["claims"] else set()
     tree = tree or ast.parse(path.read_text())
-    return {name for name in imports(tree)
+    return {name for name in imports(tree, path)
             if not any((name + ".").startswith(known + ".") for known in allowed | lazy if known)
-            } | lazy & {name.split(".")[0] for name in imports(at_once(tree))}
+            } | lazy & {name.split(".")[0] for name in imports(at_once(tree), path)}
 
 
 def at_once(tree):
@@ -105,29 +85,49 @@ def at_once(tree):
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_imports_go_one_way(path):
-    assert name_of(path).split(".")[0] in ALLOWED, "a new module: say in the table what it may import"
+    assert name_of(path).split(".")[0] in ALLOWED, "a new folder: say in the table what it may import"
     assert forbidden(path) == set()
 
 
 @pytest.mark.parametrize("name, line", [
-    ("models/btl.py", "import xarray"), ("theory/btl.py", "from pipeline.models.btl import BTL"),
-    ("estimators/btl.py", "from pipeline.metrics import ranking"), ("store.py", "from pipeline import sweep"),
-    ("sweep.py", "import numpy"), ("study.py", "import zarr"), ("claims/claim.py", "from pipeline.store import Store"),
-    ("reduce/rates.py", "def f():\n    import pipeline.claims.claim"),
-    ("registry.py", "from pipeline.study import Study"),
-    ("mechanisms/vetted.py", "import opendp.prelude"), ("mechanisms/laplace.py", "def f():\n    import opendp"),
-    ("mechanisms/vetted.py", "class A:\n    try:\n        from opendp.mod import enable_features\n    finally: pass"),
+    ("problems/ranking/model.py", "import xarray"), ("problems/ranking/model.py", "from ..crowd.model import Answers"),
+    ("problems/common/tables.py", "from pipeline.problems.crowd import files"),
+    ("problems/crowd/model.py", "from pipeline.analysis.estimate import Estimate"),
+    ("privacy/accounting.py", "from pipeline.problems.ranking.theory.rates import l2_rate"),
+    ("storage/folder.py", "from pipeline.execution import sweep"), ("execution/sweep.py", "import zarr"),
+    ("study/study.py", "import zarr"), ("study/registry.py", "import pipeline.problems.ranking"),
+    ("analysis/claims.py", "from pipeline.storage.folder import Folder"),
+    ("analysis/rates.py", "def f():\n    import pipeline.report.page"),
+    ("cli/tasks.py", "import pipeline.problems.crowd"),
+    ("privacy/vetted_noise.py", "import opendp.prelude"), ("privacy/accounting.py", "def f():\n    import opendp"),
+    ("privacy/vetted_noise.py", "class A:\n    try:\n        from opendp.mod import enable_features\n    finally: ()"),
 ])
 def test_an_import_the_wrong_way_is_found(name, line):
-    """The wrong twins."""
+    """The negative controls."""
     assert forbidden(ROOT / "pipeline" / name, ast.parse(line))
 
 
 def test_the_table_has_no_dead_rows():
     assert {name.split(".")[0] for name in NAMES} == set(ALLOWED)
     for name, lazy in LAZY.items():
-        found = imports(ast.parse((ROOT / "pipeline" / name.replace(".", "/")).with_suffix(".py").read_text()))
-        assert lazy <= {package.split(".")[0] for package in found}
+        path = (ROOT / "pipeline" / name.replace(".", "/")).with_suffix(".py")
+        assert lazy <= {package.split(".")[0] for package in imports(ast.parse(path.read_text()), path)}
+
+
+def named(path):
+    """Names of problems in the texts of a module's code, as words or parts of dotted names; docstrings do not count."""
+    texts = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
+    docs = {ast.get_docstring(node, clean=False) for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))}
+    words = {node.value for node in texts if isinstance(node.value, str)} - docs
+    return {one for one in OWN for text in words if text == one or f"problems.{one}" in text}
+
+
+def test_only_entry_points_name_problems():
+    """Neither an import nor a text outside of a problem's own package names it."""
+    outside = [path for path in MODULES if not name_of(path).startswith("problems.")]
+    assert len(OWN) >= 4 and {name_of(path): named(path) for path in outside if named(path)} == {}
+    assert named(ROOT / "pipeline/problems/crowd/__init__.py") == {"crowd"}  # the negative control
 
 
 def test_no_cycles():
@@ -135,7 +135,7 @@ def test_no_cycles():
     needs = {}
     for path in MODULES:
         found = set()
-        for name in imports(ast.parse(path.read_text())):
+        for name in imports(ast.parse(path.read_text()), path):
             while name and name not in NAMES:
                 name = name.rpartition(".")[0]
             found.add(name)
@@ -147,7 +147,8 @@ def test_no_cycles():
 
 
 def test_statistics_load_nothing_heavy():
-    names = [f"pipeline.{n}".rstrip(".") for n in sorted(NAMES) if n.split(".")[0] in (*ORDER, "study")]
+    names = [f"pipeline.{n}" for n in sorted(NAMES) if n.split(".")[0] in ("study", "privacy", "problems")
+             and "claims" not in n.split(".")]
     heavy = ["dask", "distributed", "zarr", "hydra", "omegaconf", "xarray", "matplotlib", "pandas", "opendp"]
     script = f"import sys, {', '.join(names)}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=True)

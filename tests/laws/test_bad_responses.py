@@ -3,9 +3,9 @@
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.compose import compose
-from pipeline.config import read_experiment
-from pipeline.present import privacy, source
+from pipeline.cli.compose import compose
+from pipeline.cli.config import read_experiment
+from pipeline.cli.reports import privacy, source
 
 SMALL = ["experiment=nguyen/figure_2", "replications=2", "block=2", "cluster=synchronous", "figures=[]", "outputs=out"]
 FULL = "".join(f"{k % 2},{k // 2 % 2},{k // 4 % 2}\n" for k in range(8))
@@ -18,7 +18,7 @@ def words(folder, rows, *more):
 
 
 @pytest.mark.parametrize("rows, more, key, says", [
-    ("1,0,\n0,1,\n1,1,\n", (), "data.path", "nobody answered c; leave such items out"),
+    ("1,0,\n0,1,\n1,1,\n", (), "data.path", "no person answered c; leave such items out"),
     ("1,0,\n0,1,\n,,1\n,,0\n", (), "data.path", "cannot be compared with the others: c; leave them out"),
     ("1,0,1\n0,2,1\n", (), "data.path", "row 3, column 'b': is '2'; must be 0, 1, or nothing or NA"),
     ("1,0,1\n0,-1,1\n", (), "data.path", "row 3, column 'b': is '-1'; must be 0"),
@@ -60,7 +60,7 @@ def test_persons_who_say_nothing_are_kept_and_counted(tmp_path):
 def test_where_shuffling_is_not_charged_the_report_says_why_and_what_is_used(tmp_path, rows, reason):
     """δ = 1e-4, ε up to 7.5."""
     given = study(words(tmp_path, rows))
-    said = next(one for one in privacy(given) if one["mechanism"] == "randomized_responses")
+    said = next(one for one in privacy(given) if one["mechanism"] == "randomized_response")
     assert any(reason in remark and "the local budget is epsilon itself" in remark for remark in said["remarks"])
     assert any("epsilon itself, 7.5" in remark for remark in said["remarks"])
     amplified = [what for what in said["spent"] if "δ" in what]

@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.clusters import CLUSTERS
-from pipeline.compose import compose
-from pipeline.config import read_cluster, read_experiment, read_settings
-from pipeline.store import Store
+from pipeline.cli.compose import compose
+from pipeline.cli.config import read_cluster, read_experiment, read_settings
+from pipeline.execution.clusters import CLUSTERS
+from pipeline.storage.replications import Store
 
 GONE = object()
 NAN, INF, HUGE = math.nan, math.inf, 10**400
 SMALL = ["replications=4", "block=2", "grid.m=[10,20]", "grid.L=[100]", "grid.x=[8]", "cluster=synchronous"]
 ADVICE = ("must", "allowed", "needed", "needs", "twice", "write ", "raise ", "smaller", "choose", "run it",
-          "only", "no permission", "is a file", "set single fields", "--help", "prints those", "is not begun")
+          "only", "no permission", "is a file", "set single fields", "--help", "prints those", "is not begun",
+          "repair=true")
 LONGEST = 260
 
 
@@ -38,7 +39,7 @@ def nothing_begins(monkeypatch, tmp_path):
     """An empty working folder, and a failure where a cluster or a store would be opened."""
     for cluster in CLUSTERS.values():
         monkeypatch.setattr(cluster, "open", lambda self: pytest.fail("a cluster was opened"))
-    monkeypatch.setattr(Store, "prepare", lambda self, study: pytest.fail("a store was created"))
+    monkeypatch.setattr(Store, "begin", lambda self: pytest.fail("a store was created"))
     monkeypatch.chdir(tmp_path)
 
 
@@ -59,9 +60,9 @@ def refused(capsys, arguments, key, says=""):
 
 
 def test_the_base_is_valid_so_that_each_mistake_is_the_only_one(base, monkeypatch, capsys):
-    monkeypatch.setattr("pipeline.tasks.perform", lambda *_: 0)
+    monkeypatch.setattr("pipeline.cli.tasks.perform", lambda *_: 0)
     assert main(SMALL) == 0
-    monkeypatch.setattr("pipeline.compose.compose", lambda _: [base])
+    monkeypatch.setattr("pipeline.cli.compose.compose", lambda _: [base])
     assert main([]) == 0 and capsys.readouterr().err == ""
 
 
@@ -130,8 +131,7 @@ wrong("name", "../x", "/abs", "a/../b", "a//b", "a/", "/", ".", "..", "", "a b",
 wrong("name", None, 5, True, ["a"], {"a": 1}, GONE)
 wrong("title", None, 5, True, ["a"], "\udcff")
 wrong("question", None, 5, True, {"a": 1}, "a\0b")
-wrong("claims", "xv", says="did you mean 'xu'")
-wrong("claims", "", 5, True, ["xu"], "os:system")
+wrong("claims", "", 5, None, ["xu"], "os:system")
 wrong("metrics", None, [], "error_l2", 5, {"error_l2": 1}, [None], [5], [["error_l2"]], GONE)
 wrong("metrics", ["error_l2", "error_l2"], says="twice")
 wrong("metrics", ["eror_l2"], says="did you mean 'error_l2'")
@@ -166,7 +166,7 @@ wrong("parameters.epsilon", 1, says="twice")
 wrong("grid.epsilon", [1], says="twice")
 wrong("derive", 0, "", [], "budget_from_x", 5, {5: "budget_from_x"})
 wrong("derive.epsilon", "budget_from_y", says="did you mean 'budget_from_x'")
-wrong("derive.epsilon", None, 5, ["budget_from_x"], "os:getcwd", "pipeline.theory.btl:budget_from_x")
+wrong("derive.epsilon", None, 5, ["budget_from_x"], "os:getcwd", "pipeline.problems.ranking.theory.rates:budget_from_x")
 wrong("derive.q", "budget_from_x", says="no part of this study")
 wrong("derive.m", "budget_from_x", at="grid.m", says="twice")
 wrong("grid.x", GONE, at="derive.epsilon", says="needs x")
@@ -189,7 +189,7 @@ wrong("task", "statu", says="did you mean 'status'")
 wrong("outputs", "", " ", None, 5, True, ["a"], "a\0b", "a" * 300, "x/" + "b" * 300, "\udcff")
 wrong("stop_after", 0, -1, "1 h", "soon", True, NAN, INF, -INF, [1], {"a": 1}, HUGE)
 for flag in ("retry_failed", "repair"):
-    wrong(flag, None, 0, 1, "true", "yes", [True], {})
+    wrong(flag, None, 0, 1, "true", "Yes", [True], {})
 wrong("unit", 5, True, ["a"], {"a": 1})
 wrong("cluster", None, "local", 5, True, [], ["local"])
 wrong("cluster.kind", "locl", says="did you mean 'local'")
@@ -234,7 +234,7 @@ def test_mistakes_in_a_config(case, base, monkeypatch, capsys):
     edits, key, says = case
     config = change(base, edits)
     assert repr(config) != repr(base)
-    monkeypatch.setattr("pipeline.compose.compose", lambda _: [config])
+    monkeypatch.setattr("pipeline.cli.compose.compose", lambda _: [config])
     refused(capsys, ["task=run"], key, says)
 
 
@@ -304,10 +304,13 @@ COMMANDS = [
     ("cluster={kind:local}", "cluster", "did you mean 'local'"),
     ("cluster=synchronous cluster.workers=2", "cluster.workers", "no such key"),
     ("cluster.workers=0", "cluster.workers", "≥ 1"),
+    ("cluster.workers=999999999999", "cluster.workers", "≤ 10,000"),
+    ("outputs=~nobody-here/x", "outputs", "no such user"),
+    ("cluster=address cluster.address=tls://host:8786 cluster.ca=~nobody-here/a", "cluster.ca", "no such user"),
     ("hydra.run.dir=/tmp/a", "hydra.run.dir", "--help"),
     ("hydra.searchpath=[/etc]", "hydra.searchpath", "--help"),
     ("hydra/launcher=joblib", "hydra/launcher", "--help"),
-    ("sized=quick", "sized", "--help"),
+    ("size=quik", "size", "did you mean 'quick'?"),
     ("task=replay", "unit", "needed with task=replay"),
     ("task=replay unit=c0-0", "unit", "no such unit"),
     ("task=replay unit=../x", "unit", "no such unit"),
@@ -335,13 +338,24 @@ def test_mistakes_on_the_command_line(words, key, says, capsys):
 
 
 # Folders that cannot be used: what is there, and the words of the message.
-def _store(attributes):
+def _store(text):
     def put(folder, _):
-        (folder / "replications.zarr").mkdir(parents=True)
-        text = attributes if isinstance(attributes, (str, bytes)) else json.dumps(attributes)
-        text = text if isinstance(text, bytes) else text.encode()
-        (folder / "replications.zarr" / "zarr.json").write_bytes(text)
+        (folder / "replications").mkdir(parents=True)
+        (folder / "replications/study.json").write_bytes(text)
     return put
+
+
+def _identity(identity):
+    return (json.dumps(identity, sort_keys=True, indent=1) + "\n").encode()
+
+
+def _earlier(folder, _):
+    (folder / "replications.zarr").mkdir(parents=True)
+
+
+def _lost(folder, _):
+    (folder / "replications/units/0").mkdir(parents=True)
+    (folder / "replications/units/0/0123456789abcdef").write_bytes(b"?")
 
 
 def _file_at_outputs(_, outputs):
@@ -354,13 +368,16 @@ def _file_at_folder(folder, _):
 
 
 ON_DISK = {
-    "another study": (_store({"attributes": {"study": {"name": "other"}}}), "holds another study"),
-    "another seed": (None, "seed differ"),
-    "a group of somebody else": (_store({"node_type": "group", "attributes": {}}), "not a store"),
-    "no JSON": (_store("mine"), "not a store"),
-    "binary": (_store(b"\xff\xfe\x00"), "not a store"),
-    "a list": (_store([1, 2]), "not a store"),
-    "empty": (_store(""), "not a store"),
+    "another study": ({"name": "other"}, "holds another study (name differ)"),
+    "another seed": ({"seed": 99}, "holds another study (seed differ)"),
+    "an earlier version's": (_earlier, "earlier version"),
+    "a lost description": (_lost, "is lost, while units are there"),
+    "a file of somebody else": (_store(b'{"node_type": "group"}'), "is damaged; task=verify"),
+    "no JSON": (_store(b"mine"), "is damaged; task=verify"),
+    "binary": (_store(b"\xff\xfe\x00"), "is damaged; task=verify"),
+    "a list": (_store(b"[1, 2]"), "is damaged; task=verify"),
+    "nested without end": (_store(b"[" * 200_000), "is damaged; task=verify"),
+    "empty": (_store(b""), "is damaged; task=verify"),
     "a file for outputs": (_file_at_outputs, "is a file"),
     "a file for the study": (_file_at_folder, "is a file"),
 }
@@ -372,7 +389,7 @@ def test_folders_that_are_not_ours(what, tmp_path, capsys):
     outputs = tmp_path / "there"
     folder = outputs / f"{study.name}-{study.key}"
     put, says = ON_DISK[what]
-    put = put or _store({"attributes": {"study": study.identity | {"seed": study.seed + 1}}})
+    put = put if callable(put) else _store(_identity(study.identity | put))
     put(folder, outputs)
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     refused(capsys, [*SMALL, f"outputs={outputs}"], "outputs", says)

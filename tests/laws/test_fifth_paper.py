@@ -1,5 +1,6 @@
 """A paper that the engine has never heard of, through all of it: no engine file is touched."""
 
+import dataclasses
 import json
 import pickle
 import subprocess
@@ -10,24 +11,24 @@ import pytest
 import toy_paper
 import xarray as xr
 from checks import mean_agrees
-from engine import contents, environment, has_report, without_report
+from engine import contents, environment, without_report
 
-from pipeline import registry, tasks
-from pipeline.clusters import Local, Synchronous
-from pipeline.config import Settings, read_experiment
-from pipeline.parameters import InvalidInput
-from pipeline.reduce.summary import paired_difference, summarise
-from pipeline.store import Store
-from pipeline.work import Work
+from pipeline.analysis.summary import paired_difference, summarise
+from pipeline.cli import tasks
+from pipeline.cli.config import Settings, read_experiment
+from pipeline.execution.clusters import Local, Synchronous
+from pipeline.execution.runner import Runner
+from pipeline.execution.schedule import failures
+from pipeline.storage.replications import Store
+from pipeline.study import registry
+from pipeline.study.parameters import InvalidInput
 
 
 @pytest.fixture(scope="module", autouse=True)
 def registered():
-    toy_paper.register()
+    registry.register(toy_paper.PROBLEM)
     yield
-    for kind, targets in toy_paper.NAMES.items():
-        for name in targets:
-            del registry.NAMES[kind][name]
+    del registry._REGISTERED["toy"]
 
 
 def perform(where, cluster, task="run", **changes):
@@ -40,10 +41,7 @@ def perform(where, cluster, task="run", **changes):
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        if not has_report():
-            without_report(patch)
-        code, folder = perform(tmp_path_factory.mktemp("toy"), Local(workers=2))
+    code, folder = perform(tmp_path_factory.mktemp("toy"), Local(workers=2))
     assert code == 0
     return folder
 
@@ -55,35 +53,34 @@ def cells(study):
 def test_numbers_are_those_of_the_closed_form(ran):
     results = xr.open_zarr(ran / "results.zarr").load()
     assert (results["status"] == 1).all() and results["epsilon"].sel(share=8.0).item() == 3**0.5
-    assert results["toy_error_squared"].attrs == {"long_name": "squared error of the mean", "units": "1", "least": 0.0}
+    assert results["error_squared"].attrs == {"long_name": "squared error of the mean", "units": "1", "least": 0.0}
     for labels, risk in cells(read_experiment(toy_paper.CONFIG).study):
-        sample = results["toy_error_squared"].sel(labels).values
+        sample = results["error_squared"].sel(labels).values
         assert sample.size == 4000 and mean_agrees(sample, risk, str(labels))
-        assert not mean_agrees(sample, 1.3 * risk, f"wrong twin {labels}")
+        assert not mean_agrees(sample, 1.3 * risk, f"negative control {labels}")
 
 
 def test_summary_and_pairs(ran):
     results = xr.open_zarr(ran / "results.zarr").load()
     summary = summarise(results)
-    assert (summary["n_ok"] == 4000).all() and set(summary["toy_error_squared"].dims) == {"n", "share", "estimator"}
+    assert (summary["n_ok"] == 4000).all() and set(summary["error_squared"].dims) == {"n", "share", "estimator"}
     # Estimators share their release: half of each error is common, so the difference is less variable.
-    paired = paired_difference(results, "toy_error_squared", "estimator", "toy_half", "toy_mean")
-    alone = np.hypot(*(summary["toy_error_squared_mcse"].sel(estimator=e) for e in ("toy_half", "toy_mean")))
+    paired = paired_difference(results, "error_squared", "estimator", "half", "mean")
+    alone = np.hypot(*(summary["error_squared_mcse"].sel(estimator=e) for e in ("half", "mean")))
     assert (paired["mcse"] < 0.95 * alone).all() and (paired["pairs"] == 4000).all()
 
 
 def test_the_claim_is_judged(ran):
-    from pipeline.claims.claim import judge
+    from pipeline.analysis.claims import judge
 
-    (claim,) = registry.lookup("claims", "toy")
+    (claim,) = toy_paper.PROBLEM.load(toy_paper.PROBLEM.claims)
     verdict = judge(claim, xr.open_zarr(ran / "results.zarr").load())
-    assert verdict.check.verdict == "supported" and verdict.twin.verdict == "contradicted"
+    assert verdict.check.verdict == "supported" and verdict.control.verdict == "contradicted"
 
 
-@pytest.mark.skipif(not has_report(), reason="the report is not there yet")
 def test_the_report_shows_it(ran, capsys):
     code, folder = perform(ran.parent.parent, Synchronous(), "report")
-    assert code == 0 and folder == ran and "supported     toy.risk: ratio" in capsys.readouterr().out
+    assert code == 0 and folder == ran and "supported     toy.risk: 1.0" in capsys.readouterr().out
     page = (ran / "report.html").read_text()
     assert all(word in page for word in ("The private mean", "toy.risk", "pure ε-LDP per answer"))
 
@@ -99,42 +96,45 @@ def test_workers_did_it_and_any_scheduler_does_the_same(ran, tmp_path, monkeypat
 def test_a_process_that_never_heard_of_it_can_work(tmp_path):
     """What a worker gets tells it the names; nothing else has to."""
     study = read_experiment(toy_paper.CONFIG).study
-    store = Store(tmp_path)
-    store.prepare(study)
-    (tmp_path / "work").write_bytes(pickle.dumps(Work(study, store)))
-    script = ("import pickle, sys; from pipeline.registry import NAMES; assert 'toy' not in NAMES['model'];"
-              "from pipeline.work import Unit; work = pickle.load(open(sys.argv[1], 'rb'));"
-              "print(work([Unit(2, 2, 1), Unit(3, 3, 1)]), 'toy' in NAMES['model'])")
+    store = Store(study, tmp_path)
+    store.begin()
+    (tmp_path / "work").write_bytes(pickle.dumps(Runner(store)))
+    script = ("import pickle, sys; from pipeline.study.registry import problems; assert 'toy' not in problems();"
+              "from pipeline.execution.runner import Unit; work = pickle.load(open(sys.argv[1], 'rb'));"
+              "print(work([Unit(2, 1), Unit(3, 1)]), 'toy' in problems())")
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path / "work")], env=environment(),
                           capture_output=True, text=True, check=True)
-    assert done.stdout.split("\n")[0] == "[False, False] True" and store.units() == 2
+    assert done.stdout.split("\n")[0] == "[False, False] True" and store.listing().done.sum() == 2
 
 
 def test_its_failures_in_workers_are_kept_and_told(tmp_path, monkeypatch, capsys):
     without_report(monkeypatch)
-    grid = {"n": [10], "share": [1.0, 8.0], "estimator": ["toy_mean", "toy_raises"]}
+    grid = {"n": [10], "share": [1.0, 8.0], "estimator": ["mean", "raises"]}
     code, folder = perform(tmp_path, Local(workers=2), grid=grid)
-    assert code == 0 and "16 failed units" in capsys.readouterr().out
-    store = Store(folder)
-    texts = [store.error(*unit) for unit in store.failed()]
+    assert code == 1 and "16 failed units" in capsys.readouterr().out
+    store = Store(read_experiment(toy_paper.CONFIG | {"grid": grid}).study, folder)
+    texts = [store.read(*unit, failed=True).error for unit in failures(store, store.listing())]
     assert len(texts) == 16 and all("toy_paper.py" in t and t.endswith("ZeroDivisionError: planted\n") for t in texts)
     summary = summarise(xr.open_zarr(folder / "results.zarr").load())
     assert (summary["n_failed"] == [0, 4000]).all() and (summary["n_ok"] == [4000, 0]).all()
     # Lack of memory is the machine's fault: nothing is stored, one line, and the rest is kept.
-    grid["estimator"] = ["toy_mean", "toy_half", "toy_exhausted"]
+    grid |= {"n": [10, 40], "estimator": ["mean", "exhausted"]}
     code, folder = perform(tmp_path, Local(workers=2), grid=grid)
     errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert code == 1 and len(errors) == 1 and "MemoryError: planted; finished units are kept" in errors[0]
     study = read_experiment(toy_paper.CONFIG | {"grid": grid}).study
-    done = Store(folder).done(study, Store(folder).rows(study))
-    names = np.array([labels["estimator"] for labels in study.grid])
-    assert done[names == "toy_mean"].all() and not done[names == "toy_exhausted"].any()
+    done = Store(study, folder).listing().done
+    fits = np.array([labels["n"] == 10 or labels["estimator"] == "mean" for labels in study.grid])
+    before = np.array([labels["n"] == 10 and labels["estimator"] == "mean" for labels in study.grid])
+    assert done[before].all() and not done[~fits].any()
 
 
-def test_its_mistakes_are_reported_like_any_other():
-    config = toy_paper.CONFIG | {"parameters": {"model": "toi", "mechanism": "toy_laplace"}}
-    with pytest.raises(InvalidInput, match="parameters.model=toi: no such model; did you mean 'toy'?"):
+def test_its_mistakes_are_reported_like_any_other(monkeypatch):
+    config = toy_paper.CONFIG | {"parameters": {"model": "answer", "mechanism": "laplace"}}
+    with pytest.raises(InvalidInput, match="parameters.model=answer: no such model in problem=toy; did you mean"):
         read_experiment(config)
-    config = toy_paper.CONFIG | {"parameters": {"model": "btl", "mechanism": "toy_laplace", "m": 3, "L": 5}}
+    mixed = dataclasses.replace(toy_paper.PROBLEM, models={"btl": "pipeline.problems.ranking.model:BTL"})
+    monkeypatch.setitem(registry._REGISTERED, "toy", mixed)
+    config = toy_paper.CONFIG | {"parameters": {"model": "btl", "mechanism": "laplace", "m": 3, "L": 5}}
     with pytest.raises(InvalidInput, match="needs Matrix, but is given Comparisons"):
-        read_experiment(config | {"grid": {"share": [1.0], "estimator": ["toy_mean"]}})
+        read_experiment(config | {"grid": {"share": [1.0], "estimator": ["mean"]}})

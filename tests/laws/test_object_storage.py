@@ -14,19 +14,23 @@ from engine import GRID, ROOT, arguments, contents, environment, study
 from servers.buckets import Objects, moto
 from servers.faulty import Faulty
 
-import pipeline.bucket
-import pipeline.lease
-from pipeline import seal
+import pipeline.storage.lease
+import pipeline.storage.s3
 from pipeline.__main__ import main
-from pipeline.bucket import Bucket, Unreachable
-from pipeline.codes import OK
-from pipeline.config import read_settings
-from pipeline.lease import Lease
-from pipeline.parameters import InvalidInput
-from pipeline.store import Store
-from pipeline.work import Work
+from pipeline.cli import reduce
+from pipeline.cli.config import Experiment, Text, read_settings
+from pipeline.cli.studies import StoredStudy
+from pipeline.execution.clusters import Executor
+from pipeline.execution.runner import Runner, writer
+from pipeline.storage import agreement, results
+from pipeline.storage.lease import Lease
+from pipeline.storage.replications import Store
+from pipeline.storage.s3 import Bucket, Unreachable
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.status import OK
 
 SMALL = GRID | {"epsilon": [0.5]}
+WRITER = "0" * 16
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +46,8 @@ def bucket(credentials, monkeypatch):
     return Objects(credentials)
 
 
-def at(bucket, folder, timeout=20.0):
-    return Store(folder, f"s3://{bucket.name}/some/where", timeout)
+def at(bucket, folder, timeout=20.0, what=None, where="some/where"):
+    return Store(what or study(grid=SMALL), folder, f"s3://{bucket.name}/{where}", timeout)
 
 
 def values(what, chance):
@@ -51,91 +55,93 @@ def values(what, chance):
         "status": np.full(what.block, OK, np.int8)}
 
 
-def test_two_drivers_append_at_once(bucket, tmp_path):
-    for turn in range(5):
-        stores = [Store(tmp_path / name, f"s3://{bucket.name}/{turn}", 20.0) for name in "ab"]
-        gate, failed = threading.Barrier(2), []
+def fill(store):
+    """All units of the store's study, with numbers of no meaning."""
+    store.begin()
+    chance = np.random.default_rng(1)
+    for unit in np.ndindex(store.listing().done.shape):
+        store.write(*unit, values(store.study, chance), WRITER)
 
-        def grow(store, m, gate=gate, failed=failed):
-            try:
-                gate.wait()
-                store.prepare(study(grid=SMALL | {"m": m}, replications=20 * len(m)))
-            except BaseException as error:
-                failed.append(error)
 
-        drivers = [threading.Thread(target=grow, args=args) for args in zip(stores, ([2, 3], [3, 4, 6]), strict=True)]
-        for driver in drivers:
-            driver.start()
-        for driver in drivers:
-            driver.join()
-        assert not failed
-        store, union = Store(tmp_path, f"s3://{bucket.name}/{turn}"), study(grid=SMALL | {"m": [2, 3, 4, 6]})
-        keys, rows = store.array("key")[:], store.rows(union)
-        assert len(set(keys)) == len(keys) == 16 and len(set(rows)) == 16 and (rows >= 0).all()
-        assert (keys[rows] == list(union.grid.keys())).all()
-        assert (store.array("label_m")[:][rows] == [labels["m"] for labels in union.grid]).all()
-        assert store.array("status").shape == store.array("kendall").shape == (16, 60)
-        assert list(store.verify()) == []
+def seal(store):
+    text = Text(title="small")
+    reduce.seal(StoredStudy(Experiment(store.study, text), store, {}), Executor())
+
+
+def test_two_drivers_with_two_grids_at_once(bucket, tmp_path):
+    gate, failed = threading.Barrier(2), []
+
+    def grow(m):
+        try:
+            gate.wait()
+            fill(at(bucket, tmp_path / str(m), what=study(grid=SMALL | {"m": m}, replications=20 * len(m))))
+        except BaseException as error:
+            failed.append(error)
+
+    drivers = [threading.Thread(target=grow, args=(m,)) for m in ([2, 3], [3, 4, 6])]
+    for driver in drivers:
+        driver.start()
+    for driver in drivers:
+        driver.join()
+    store = at(bucket, tmp_path, what=study(grid=SMALL | {"m": [2, 3, 4, 6]}, replications=60))
+    blocks = {2: 2, 3: 3, 4: 3, 6: 3}
+    expected = [[block < blocks[labels["m"]] for block in range(3)] for labels in store.study.grid]
+    assert not failed and (store.listing().done == expected).all() and len(store.files()) == np.sum(expected)
+    assert list(store.strays()) == [] and not any(map(store.check_file, store.files()))
 
 
 def test_the_same_files_as_on_a_disk(bucket, tmp_path):
-    what, there, here = study(grid=SMALL), at(bucket, tmp_path / "there"), Store(tmp_path / "here")
+    there, here = at(bucket, tmp_path / "there"), Store(study(grid=SMALL), tmp_path / "here")
     for store in (here, there):
-        rows, chance = store.prepare(what), np.random.default_rng(1)
-        for row in rows:
-            for block in range(what.blocks):
-                store.write(int(row), block, values(what, chance))
-        assert store.done(what, rows).all() and store.units() == rows.size * what.blocks
-        seal.seal(store, what, rows, {})
-        assert seal.is_sealed(store, what) and seal.altered(store, what, rows) == []
-    stored = {key.removeprefix("some/where/"): bucket.read(key) for key in bucket.keys() if "/lock/" not in key}
-    assert stored == {name: content for name, content in contents(tmp_path / "here").items() if name != ".lock"}
+        fill(store)
+        assert store.listing().done.all()
+        seal(store)
+        assert results.is_sealed(store) and results.problems_of(store.backend) == []
+        assert results.problems_of(store.backend, results.SUMMARY) == []
+    found = {key.removeprefix("some/where/"): bucket.read(key) for key in bucket.keys() if "/lock/" not in key}
+    assert found == {name: content for name, content in contents(tmp_path / "here").items() if name != ".lock"}
     assert set(contents(tmp_path / "there")) == {".lock"}
-    with seal.unsealed(there):
-        pass
-    assert not bucket.sealed() and not seal.is_sealed(there, what)
+    results.unseal(there)
+    assert not bucket.sealed() and not results.is_sealed(there)
 
 
-def test_status_goes_last_and_a_lost_description_loses_nothing(bucket, tmp_path, monkeypatch):
-    what, store = study(grid=SMALL), at(bucket, tmp_path)
-    rows, written = store.prepare(what), []
-    original = pipeline.bucket.Objects.set
-
-    async def noted(self, key, value):
-        await original(self, key, value)
-        written.append(key)
-
-    monkeypatch.setattr(pipeline.bucket.Objects, "set", noted)
-    store.write(int(rows[0]), 0, values(what, np.random.default_rng(1)))
-    assert written[-1] == "replications.zarr/status/c/0/0" and len(set(written)) == len(what.metrics) + 1
-    bucket.delete("some/where/replications.zarr/zarr.json")
+def test_a_unit_is_one_object_and_a_lost_description_loses_nothing(bucket, tmp_path):
+    store = at(bucket, tmp_path)
+    store.begin()
+    before = bucket.keys()
+    store.write(0, 0, values(store.study, np.random.default_rng(1)), WRITER)
+    assert set(bucket.keys()) - set(before) == {f"some/where/{store.key(0, 0)}"}
+    bucket.delete("some/where/replications/study.json")
     with pytest.raises(InvalidInput, match="store.url=.*is lost, while units are there"):
-        at(bucket, tmp_path).prepare(what)
-    assert len(bucket.keys("/kendall/c/")) == 1
+        at(bucket, tmp_path).begin()
+    assert len(bucket.keys("/units/")) == 1
 
 
 def test_an_outage_is_never_taken_for_damage(bucket, credentials, tmp_path, monkeypatch):
     what = study(grid=SMALL | {"m": [3], "L": [20]}, replications=20)
-    store = at(bucket, tmp_path)
-    for row in store.prepare(what):
-        store.write(int(row), 0, values(what, np.random.default_rng(1)))
-    seal.seal(store, what, store.rows(what), {})
+    store = at(bucket, tmp_path, what=what)
+    fill(store)
+    seal(store)
+
+    def check(store):
+        return [*store.strays(), *map(store.check_file, store.files()), *results.problems_of(store.backend)]
+
     with Faulty(credentials["AWS_ENDPOINT_URL"]) as network:
         monkeypatch.setenv("AWS_ENDPOINT_URL", network.endpoint)
-        list(at(bucket, tmp_path).verify())
+        check(at(bucket, tmp_path, what=what))
         most = sum(network.counts.values())
         network.kinds = ("away",)
-        for allowed in random.Random(1).sample(range(most), 8):
+        for allowed in random.Random(1).sample(range(most), min(8, most)):
             network.counts.clear()
             network.chance, network.allowed = 1.0, allowed
-            broken = at(bucket, tmp_path, timeout=0.01)
             with pytest.raises(Unreachable, match="drops connections"):
-                list(broken.verify())
-        for call in (seal.is_sealed, lambda *_: seal.altered(broken, what, np.arange(2))):
+                check(at(bucket, tmp_path, timeout=0.01, what=what))
+        for call in (results.is_sealed, lambda store: results.problems_of(store.backend), Store.exists, Store.listing,
+                     lambda store: store.read(0, 0), lambda store: agreement.agrees(store, writer(what))):
             network.counts.clear()
             network.allowed = 0
             with pytest.raises(Unreachable):
-                call(broken, what)
+                call(at(bucket, tmp_path, timeout=0.01, what=what))
 
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCY"
@@ -223,9 +229,9 @@ def test_without_the_library_one_line_says_what_to_install(bucket, monkeypatch):
 
 def test_pickles_hold_no_credential(bucket, credentials, tmp_path):
     store = at(bucket, tmp_path)
-    store.prepare(study())
-    store.array("status")
-    pickled = pickle.dumps(Work(study(), store)) + repr(vars(store)).encode() + str(store.place).encode()
+    store.begin()
+    store.listing()
+    pickled = pickle.dumps(Runner(store)) + repr(vars(store)).encode() + str(store.backend).encode()
     assert b"some/where" in pickled
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         assert credentials[name].encode() not in pickled
@@ -263,8 +269,8 @@ class Memory(dict):
 
 @pytest.fixture
 def quick(monkeypatch):
-    for name, value in dict(TERM=1.2, SAFE=0.6, BEAT=0.1, LOOK=(0.0, 0.002)).items():
-        monkeypatch.setattr(pipeline.lease, name, value)
+    for name, value in dict(TERM=1.2, SAFE=0.6, BEAT=0.1, POLL=(0.0, 0.002)).items():
+        monkeypatch.setattr(pipeline.storage.lease, name, value)
 
 
 @pytest.mark.parametrize("honest", [True, False])
@@ -285,8 +291,8 @@ def test_one_at_a_time_through_creation_alone(honest, quick):
         driver.start()
     for driver in drivers:
         driver.join(60)
-    assert len(most) == 72 and pipeline.lease.FREE in place.values() and (len(place) == 1 or not honest)
-    assert (max(most) == 1) == honest  # the wrong twin: without create-if-absent they meet
+    assert len(most) == 72 and pipeline.storage.lease.FREE in place.values() and (len(place) == 1 or not honest)
+    assert (max(most) == 1) == honest  # the negative control: without create-if-absent they meet
 
 
 def test_a_dead_holder_is_succeeded_and_a_living_one_is_not(quick, monkeypatch):
@@ -335,7 +341,7 @@ def test_a_holder_that_was_cut_off_writes_no_more(quick, bucket):
     place = Bucket(f"s3://{bucket.name}/a", 5.0)
     with place.locked("stopped"):
         place.put("x", b"before")
-        place.lease.until = pipeline.lease.now() - 1  # as after a long stop
+        place.lease.until = pipeline.storage.lease.now() - 1  # as after a long stop
         time.sleep(0.3)
         for write in (lambda: place.put("x", b"after"), lambda: place.create("y", b""), lambda: place.delete("x")):
             with pytest.raises(Unreachable, match="another driver may have taken over"):
@@ -350,6 +356,5 @@ def test_shards_agree_on_a_bucket(bucket, tmp_path, capsys):
     for shard in ("1/2", "2/2"):
         assert main([*words, f"shard={shard}"]) == 0
     assert capsys.readouterr().out.count("is done; the same command without it") == 2
-    (place,) = (tmp_path / "outputs/xu").glob("lemmas-*")
-    store = Store(place, f"s3://{bucket.name}/shards/xu/{place.name}")
-    assert store.units() == 8 and list(store.verify()) == []
+    assert main([*words, "task=verify"]) == 0
+    assert "8 units checked, 0 damaged" in capsys.readouterr().out

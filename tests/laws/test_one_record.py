@@ -1,22 +1,22 @@
-"""Laws 2 and 3: a unit is done exactly when its status chunk exists, and nothing is simulated twice."""
+"""Laws 2 and 3: a unit is done exactly when its file exists, and nothing is simulated twice."""
 
-import itertools
 import multiprocessing
+import os
 import shutil
 
 import numpy as np
 import pytest
-import zarr
 from engine import GRID, advance, arguments, contents, pending, sealed, stamps, study, without_report
 
 from pipeline.__main__ import main
-from pipeline.codes import OK
-from pipeline.parameters import InvalidInput
-from pipeline.store import Store
-from pipeline.study import Study
-from pipeline.work import Work
+from pipeline.execution.runner import Runner
+from pipeline.storage.replications import Store
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.status import OK
+from pipeline.study.study import Study
 
 CELLS, BLOCKS = 16, 3
+UNITS = "replications/units"
 
 
 @pytest.fixture(scope="module")
@@ -33,53 +33,48 @@ def copy(finished, tmp_path):
 
 
 def done(folder, what=None):
-    store, what = Store(folder), what or study()
-    return store.done(what, store.rows(what))
+    return Store(what or study(), folder).listing().done
 
 
-def test_done_is_the_status_chunk(copy):
+def test_done_is_the_file(copy):
+    store = Store(study(), copy)
     assert done(copy).all()
-    for row, block in ((0, 0), (7, 2), (15, 1)):
-        (copy / f"replications.zarr/status/c/{row}/{block}").unlink()
-        assert not done(copy)[row, block]
+    for cell, block in ((0, 0), (7, 2), (15, 1)):
+        (copy / store.key(cell, block)).unlink()
+        assert not done(copy)[cell, block] and not store.holds(cell, block)
     assert done(copy).sum() == CELLS * BLOCKS - 3
-    for variable in ("error_l2", "kendall", "sandwich_risk"):
-        shutil.rmtree(copy / f"replications.zarr/{variable}/c")
-    assert done(copy).sum() == CELLS * BLOCKS - 3  # data say nothing
 
 
-def test_an_unfinished_unit_is_data_without_status(tmp_path, monkeypatch):
-    store = Store(tmp_path)
-    agenda = pending(study(), store)
-    unit = next(iter(agenda))[0]
-    write = zarr.Array.__setitem__
+def test_a_unit_that_is_not_written_to_its_end_is_not_done(tmp_path, monkeypatch):
+    """Killed at any moment before the file has its name."""
+    store = Store(study(), tmp_path)
+    unit = next(iter(pending(study(), store)))[0]
 
-    def killed(array, *rest):
-        if array.path == "status" or str(array.store_path).endswith("status"):
-            raise KeyboardInterrupt
-        write(array, *rest)
+    def killed(*_):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(zarr.Array, "__setitem__", killed)
+    runner = Runner(store)
+    runner.agree()
+    monkeypatch.setattr("pipeline.study.files.os.replace", killed)
     with pytest.raises(KeyboardInterrupt):
-        Work(study(), store)([unit])
-    monkeypatch.undo()
-    assert (tmp_path / f"replications.zarr/error_l2/c/{unit.row}/{unit.block}").exists()
-    assert not done(tmp_path).any()
+        runner([unit])
+    assert not done(tmp_path).any() and not list((tmp_path / UNITS).rglob("*.*"))
 
 
 def test_data_that_are_all_nan_are_done(tmp_path):
-    store = Store(tmp_path)
-    store.prepare(study())
+    store = Store(study(), tmp_path)
+    store.begin()
     values = {name: np.full(20, np.nan) for name in study().metrics}
-    store.write(3, 1, values | {"status": np.full(20, OK, np.int8)})
+    store.write(3, 1, values | {"status": np.full(20, OK, np.int8)}, "0" * 16)
     assert done(tmp_path)[3, 1] and done(tmp_path).sum() == 1
-    assert list(Store(tmp_path).verify()) == []
+    assert list(store.strays()) == [] and store.check_file(store.files()[0]) is None
 
 
 def test_stray_files_are_not_units(copy):
-    place = copy / "replications.zarr/status/c"
-    (place / "0/0").rename(place / "0/0.5f3a.partial")
-    for stray in ("0/.nfs0001", "0/0~", "zarr.json", "1/x", "99/0", "2/99", "1.5"):
+    store, place = Store(study(), copy), copy / UNITS
+    unit = copy / store.key(0, 0)
+    unit.rename(f"{unit}.5f3a.partial")
+    for stray in ("0/.nfs0001", "0/0~", "zarr.json", "1/x", "99/0123456789abcdef", "2/0123456789abcdef", "1.5"):
         (place / stray).parent.mkdir(exist_ok=True)
         (place / stray).write_bytes(b"?")
     expected = np.ones((CELLS, BLOCKS), bool)
@@ -88,11 +83,11 @@ def test_stray_files_are_not_units(copy):
 
 
 def test_nothing_twice(copy, monkeypatch):
-    before = stamps(copy / "replications.zarr", "c/*")
+    before = stamps(copy / UNITS)
     monkeypatch.setattr(Study, "simulate", lambda *_: pytest.fail("simulated again"))
-    agenda, outcome = advance(study(), copy)
-    assert agenda.pending == 0 == outcome.units_done
-    assert sealed(study(), copy) and stamps(copy / "replications.zarr", "c/*") == before
+    schedule, outcome = advance(study(), copy)
+    assert schedule.pending == 0 == outcome.units_done
+    assert sealed(study(), copy) and stamps(copy / UNITS) == before
 
 
 def test_nothing_twice_with_the_command(tmp_path, monkeypatch, capsys):
@@ -107,17 +102,16 @@ def test_nothing_twice_with_the_command(tmp_path, monkeypatch, capsys):
     assert "nothing to do: all 8 units were done before" in out and "report:" in out
     after = stamps(tmp_path)
     changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    assert not {name for name in changed if "/c/" in name or "results.zarr" in name or "sessions" in name}
-    assert not {name for name in changed if name.endswith("report.html")}
+    assert not {name for name in changed if any(part in name for part in ("units", "zarr", "sessions", "report.html"))}
 
 
-@pytest.mark.parametrize("row, block, size", [(0, 0, 19), (0, 0, 21), (0, 3, 20), (16, 0, 20), (0, 0, 40)])
-def test_misaligned_units_are_refused(row, block, size, tmp_path):
-    store = Store(tmp_path)
-    store.prepare(study())
+@pytest.mark.parametrize("size", [19, 21, 40])
+def test_misaligned_units_are_refused(size, tmp_path):
+    store = Store(study(), tmp_path)
+    store.begin()
     values = {name: np.zeros(size) for name in study().metrics} | {"status": np.ones(size, np.int8)}
-    with pytest.raises(ValueError, match="not one whole chunk"):
-        store.write(row, block, values)
+    with pytest.raises(ValueError, match="not the values of one unit"):
+        store.write(0, 0, values, "0" * 16)
     assert not done(tmp_path).any()
 
 
@@ -125,17 +119,15 @@ def grow(folder, m, ready, gate):
     what = study(grid=GRID | {"m": m}, replications=20 * len(m))
     ready.release()
     gate.wait()
-    Store(folder).prepare(what)
+    advance(what, folder)
 
 
-def test_two_drivers_append_at_once(tmp_path):
+def test_two_drivers_with_two_grids_at_once(tmp_path):
+    """Both store the units of the levels that they share; whoever is later, each unit is there once and whole."""
     context = multiprocessing.get_context("fork")
-    for turn in range(10):
+    for turn in range(3):
         folder, ready, gate = tmp_path / str(turn), context.Semaphore(0), context.Event()
-        levels = [2, 3, 5], [3, 4, 6, 7]
-        if turn % 2:
-            Store(folder).prepare(study())
-        drivers = [context.Process(target=grow, args=(folder, m, ready, gate)) for m in levels]
+        drivers = [context.Process(target=grow, args=(folder, m, ready, gate)) for m in ([2, 3, 5], [3, 4, 6, 7])]
         for driver in drivers:
             driver.start()
         for _ in drivers:
@@ -144,69 +136,49 @@ def test_two_drivers_append_at_once(tmp_path):
         for driver in drivers:
             driver.join()
             assert driver.exitcode == 0
-        store, union = Store(folder), study(grid=GRID | {"m": [2, 3, 4, 5, 6, 7]}, replications=80)
-        keys, rows = store.array("key")[:], store.rows(union)
-        assert len(set(keys)) == len(keys) == 48 and (rows >= 0).all() and len(set(rows)) == 48
-        assert (keys[rows] == list(union.grid.keys())).all()
-        assert (store.array("label_m")[:][rows] == [labels["m"] for labels in union.grid]).all()
-        assert store.array("status").shape == store.array("kendall").shape == (48, 80)
-        assert list(store.verify()) == []
+        store = Store(study(grid=GRID | {"m": [2, 3, 4, 5, 6, 7]}, replications=80), folder)
+        blocks = {2: 3, 3: 4, 4: 4, 5: 3, 6: 4, 7: 4}
+        expected = [[block < blocks[labels["m"]] for block in range(4)] for labels in store.study.grid]
+        assert (store.listing().done == expected).all() and len(store.files()) == np.sum(expected)
+        assert list(store.strays()) == [] and not any(map(store.check_file, store.files()))
 
 
 class Killed(BaseException):
     """What an injected SIGKILL looks like from inside."""
 
 
-def die_at(step, monkeypatch):
-    """Raise at the step-th change of the disk."""
-    count = itertools.count(1)
+def test_an_interrupted_beginning_heals(tmp_path, monkeypatch):
+    """Killed at each change of the disk up to the tenth: the next run goes on."""
+    expected = sealed(study(), tmp_path / "expected")
+    changes = {name: getattr(os, name) for name in ("mkdir", "replace", "open")}
+    for step in range(1, 11):
+        left = iter(range(1, step))
 
-    def fragile(original):
-        def change(*arguments, **options):
-            if next(count) == step:
+        def change(*arguments, original, left=left, **options):
+            if next(left, None) is None:
                 raise Killed
             return original(*arguments, **options)
-        return change
 
-    for name in ("resize", "__setitem__"):
-        monkeypatch.setattr(zarr.Array, name, fragile(getattr(zarr.Array, name)))
-    monkeypatch.setattr(zarr, "create_group", fragile(zarr.create_group))
-    monkeypatch.setattr(zarr.Group, "create_array", fragile(zarr.Group.create_array))
-    return count
-
-
-@pytest.mark.parametrize("begun", [False, True], ids=["creating", "appending"])
-def test_an_interrupted_preparation_heals(begun, tmp_path, monkeypatch):
-    other = study(grid=GRID | {"m": [9]})
-    wanted = study(grid=GRID | {"m": [3, 5, 7], "L": [20, 30, 50]}, replications=80)
-    steps = 0
-    while True:
-        steps += 1
-        folder = tmp_path / str(steps)
-        if begun:
-            advance(study(replications=20), folder)
-        old = contents(folder / "replications.zarr/error_l2/c") if begun else {}
-        with monkeypatch.context() as patch:
-            die_at(steps, patch)
-            try:
-                Store(folder).prepare(wanted)
-                break
-            except Killed:
-                pass
-        assert not begun or done(folder, study(replications=20)).all()
-        Store(folder).prepare(other)  # somebody else's grid comes first
-        store = Store(folder)
-        rows, keys = store.prepare(wanted), store.array("key")[:]
-        assert sorted(set(rows)) == sorted(rows) and (keys[rows] == list(wanted.grid.keys())).all()
-        assert len(set(keys[keys > 0])) == (keys > 0).sum() and list(store.verify()) == []
-        assert old.items() <= contents(folder / "replications.zarr/error_l2/c").items()
-        if steps == 10:
-            assert sealed(wanted, folder) == sealed(wanted, tmp_path / "expected")
-    print(f"killed at each of {steps - 1} steps")
-    assert steps - 1 >= (18 if not begun else 13)
+        folder = tmp_path / str(step)
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            for name in ("mkdir", "replace"):
+                patch.setattr(os, name, lambda *a, o=changes[name], change=change, **k: change(*a, original=o, **k))
+            advance(study(), folder)
+        if step == 10:
+            assert sealed(study(), folder) == expected
+        else:
+            assert pending(study(), Store(study(), folder)).pending <= CELLS * BLOCKS
 
 
 def test_a_folder_of_another_study_is_refused(finished):
     with pytest.raises(InvalidInput, match="holds another study .*seed"):
-        Store(finished).prepare(study(seed=12))
+        Store(study(seed=12), finished).begin()
     assert done(finished).all()
+
+
+def test_an_earlier_version_s_folder_is_refused(tmp_path):
+    (tmp_path / "replications.zarr").mkdir()
+    before = contents(tmp_path)
+    with pytest.raises(InvalidInput, match="earlier version .* choose another folder with outputs="):
+        Store(study(), tmp_path).begin()
+    assert contents(tmp_path) == before

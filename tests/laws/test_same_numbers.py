@@ -6,12 +6,12 @@ import threading
 import numpy as np
 import pytest
 import xarray as xr
-from engine import GRID, advance, contents, pending, sealed, stamps, study
+from engine import GRID, advance, contents, pending, sealed, stamps, stored, study
 
-from pipeline import seal
-from pipeline.clusters import Local, Synchronous, Threads
-from pipeline.store import Store
-from pipeline.work import Work
+from pipeline.cli import reduce
+from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
+from pipeline.execution.runner import Runner
+from pipeline.storage.replications import Store
 
 
 @pytest.fixture(scope="module")
@@ -43,15 +43,21 @@ def test_interruptions(tmp_path, expected):
     before, interruptions = -1, 0
     while True:
         stop = threading.Event()
-        agenda, outcome = advance(study(), tmp_path, stop=stop, bundle_seconds=1e-9,
+        schedule, outcome = advance(study(), tmp_path, stop=stop, bundle_seconds=1e-9,
                                   on_done=lambda *_, stop=stop: stop.set())
-        done = int(Store(tmp_path).done(study(), agenda.rows).sum())
+        done = int(Store(study(), tmp_path).listing().done.sum())
         assert done > before
         before = done
         if not outcome.interrupted:
             break
         interruptions += 1
     assert interruptions > 5 and sealed(study(), tmp_path) == expected
+
+
+def datasets(folder):
+    """Bytes of every file of the sealed datasets."""
+    return {name: content for name, content in contents(folder).items()
+            if name.startswith(("results.zarr/", "summary.zarr/"))}
 
 
 def cells(folder):
@@ -78,30 +84,30 @@ def equal(old, new, replications=None):
 ], ids=["appended", "inserted before"])
 def test_added_levels_keep_every_finished_unit(grid, tmp_path):
     sealed(study(), tmp_path)
-    old, units = cells(tmp_path), stamps(tmp_path / "replications.zarr/status/c")
+    old, units = cells(tmp_path), stamps(tmp_path / "replications/units")
     sealed(study(grid=grid), tmp_path)
     new = cells(tmp_path)
-    assert len(units) == 48 and units.items() <= stamps(tmp_path / "replications.zarr/status/c").items()
+    assert len(units) == 48 and units.items() <= stamps(tmp_path / "replications/units").items()
     assert len(new) > len(old) == 16 and equal(old, new)
     fresh = sealed(study(grid=grid), tmp_path / "fresh")
-    assert contents(tmp_path / "results.zarr") == fresh
+    assert datasets(tmp_path) == fresh
 
 
 def test_added_replications_keep_every_finished_unit(tmp_path):
     sealed(study(), tmp_path)
-    old, units = cells(tmp_path), stamps(tmp_path / "replications.zarr/status/c")
+    old, units = cells(tmp_path), stamps(tmp_path / "replications/units")
     sealed(study(replications=100), tmp_path)
     new = cells(tmp_path)
-    found = stamps(tmp_path / "replications.zarr/status/c")
+    found = stamps(tmp_path / "replications/units")
     assert units.items() <= found.items() and len(found) == 16 * 5
     assert len(old) == len(new) and equal(old, new, 60)
-    assert contents(tmp_path / "results.zarr") == sealed(study(replications=100), tmp_path / "fresh")
+    assert datasets(tmp_path) == sealed(study(replications=100), tmp_path / "fresh")
 
 
 def test_fewer_replications_and_levels_afterwards(tmp_path, expected):
     sealed(study(grid=GRID | {"m": [2, 3, 5]}, replications=100), tmp_path)
-    agenda, outcome = advance(study(), tmp_path)
-    assert agenda.pending == 0 == outcome.units_done
+    schedule, outcome = advance(study(), tmp_path)
+    assert schedule.pending == 0 == outcome.units_done
     assert sealed(study(), tmp_path) == expected
 
 
@@ -111,8 +117,8 @@ def test_order_of_levels(tmp_path, expected):
     found = sealed(study(grid=backwards), tmp_path / "backwards")
     assert equal(cells(tmp_path / "forwards"), cells(tmp_path / "backwards")) and found != expected
     # One store, asked in two orders: the same bytes as from a store of its own.
-    agenda, outcome = advance(study(), tmp_path / "backwards")
-    assert agenda.pending == 0 == outcome.units_done and sealed(study(), tmp_path / "backwards") == expected
+    schedule, outcome = advance(study(), tmp_path / "backwards")
+    assert schedule.pending == 0 == outcome.units_done and sealed(study(), tmp_path / "backwards") == expected
 
 
 def test_list_of_products_against_a_rectangle(tmp_path, expected):
@@ -128,19 +134,18 @@ def test_list_of_products_against_a_rectangle(tmp_path, expected):
     assert equal(whole, cells(tmp_path / "rectangle")) and equal(cells(tmp_path / "rectangle"), whole)
 
 
-class Forgetful(Work):
-    """Work that never shares data between cells."""
+class Forgetful(Runner):
+    """Runner that never shares data between cells."""
 
     def __call__(self, units):
-        return [self._one(unit, {}) for unit in units]
+        return [self._run(unit, {}, self.agree()) for unit in units]
 
 
 def test_shared_data_is_the_data_drawn_alone(tmp_path, expected):
-    store = Store(tmp_path)
-    agenda = pending(study(), store)
-    Forgetful(study(), store)([unit for unit, _ in agenda])
-    seal.seal(store, study(), agenda.rows, {"title": "small"})
-    assert contents(tmp_path / "results.zarr") == expected
+    store = Store(study(), tmp_path)
+    Forgetful(store)([unit for unit, _ in pending(study(), store)])
+    reduce.seal(stored(study(), tmp_path), Executor())
+    assert datasets(tmp_path) == expected
     memo, labels = {}, study().grid.labels(0)
     shared = study().simulate(labels, 1, memo)
     again, alone = study().simulate(labels, 1, memo), study().simulate(labels, 1)
@@ -149,7 +154,8 @@ def test_shared_data_is_the_data_drawn_alone(tmp_path, expected):
 
 @pytest.mark.parametrize("change", [{"seed": 12}, {"block": 30}], ids=["seed", "block"])
 def test_another_seed_or_block_is_another_study(change, tmp_path, expected):
-    """The wrong twin: these must change the numbers, and their store is not taken for the same."""
+    """The negative control: these must change the numbers, and their store is not taken for the same."""
     found = sealed(study(**change), tmp_path)
     assert study(**change).key != study().key
-    assert found["error_l2/c/0/0/0/0/0"] != expected["error_l2/c/0/0/0/0/0"]
+    name = "results.zarr/error_l2/c/0/0/0/0/0"
+    assert found[name] != expected[name]

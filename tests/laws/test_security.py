@@ -13,11 +13,11 @@ from distributed.security import Security
 from engine import ROOT, arguments
 from servers.sockets import doors, locked
 
-from pipeline import compose
 from pipeline.__main__ import main
-from pipeline.clusters import LSF, PBS, SGE, Local, Slurm, Synchronous, Threads
-from pipeline.parameters import InvalidInput
-from pipeline.sweep import run
+from pipeline.cli import compose
+from pipeline.execution.clusters import LSF, PBS, SGE, Local, Slurm, Synchronous, Threads
+from pipeline.execution.sweep import run
+from pipeline.study.parameters import InvalidInput
 
 
 def pause(units):
@@ -63,7 +63,7 @@ def test_keys_are_private_and_removed_also_on_error(kind, tmp_path, monkeypatch)
         seen.extend((path, path.stat().st_mode & 0o777) for path in (self.folder, *self.folder.glob("*.pem")))
         raise RuntimeError("anything may go wrong")
 
-    monkeypatch.setattr("pipeline.clusters.jobs.Jobs.submit", refuse)
+    monkeypatch.setattr("pipeline.execution.clusters.jobs.Jobs.submit", refuse)
     host = re.sub(r"\W", "_", os.uname().nodename)
     stale = tmp_path / "shared" / f"keys-{host}-999999999-x"
     stale.mkdir(parents=True)
@@ -79,7 +79,7 @@ def test_keys_are_private_and_removed_also_on_error(kind, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("word", [
     "+parameters._target_=os.system", "+_target_=os.system", "+cluster._target_=subprocess.Popen",
-    "parameters.model=os:system", "parameters.model=os.system", "parameters.model=pipeline.models.btl:BTL",
+    "parameters.model=os:system", "parameters.model=os.system", "parameters.model=pipeline.problems.ranking.model:BTL",
     "parameters.estimator=../../x", "claims=os", "claims=this", "metrics=[this]", "metrics=['os:system']",
     "+derive.epsilon=this:x", "coordinates=[builtins.exec]", "cluster=this", "cluster.kind=this", "experiment=../../x",
     "parameters.mechanism=${oc.env:HOME}", "outputs='${oc.env:HOME}/x'", "name='${oc.decode:this}'", "name=../../x",

@@ -7,7 +7,8 @@ import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_discrete_gaussian_mechanism
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
-from pipeline.theory import accounting, rasch_privacy
+from pipeline.privacy import accounting
+from pipeline.problems.response.theory import sensitivity as rasch_privacy
 
 # Its bound is the least over orders that it is given: these are dense enough for relative errors of 1e-6.
 ORDERS = 1 + np.geomspace(0.011, 1e5, 60_000)

@@ -13,10 +13,12 @@ from checks import ALPHA, counts_agree, mean_agrees
 from reference import blocks_literal as literal
 from scipy import stats
 
-from pipeline.mechanisms.blocks import MaxSense, OneBitSketch, PairwisePreference
-from pipeline.mechanisms.blocks_adaptive import Adaptive
-from pipeline.mechanisms.blocks_multi import MultiMaxSense
-from pipeline.models.blocks import BlockTruth, Users
+from pipeline.problems.clustering.mechanisms.adaptive import Adaptive
+from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
+from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
+from pipeline.problems.clustering.mechanisms.one_bit_sketch import OneBitSketch
+from pipeline.problems.clustering.mechanisms.pairwise_preference import PairwisePreference
+from pipeline.problems.clustering.model import BlockTruth, Users
 
 B = np.array([[0.9, 0.2], [0.35, 1.0]])
 
@@ -287,7 +289,7 @@ def test_joint_law_of_the_one_bit_sketch(w):
 @pytest.mark.parametrize("w", [1, 2, 4])
 def test_joint_law_of_all_ratings(w):
     """The coupon collector's: what items were rated by whom, and how, of three users."""
-    release = users(CLUSTERS, [2, 1], w, 60_000).opened()
+    release = users(CLUSTERS, [2, 1], w, 60_000).release_plainly()
 
     def law(w):
         def one(k):

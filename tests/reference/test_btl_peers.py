@@ -9,12 +9,13 @@ import pytest
 from scipy.stats import kendalltau
 from sklearn.linear_model import LogisticRegression
 
-from pipeline.estimators.btl import Debiased, Weighted
-from pipeline.estimators.btl_likelihood import Likelihood
-from pipeline.estimators.btl_spectral import RankCentrality
-from pipeline.metrics.ranking import HammingTopK, Kendall
-from pipeline.models.btl import FlippedWins
-from pipeline.theory.btl import debiased_variance, sandwich_covariance, win_probability
+from pipeline.problems.common.recovery import HammingTopK, Kendall
+from pipeline.problems.ranking.estimators.likelihood import Likelihood
+from pipeline.problems.ranking.estimators.moments import Debiased, Weighted
+from pipeline.problems.ranking.estimators.spectral import RankCentrality
+from pipeline.problems.ranking.releases import FlippedWins
+from pipeline.problems.ranking.theory.rates import win_probability
+from pipeline.problems.ranking.theory.risk import debiased_variance, sandwich_covariance
 
 M = 6
 FIRST, SECOND = np.triu_indices(M, 1)

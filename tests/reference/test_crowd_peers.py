@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 from crowdkit.aggregation import OneCoinDawidSkene
 
-from pipeline.estimators.crowd import DawidSkene
-from pipeline.models.crowd import DawidSkene as Crowd
+from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
+from pipeline.problems.crowd.model import DawidSkene as Crowd
 
 STEPS = 35  # of crowd-kit, 10 to 20 ms each; enough for able workers
 
@@ -20,7 +20,7 @@ STEPS = 35  # of crowd-kit, 10 to 20 ms each; enough for able workers
 def mirrored(seed, reps, n, m, **law):
     rng, crowd = np.random.default_rng(seed), Crowd(n=n, m=m, **law)
     answers = crowd.simulate(crowd.truth(rng, reps, rng), rng).answers
-    return type(crowd).produces(np.concatenate([answers, -answers], axis=2)).opened()
+    return type(crowd).produces(np.concatenate([answers, -answers], axis=2)).release_plainly()
 
 
 def theirs(answers):
@@ -50,6 +50,6 @@ def test_labels_and_abilities_are_crowd_kits(n, m, answered):
 def test_without_mirroring_the_estimated_prior_shows():
     """The wrong twin: another model, other abilities."""
     rng, crowd = np.random.default_rng(2), Crowd(n=9, m=40, label_prior=0.2, ability_low=0.6)
-    release = crowd.simulate(crowd.truth(rng, 1, rng), rng).opened()
+    release = crowd.simulate(crowd.truth(rng, 1, rng), rng).release_plainly()
     found = DawidSkene(n=9, m=40, projection=1e-10, iterations=10_000).fit(release, rng)
     assert np.abs(found.abilities[0] - theirs(release.answers[0])[1]).max() > 1e-4

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.mechanisms import vetted
-from pipeline.mechanisms.integer_noise import discrete_gaussian, discrete_laplace
-from pipeline.theory.integer_noise import gaussian_renyi
+from pipeline.privacy import vetted_noise as vetted
+from pipeline.privacy.integer_laws import gaussian_renyi
+from pipeline.privacy.integer_noise import discrete_gaussian, discrete_laplace
 
 pytest.importorskip("opendp", reason="OpenDP is not installed: noise is NOT compared with the vetted sampler")
 

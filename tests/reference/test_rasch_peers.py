@@ -6,9 +6,10 @@ from girth import rasch_conditional, rasch_jml, rasch_mml
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from pipeline.estimators.rasch_likelihood import JointLikelihood, PairwiseLikelihood
-from pipeline.estimators.rasch_spectral import Spectral
-from pipeline.models.rasch import OpenResponses, Rasch
+from pipeline.problems.response.estimators.likelihood import JointLikelihood, PairwiseLikelihood
+from pipeline.problems.response.estimators.spectral import Spectral
+from pipeline.problems.response.model import Rasch
+from pipeline.problems.response.releases import OpenResponses
 
 RAW = dict(pseudo_count=0.0, floor=0.0)
 N, M, REPS = 1500, 6, 8

@@ -64,7 +64,7 @@ class Unavailable(Exception):
 
 
 def free_port():
-    """A port of loopback that nobody listens on."""
+    """A free port of loopback."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

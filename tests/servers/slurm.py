@@ -131,7 +131,7 @@ class Slurm:
         key = folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
-        # munged insists on folders that nobody else may write: not those below /tmp, unless forced.
+        # munged insists on folders that other users cannot write to, so not those below /tmp, unless forced.
         self._spawn("munged", "--foreground", "--force", f"--socket={folder}/munge.socket", f"--key-file={key}",
                     f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log",
                     f"--seed-file={folder}/munge.seed")
@@ -161,7 +161,7 @@ def until(condition: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports on loopback that nobody uses now."""
+    """Free ports of loopback."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:

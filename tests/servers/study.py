@@ -1,6 +1,7 @@
 """A small study on a batch system: what it must come to, how to watch it, how to submit it."""
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -27,8 +28,8 @@ class Run:
         return next(iter((self.where / "outputs" / "xu").glob("lemmas-*")), self.where / "none")
 
     def done(self) -> int:
-        """Units done so far: status chunks on disk."""
-        return sum(path.name.isdigit() for path in (self.folder / "replications.zarr/status/c").glob("*/*"))
+        """Units done so far: their files on disk."""
+        return sum(path.suffix != ".partial" for path in (self.folder / "replications/units").glob("*/*"))
 
     def reaches(self, units: int, seconds: float = 60) -> None:
         """Wait until so many units are done."""
@@ -54,16 +55,14 @@ def unavailable(reason: str) -> None:
 
 
 def edited(system: str, folder: Path, **changes: str) -> Path:
-    """A copy of jobs/<system> as a person edits it: in the marked place only."""
-    target = folder / "jobs" / system
-    target.mkdir(parents=True)
-    for source in sorted((ROOT / "jobs" / system).glob("*.sh")):
-        text = source.read_text()
-        head, mark, rest = text.partition("# ---- edit here")
-        place, end, tail = rest.partition("\n# ------")
-        for before, after in changes.items() if mark else ():
-            assert before in place, before
-            place = place.replace(before, after)
-        (target / source.name).write_text(head + mark + place + end + tail)
-        (target / source.name).chmod(0o755)
+    """A copy of jobs/ in which the script of one system is edited as a person does it: in the marked place only."""
+    target = folder / "jobs"
+    shutil.copytree(ROOT / "jobs", target)
+    script = target / f"{system}.sh"
+    head, mark, rest = script.read_text().partition("# ---- edit here")
+    place, end, tail = rest.partition("\n# ------")
+    for before, after in changes.items():
+        assert before in place, before
+        place = place.replace(before, after)
+    script.write_text(head + mark + place + end + tail)
     return target

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# A study on LSF without a driver; jobs/submit.sh submits it in shards. From the folder that has .venv, on
+# one node:
+#   WORDS="experiment=xu/scenario_2" bsub < jobs/lsf.sh
+# Submitting again goes on where it stopped.
+
+#BSUB -wa TERM -wt 2
+#BSUB -Q "75"
+#BSUB -r
+#BSUB -o pipeline-%J-%I.out
+# ---- edit here -----------------------------------------------------------------------------------------------
+#BSUB -J pipeline
+#BSUB -n 4
+#BSUB -R "span[hosts=1]"
+#BSUB -W 04:00
+# BSUB -q NAME  (without the blank, when it is needed; the same for -P NAME)
+PIPELINE=${PIPELINE:-.venv/bin/pipeline}
+MORE=${MORE:-$HOME/.pipeline/environment}  # read if it is there: exports, such as the keys of a bucket, which
+                                           # everybody would see if they came with the job (mode 0600)
+# --------------------------------------------------------------------------------------------------------------
+
+# TERM comes two minutes before the walltime; 75, more to do, makes LSF queue the job again.
+[[ -r $MORE ]] && . "$MORE"
+read -ra words <<< "$WORDS"
+words+=("cluster.workers=${LSB_DJOB_NUMPROC:-1}")
+if [[ ${LSB_JOBINDEX:-0} != 0 ]]; then
+    words+=("shard=$LSB_JOBINDEX/${SHARDS:-$LSB_JOBINDEX_END}")
+fi
+exec "$PIPELINE" "${words[@]}"

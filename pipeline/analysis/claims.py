@@ -1,0 +1,159 @@
+"""Claims as data, and their judgement: what is measured on sealed results against what is allowed.
+
+A claim holds what it measures (`measures`), a tolerance that decides (`tolerances`), and a negative control: data
+made wrong on purpose, which it must reject.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import xarray as xr
+
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import CONFIDENCE, Measure, Measured
+from pipeline.analysis.selection import InsufficientEvidence, NotTested, RecordedData
+from pipeline.analysis.tolerances import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    NOT_REFUTED,
+    NOT_TESTED,
+    SUPPORTED,
+    VERDICTS,
+    Tolerance,
+    by_badness,
+    finite,
+)
+
+__all__ = [
+    "CONFIDENCE", "CONTRADICTED", "INCONCLUSIVE", "NOT_REFUTED", "NOT_TESTED", "SUPPORTED", "VERDICTS",
+    "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotTested", "judge",
+]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One decision: the verdict, the estimate that decided (None without data), and a sentence on both."""
+
+    verdict: str
+    estimate: Estimate | None
+    text: str
+
+
+@dataclass(frozen=True)
+class NegativeControl:
+    """Data that are wrong on purpose, made from sealed results without simulating: the claim must reject them."""
+
+    description: str
+    make: Callable[[xr.Dataset], xr.Dataset]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A statement that an experiment can support or contradict.
+
+    id: unique name. statement: one sentence. source: paper and theorem. experiment: name of the study.
+    measure: what is estimated. tolerance: what the estimate may be; for a claim of several parts, one for each part
+    that the measure returns. why: reason for the tolerance. conditions: where the theorem speaks, and which cells are
+    used. control: the negative control. only_refutable: a one-sided bound so loose that plausible data cannot come
+    near it: data on its right side are then "not refuted" instead of "supported". recorded: the real data that the
+    claim is about, if it is about any; it is "not tested" on others.
+    """
+
+    id: str
+    statement: str
+    source: str
+    experiment: str
+    why: str
+    conditions: str
+    measure: Measure
+    tolerance: Tolerance | Mapping[str, Tolerance]
+    control: NegativeControl
+    only_refutable: bool = False
+    recorded: RecordedData | None = None
+
+    @property
+    def estimand(self) -> str:
+        """Description of what is measured."""
+        return self.measure.estimand
+
+    @property
+    def claimed(self) -> str:
+        """Description of the tolerance; for several parts, each after its name."""
+        if isinstance(self.tolerance, Mapping):
+            text = "; ".join(f"{part}: {tolerance}" for part, tolerance in self.tolerance.items())
+        else:
+            text = str(self.tolerance)
+        return text + " in every cell (simultaneous intervals)" * self.measure.every_cell
+
+    def decide(self, results: xr.Dataset) -> Check:
+        """Measure on sealed results and compare with the tolerance; raises `InsufficientEvidence`."""
+        if self.recorded is not None:
+            self.recorded.require(results)
+        measured = self.measure.compute(results)
+        if isinstance(self.tolerance, Mapping):
+            check = every(*_parts(measured, self.tolerance))
+        else:
+            check = _decide(measured, self.tolerance)
+        if self.only_refutable and check.verdict == SUPPORTED:
+            return Check(NOT_REFUTED, check.estimate, check.text)
+        return check
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A claim, the decision on the data, and the decision on its negative control."""
+
+    claim: Claim
+    check: Check
+    control: Check
+
+
+def judge(claim: Claim, results: xr.Dataset) -> Judgement:
+    """Decide a claim on a sealed dataset (grid axes…, replication), and on its negative control if there are data."""
+    check = _judge(claim, lambda: results)
+    if check.estimate is None:
+        return Judgement(claim, check, check)
+    return Judgement(claim, check, _judge(claim, lambda: claim.control.make(results)))
+
+
+def _judge(claim: Claim, make: Callable[[], xr.Dataset]) -> Check:
+    try:
+        return claim.decide(make())
+    except InsufficientEvidence as reason:
+        return Check(reason.verdict, None, str(reason))
+
+
+def _parts(measured: Measured | Mapping[str, Measured], tolerances: Mapping[str, Tolerance]) -> list[Check]:
+    """The decision on each part, in the order of the tolerances."""
+    if not isinstance(measured, Mapping) or measured.keys() != tolerances.keys():
+        raise ValueError(f"the measure must return the parts {', '.join(tolerances)}")
+    return [_decide(measured[part], tolerance, f"{part}: ") for part, tolerance in tolerances.items()]
+
+
+def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, part: str = "") -> Check:
+    """The decision on an estimate, or on the worst of several cells: the one nearest to a contradiction."""
+    if isinstance(measured, Estimate):
+        return Check(tolerance.verdict(measured), measured, part + _text(measured, tolerance))
+    cells = {name: cell for name, cell in measured.items() if isinstance(cell, Estimate)}
+    if not cells:
+        raise NotTested("no cell meets the conditions")
+    names = list(cells)
+    order = [names[i] for i in by_badness([cell.value for cell in cells.values()], tolerance)]
+    worst = max(order, key=lambda name: VERDICTS.index(tolerance.verdict(cells[name])))
+    where = f" at {worst}" * bool(worst) + f" (the worst of {len(cells)} cells)" * (len(cells) > 1)
+    return Check(tolerance.verdict(cells[worst]), cells[worst], part + _text(cells[worst], tolerance, where))
+
+
+def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
+    text = f"{estimate}{where}, claimed {tolerance}"
+    return text if finite(estimate) else f"{text}: the data do not determine it"
+
+
+def every(*checks: Check) -> Check:
+    """All must hold: contradicted by one, supported by all. The estimate is that of the first worst check."""
+    worst = _worst(checks)
+    return Check(worst.verdict, worst.estimate, "; ".join(check.text for check in checks))
+
+
+def _worst(checks: Sequence[Check]) -> Check:
+    return max(checks, key=lambda check: VERDICTS.index(check.verdict))

@@ -1,0 +1,188 @@
+"""What claims measure: means, differences, ratios, shares and exponents, as estimates with their intervals.
+
+The intervals of one claim hold together with probability `CONFIDENCE`: where several cells decide it they share the
+error (Bonferroni). A claim of several parts gives each a `part` of the error.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.rates import fit_rate
+from pipeline.analysis.ratio import risk_ratio
+from pipeline.analysis.selection import InsufficientEvidence, Level, NotTested
+from pipeline.analysis.summary import REPLICATION, paired_difference, summarise
+
+CONFIDENCE = 0.99  # of all intervals of one claim together
+
+Cells = Mapping[str, Estimate]  # by label of the cell
+Measured = Estimate | Cells
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a claim estimates, and a description of it: made from a function by `measure` or `measure_every_cell`.
+
+    `compute` takes a sealed dataset and returns an estimate, or with `every_cell` the estimates of all cells; for a
+    claim of several parts, a mapping of the parts' names to these.
+    """
+
+    estimand: str
+    compute: Callable[[xr.Dataset], Measured | Mapping[str, Measured]]
+    every_cell: bool = False
+
+
+def measure(estimand: str) -> Callable[[Callable[[xr.Dataset], Measured | Mapping[str, Measured]]], Measure]:
+    """Decorator: the function measures this one number, or these parts."""
+    return lambda compute: Measure(estimand, compute)
+
+
+def measure_every_cell(
+    estimand: str,
+) -> Callable[[Callable[[xr.Dataset], Measured | Mapping[str, Measured]]], Measure]:
+    """Decorator: the function measures this in every cell, and the tolerance has to hold in each."""
+    return lambda compute: Measure(estimand, compute, every_cell=True)
+
+
+def confidence_for(cells: xr.Dataset | int = 1, part: float = 1.0) -> float:
+    """Confidence of one interval out of several: spends `part` of a claim's error on all these cells together.
+
+    cells: their number, or selected data, whose cells in use are counted.
+    """
+    used = cells if isinstance(cells, int) else int((cells["status"] > 0).any(REPLICATION).sum())
+    return 1 - (1 - CONFIDENCE) * part / used
+
+
+# ------------------------------------------------------------------------------------------------------- every cell
+
+
+def mean_cells(data: xr.Dataset, metric: str, part: float = 1.0) -> Cells:
+    """Mean of a metric in every cell, for a metric in [0, 1] (see `normal_cells`)."""
+    cells = summarise(data[[metric, "status"]])
+    return normal_cells(data, cells[metric], cells[f"{metric}_mcse"], part)
+
+
+def paired_cells(data: xr.Dataset, metric: str, axis: str, first: Level, second: Level, part: float = 1.0) -> Cells:
+    """Mean of a metric in [0, 1] at one level of an axis less that at another, on the same data, in every cell."""
+    apart = difference(data, metric, axis, first, second)
+    return normal_cells(data, apart["mean"], apart["mcse"], part)
+
+
+def difference(data: xr.Dataset, metric: str, axis: str, first: Level, second: Level) -> xr.Dataset:
+    """`paired_difference`; `NotTested` where a level is missing."""
+    for level in (first, second):
+        if level not in data[axis].values.tolist():
+            raise NotTested(f"needs {axis}={level}")
+    return paired_difference(data, metric, axis, first, second)
+
+
+def ratio_cells(data: xr.Dataset, metric: str, yardstick: str, power: float = 2, part: float = 1.0) -> Cells:
+    """Mean of metric^power over the mean of its yardstick, paired, in every cell (see `risk_ratio`)."""
+    cells = risk_ratio(data, metric, yardstick, power, confidence_for(data, part))
+    return labelled(cells.reset_coords(drop=True), "ratio", "low", "high", "mcse")
+
+
+def normal_cells(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, part: float = 1.0) -> Cells:
+    """Cells with their normal intervals, simultaneous over the cells of `data` in use.
+
+    Where all replications are alike there is no error to go by: of numbers in [0, 1], or differences of such, all R
+    of which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by the exact interval of a share.
+    """
+    confidence = confidence_for(data, part)
+    runs = (data["status"] > 0).sum(REPLICATION)
+    fewest = int(runs.where(runs > 0).min())
+    alike = (1 + abs(value)) * (1 - ((1 - confidence) / 2) ** (1 / fewest))
+    half = (normal(0, 1, confidence).high * error).where(error > 0, alike)
+    cells = xr.Dataset(dict(value=value, low=value - half, high=value + half, error=error))
+    return labelled(cells.reset_coords(drop=True))
+
+
+def exact_cells(values: xr.DataArray) -> Cells:
+    """A number that all replications of a cell agree on, up to their range, in every cell."""
+    low, high = values.min(REPLICATION), values.max(REPLICATION)  # a mean of equal values would be rounded
+    cells = xr.Dataset(dict(value=(low + high) / 2, low=low, high=high, error=xr.zeros_like(low)))
+    return labelled(cells.reset_coords(drop=True))
+
+
+def labelled(
+    cells: xr.Dataset, value: str = "value", low: str = "low", high: str = "high", error: str = "error"
+) -> dict[str, Estimate]:
+    """Cells as estimates by label, from the names of four variables; cells without a value are left out."""
+    columns = xr.broadcast(*(cells[name] for name in (value, low, high, error)))
+    axes = [(axis, columns[0][axis].values) for axis in columns[0].dims]
+    estimates = {}
+    for index in np.ndindex(columns[0].shape):
+        numbers = [float(column.values[index]) for column in columns]
+        if np.isfinite(numbers[0]):
+            label = ", ".join(f"{axis}={labels[i]:g}" if labels.dtype.kind in "iuf" else f"{axis}={labels[i]}"
+                              for (axis, labels), i in zip(axes, index, strict=True))
+            estimates[label] = Estimate(*numbers)
+    return estimates
+
+
+# ------------------------------------------------------------------------------------------------------- one number
+
+
+def normal(value: float, error: float, confidence: float) -> Estimate:
+    """Estimate with its normal interval."""
+    half = NormalDist().inv_cdf(0.5 + confidence / 2) * error
+    return Estimate(value, value - half, value + half, error)
+
+
+def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, part: float = 1.0) -> Estimate:
+    """Mean of independent cells with its normal interval; cells without a value are left out.
+
+    Raises `InsufficientEvidence` if no cell has one.
+    """
+    used = np.isfinite(mean) & np.isfinite(mcse)
+    count = int(used.sum())
+    if not count:
+        raise InsufficientEvidence("no cell has a value")
+    total, error = float(mean.where(used).sum()), float(np.sqrt((mcse.where(used) ** 2).sum()))
+    return normal(total / count, error / count, confidence_for(part=part))
+
+
+def exponent(
+    data: xr.Dataset, metric: str, groups: tuple[str, ...], part: float = 1.0, **predictors: xr.DataArray
+) -> Estimate:
+    """Exponent of the mean of `metric` in the first of the predictors; each level of the groups has its constant."""
+    summary = summarise(data[[metric, "status"]])
+    mean, mcse = summary[metric], summary[f"{metric}_mcse"]
+    rate = fit_rate(mean, mcse, groups=groups, confidence=confidence_for(part=part), **predictors)
+    return next(iter(rate.exponents.values()))
+
+
+def share(broken: xr.DataArray) -> Estimate:
+    """Share of replications that are true, with Clopper and Pearson's exact interval; NaN where not in use."""
+    used = broken.notnull()
+    n, k = int(used.sum()), int(broken.where(used, 0).sum())
+    tail = (1 - CONFIDENCE) / 2
+    low = float(stats.beta.ppf(tail, k, n - k + 1)) if k else 0.0
+    high = float(stats.beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
+    return Estimate(k / n, low, high, (k * (n - k) / n**3) ** 0.5)
+
+
+def share_of_exceptions(broken: xr.DataArray, used: xr.DataArray) -> Estimate:
+    """Share of the replications used that break a law; for the tolerance `NoException`.
+
+    The interval is exact if none does, else Wilson's (JASA 22 (1927) 209).
+    """
+    k, n = int((broken & used).sum()), int(used.sum())
+    if k:
+        z2 = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) ** 2
+        middle, half = k + z2 / 2, math.sqrt(z2 * (k * (n - k) / n + z2 / 4))
+        low, high = (middle - half) / (n + z2), min((middle + half) / (n + z2), 1.0)
+    else:
+        low, high = 0.0, 1 - (1 - CONFIDENCE) ** (1 / n)
+    return Estimate(k / n, low, high, math.sqrt(k * (n - k) / n**3))
+
+
+def share_above(data: xr.Dataset, metric: str, bound: xr.DataArray) -> Estimate:
+    """Share of all replications in use whose metric is above its bound; for the tolerance `NoException`."""
+    return share_of_exceptions(data[metric] > bound, data["status"] > 0)

@@ -1,0 +1,36 @@
+"""Measured risk against predicted risk: whether the constant of a theorem is right, not only its rate."""
+
+import numpy as np
+import xarray as xr
+
+from pipeline.analysis.summary import moments, t_interval
+from pipeline.study.status import FAILED
+
+
+def risk_ratio(
+    results: xr.Dataset, metric: str, yardstick: str, power: float = 2, confidence: float = 0.95
+) -> xr.Dataset:
+    """Mean of metric^power over the mean of its prediction, with the two paired in every replication.
+
+    R = Σ v^power / Σ y over the n replications where both are finite. The delta method on the pairs gives
+    mcse² = Σ (v^power − R y)² / (n(n−1) ȳ²): the covariance of v^power and y is in the residuals. `metric`
+    and `yardstick` are variables of `results`; the yardstick has the metric's unit to that power (for the
+    default 2: the predicted mean square). Returns, without unit and over the grid axes, `ratio`, `mcse`,
+    `low`, `high` (t interval) and `pairs` = n. NaN where there are no pairs or the prediction is not
+    positive. Raises KeyError for an unknown variable.
+    Source: Cochran, Sampling Techniques, 3rd ed. (1977), §6.4.
+    """
+    used = ~results["status"].isin([0, FAILED])
+    risk = results[metric].where(used) ** power
+    predicted = results[yardstick].where(used)
+    both = np.isfinite(risk) & np.isfinite(predicted)
+    risk, predicted = risk.where(both), predicted.where(both)
+    scale, _, pairs = moments(predicted)
+    scale = scale.where(scale > 0)
+    ratio = moments(risk)[0] / scale
+    _, mcse, _ = moments((risk - ratio * predicted) / scale)
+    mcse = mcse.where(np.isfinite(ratio))
+    low, high = t_interval(ratio, mcse, pairs, confidence)
+    columns = dict(ratio=ratio, mcse=mcse, low=low, high=high)
+    return xr.Dataset({name: column.assign_attrs(units="1") for name, column in columns.items()}
+                      | {"pairs": pairs})

@@ -1,0 +1,118 @@
+"""What a claim may use of a sealed dataset: some variables, at some levels, with enough sound replications."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pipeline.analysis.summary import REPLICATION
+from pipeline.analysis.tolerances import INCONCLUSIVE, NOT_TESTED
+from pipeline.study.status import OK
+
+LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
+Level = str | float
+Condition = Callable[[xr.Dataset], xr.DataArray]  # true in the cells that are used
+
+
+class InsufficientEvidence(Exception):
+    """The data do not decide the claim; the message is the reason."""
+
+    verdict = INCONCLUSIVE
+
+
+class NotTested(InsufficientEvidence):
+    """The data, or the levels of the grid, that the claim is about are not there; the message says which."""
+
+    verdict = NOT_TESTED
+
+
+def select(
+    results: xr.Dataset,
+    *variables: str,
+    at: Mapping[str, Level] | None = None,
+    min_levels: Mapping[str, int] | None = None,
+    within: Condition | None = None,
+    least: int = LEAST,
+) -> xr.Dataset:
+    """`variables` and `status` of the cells that a claim is about.
+
+    at: axes, each taken at one level, which drops the axis. min_levels: axes that stay, with the least number of
+    levels each must have. Any other axis must have one level, and is dropped. within: condition on the cells; where
+    it is false `status` is 0 (not run). least: replications that each cell used must have.
+
+    Raises `NotTested` where an axis, level or variable is missing, where another axis has several levels, or where
+    no cell meets the condition. Raises `InsufficientEvidence` where a cell has fewer than `least` replications, and
+    where one failed, did not converge or is not finite: an error has no upper limit, so that one replication can
+    change any mean.
+    """
+    chosen = _cells(results, variables, at or {}, min_levels or {})
+    if within is not None:
+        chosen["status"] = chosen["status"].where(within(chosen), 0)
+    _check_replications(chosen, variables, least)
+    return chosen
+
+
+def _cells(
+    results: xr.Dataset, variables: tuple[str, ...], at: Mapping[str, Level], min_levels: Mapping[str, int]
+) -> xr.Dataset:
+    """`variables` and `status` over the axes of `min_levels` and replications."""
+    results = at_levels(results, at)
+    for axis, least in min_levels.items():
+        levels = results.sizes.get(axis, 0)
+        if levels < least:
+            raise NotTested(f"needs {least} levels of {axis}, has {levels}")
+    missing = sorted({*variables, "status"} - set(results.variables))
+    if missing:
+        raise NotTested(f"needs {', '.join(missing)}")
+    results = results[[*variables, "status"]]
+    others = [axis for axis in results.dims if axis not in (*min_levels, REPLICATION)]
+    if any(results.sizes[axis] > 1 for axis in others):
+        raise NotTested(f"needs one level of {', '.join(map(str, others))}")
+    results = results.squeeze(others, drop=True)
+    return results if results.chunks else results.compute()  # in chunks, it is more than memory should hold
+
+
+def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: int) -> None:
+    """Raise for too few or unsound replications in the cells that are used."""
+    ran = chosen["status"] > 0
+    counts = ran.sum(REPLICATION).values
+    if not counts.any():
+        raise NotTested("no cell meets the conditions")
+    if (fewest := int(counts[counts > 0].min())) < least:
+        raise InsufficientEvidence(f"a cell has {fewest} replication{'s' * (fewest != 1)}, {least} are needed")
+    lost = ran & (chosen["status"] != OK)
+    for name in variables:
+        lost |= ran & ~np.isfinite(chosen[name])
+    if lost.any():
+        raise InsufficientEvidence(f"{int(lost.sum())} replications failed, did not converge or are not finite; "
+                                   "they could change the verdict")
+
+
+def at_levels(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:
+    """`results` at one level of each of these axes, which are dropped; `NotTested` without that level."""
+    for axis, level in levels.items():
+        if axis not in results.dims or level not in results[axis].values.tolist():
+            raise NotTested(f"needs {axis}={level}")
+    return results.sel(levels, drop=True)
+
+
+def constant(results: xr.Dataset, name: str) -> Any:
+    """Value of a parameter that the whole study shares; None if it has none of that name."""
+    return json.loads(results.attrs.get("study", "{}")).get("parameters", {}).get(name)
+
+
+@dataclass(frozen=True)
+class RecordedData:
+    """Real data that a claim is about. files: digest -> name of what a file holds. give: the setting to mention."""
+
+    files: Mapping[str, str]
+    give: str
+
+    def require(self, results: xr.Dataset) -> None:
+        """Raise `NotTested` unless the study read one of the files."""
+        if constant(results, "data_path") not in self.files:
+            names = " or ".join(dict.fromkeys(self.files.values()))
+            raise NotTested(f"is about {names}, and these are other data: give {self.give}")

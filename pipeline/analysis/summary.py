@@ -1,0 +1,185 @@
+"""Means over replications, with Monte Carlo standard errors and what the missing values could change."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import xarray as xr
+from scipy import stats
+
+from pipeline.analysis.moments import COUNTS, STATISTICS
+from pipeline.analysis.moments import moments as block_moments
+from pipeline.study.arrays import Array
+from pipeline.study.grid import Level
+from pipeline.study.status import FAILED
+
+REPLICATION = "replication"
+
+
+def moments(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Mean over finite replications, its Monte Carlo standard error, and their number.
+
+    mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension `replication`; where they are
+    read on demand, a group of cells is in memory at a time. The standard error is infinite for n = 1 and NaN for n = 0;
+    equal values give exactly their value and 0. Source: Morris, White, Crowther, Statistics in Medicine 38 (2019),
+    Table 6.
+    """
+    cells = _reduced(values, xr.ones_like(values, np.int8), _statistics_of)
+    return _mean(cells.isel(reduced=STATISTICS.index("mean")), cells.isel(reduced=STATISTICS.index("m2")),
+                 cells.isel(reduced=STATISTICS.index("n")).astype(int))
+
+
+def _mean(
+    mean: xr.DataArray, squares: xr.DataArray, n: xr.DataArray
+) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Mean, its standard error and the number, from the sum of squared deviations."""
+    variance = (squares / (n * (n - 1)).where(n > 1)).where(n != 1, np.inf)
+    mcse: xr.DataArray = xr.apply_ufunc(np.sqrt, variance)
+    return mean, mcse.where(n > 0), n
+
+
+def _statistics_of(values: Array, status: Array) -> Array:
+    statistics: Array = block_moments(values[None], status).values[0]
+    return statistics
+
+
+def _reduced(values: xr.DataArray, status: xr.DataArray, reduce: Callable[[Array, Array], Array]) -> xr.DataArray:
+    """(cells…, reduced): a reduction over replications, of one group of cells after the other where data are lazy."""
+    values, status = (one.transpose(..., REPLICATION) for one in xr.broadcast(values, status))
+    axes = values.dims[:-1]
+    chunks = values.chunksizes
+    groups = itertools.product(*(_slices(chunks.get(axis, (values.sizes[axis],))) for axis in axes))
+    parts = []
+    for group in groups:
+        part = dict(zip(axes, group, strict=True))
+        parts.append((group, reduce(values.isel(part).values, status.isel(part).values)))
+    result = np.empty((*values.shape[:-1], parts[0][1].shape[-1]), parts[0][1].dtype)
+    for group, array in parts:
+        result[group] = array
+    coordinates = {name: one for name, one in values.coords.items() if REPLICATION not in one.dims}
+    return xr.DataArray(result, coordinates, (*axes, "reduced"))
+
+
+def _slices(sizes: Sequence[int]) -> Iterator[slice]:
+    ends = np.cumsum(sizes)
+    return (slice(int(end) - size, int(end)) for size, end in zip(sizes, ends, strict=True))
+
+
+def t_interval(
+    mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Ends of the interval mean ± t·mcse with n − 1 degrees of freedom."""
+    half = xr.apply_ufunc(stats.t.ppf, 0.5 + confidence / 2, np.maximum(n - 1, 1)) * mcse
+    return mean - half, mean + half
+
+
+def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
+    """Reduce every metric over the replications of a sealed dataset.
+
+    `results` holds float metrics and the int8 `status` over (grid axes…, replication). For a metric v, over
+    the grid axes and in its unit:
+
+    - `v`, `v_mcse`: mean of the finite values, converged or not, and Monte Carlo standard error (`moments`);
+    - `v_low`, `v_high`: t interval. Where all n values agree it would have width 0; within a metric's range
+      (attributes `least`, `most`) it is then the exact one: another value has probability at most
+      p = 1 − (1 − confidence)^(1/n), so the mean is within p of the way to either end ("rule of three");
+    - `v_least`, `v_most`: the mean had every replication without a finite value, or not converged, been at
+      that end of the metric's range; infinite if the range is; equal to `v` if there are none;
+    - `v_n`: number of values in the mean.
+
+    Over the grid: `n_run` = `n_ok` + `n_not_converged` + `n_failed` replications, and `n_not_finite`, those
+    that did not fail but where some metric is not finite. Raises KeyError without `status`.
+    """
+    return summarise_moments(moments_of(results), confidence)
+
+
+def moments_of(results: xr.Dataset) -> xr.Dataset:
+    """Moments of every metric, and counts of the status, as `summary.zarr` holds them."""
+    status = results["status"]
+    names = [name for name, values in results.data_vars.items()
+             if values.dtype.kind == "f" and REPLICATION in values.dims]
+    columns = {name: _reduced(results[name], status, _statistics_of).rename(reduced="statistic").assign_attrs(
+        results[name].attrs) for name in names}
+    finite = xr.ones_like(status, bool)
+    for name in names:
+        finite = finite & np.isfinite(results[name])
+    counted = _reduced(finite, status, lambda good, codes: block_moments(
+        np.where(good, 0.0, np.nan)[None], codes).counts).rename(reduced="count")
+    summary = xr.Dataset({**columns, "status": counted}, attrs=results.attrs)
+    return summary.assign_coords(statistic=[*STATISTICS], count=[*COUNTS])
+
+
+def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
+    """What `summarise` gives, from moments: those of `summary.zarr`, or of `moments_of`."""
+    counts = summary["status"].transpose(..., "count")
+    columns = {}
+    for name, values in summary.data_vars.items():
+        if name == "status":
+            continue
+        label, unit = values.attrs.get("long_name", name), values.attrs.get("units", "1")
+        for suffix, (column, meaning) in _columns(values, counts, confidence).items():
+            attributes = {"units": "1" if suffix == "_n" else unit, "long_name": label + meaning}
+            columns[f"{name}{suffix}"] = column.assign_attrs({} if suffix else values.attrs, **attributes)
+    meanings = {
+        "run": "replications run", "ok": "replications that converged",
+        "not_converged": "replications that did not converge", "failed": "replications that failed",
+        "not_finite": "replications with a metric that is not finite"}
+    for name, meaning in meanings.items():
+        columns[f"n_{name}"] = counts.sel(count=name, drop=True).assign_attrs(units="1", long_name=meaning)
+    return xr.Dataset(columns, attrs=dict(summary.attrs, confidence=confidence))
+
+
+def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> dict[str, tuple[xr.DataArray, str]]:
+    """Suffix -> column and its meaning. values: (…, statistic) moments of one metric; counts: (…, count)."""
+    part = {name: values.sel(statistic=name, drop=True) for name in STATISTICS}
+    mean, mcse, n = _mean(part["mean"], part["m2"], part["n"].astype(int))
+    low, high = t_interval(mean, mcse, n, confidence)
+    least, most = (_bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf)))
+    constant = (mcse == 0) & (n > 1)
+    unseen = 1 - (1 - confidence) ** (1 / np.maximum(n, 1))
+    if np.isfinite(least):
+        low = low.where(~constant, mean - unseen * (mean - least))
+    if np.isfinite(most):
+        high = high.where(~constant, mean + unseen * (most - mean))
+    total = counts.sel(count="run", drop=True)
+    unknown = total - part["trusted_n"]
+    known = (part["trusted_n"] * part["trusted_mean"]).where(part["trusted_n"] > 0, 0.0)
+    ends = [
+        # where() twice: 0 · ∞ must not be formed, and without unknown values the mean itself is meant
+        ((known + unknown.where(unknown > 0) * end) / total.where(total > 0)).where(unknown > 0, mean)
+        for end in (least, most)
+    ]
+    return {
+        "": (mean, ""),
+        "_mcse": (mcse, ", Monte Carlo standard error"),
+        "_low": (low, ", lower end of the interval"),
+        "_high": (high, ", upper end of the interval"),
+        "_least": (ends[0], ", least mean had missing values been at an extreme"),
+        "_most": (ends[1], ", greatest mean had missing values been at an extreme"),
+        "_n": (n, ", number of values"),
+    }
+
+
+def _bound(values: xr.DataArray, name: str, default: float) -> float:
+    bound = values.attrs.get(name)
+    return default if bound is None else float(bound)
+
+
+def paired_difference(
+    results: xr.Dataset, metric: str, along: str, first: Level, second: Level, confidence: float = 0.95
+) -> xr.Dataset:
+    """Mean of `metric` at `along` = `first` minus at `second`, replication by replication.
+
+    For axes whose levels share their data (`mechanism`, `estimator`) the difference of a replication is far
+    less variable than the replications. Returns `mean`, `mcse`, `low`, `high` (t interval, the metric's
+    unit) and `pairs` (replications where both are finite) over the remaining grid axes. Raises KeyError for
+    an unknown metric, axis or level.
+    """
+    values = results[metric].where(~results["status"].isin([0, FAILED]))
+    one, other = (values.sel({along: level}).reset_coords(drop=True) for level in (first, second))
+    mean, mcse, pairs = moments(one - other)
+    low, high = t_interval(mean, mcse, pairs, confidence)
+    units = {"units": values.attrs.get("units", "1")}
+    columns = dict(mean=mean, mcse=mcse, low=low, high=high)
+    return xr.Dataset({name: column.assign_attrs(units) for name, column in columns.items()}
+                      | {"pairs": pairs})

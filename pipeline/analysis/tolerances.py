@@ -1,0 +1,176 @@
+"""Tolerances: what a claim allows. Each decides an estimate and prints itself, so that text and check agree.
+
+The estimate's interval inside the tolerance supports the claim, an interval wholly outside contradicts it, anything
+else is inconclusive, and so is an interval that is not finite.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar, Literal, Protocol
+
+from pipeline.analysis.estimate import Estimate
+
+SUPPORTED = "supported"
+NOT_REFUTED = "not refuted"  # supported, but plausible data could not have contradicted the claim
+INCONCLUSIVE = "inconclusive"  # tested, but undecided
+NOT_TESTED = "not tested"  # the data or the levels of the grid that it needs are not there
+CONTRADICTED = "contradicted"
+VERDICTS = (SUPPORTED, NOT_REFUTED, NOT_TESTED, INCONCLUSIVE, CONTRADICTED)  # from the best to the worst
+
+Worst = Literal["largest", "smallest", "farthest"]
+_FRACTIONS = {"0.25": "¼", "0.5": "½", "0.75": "¾", "0.333333": "⅓", "0.666667": "⅔"}
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class Tolerance(Protocol):
+    """What an estimate may be. `worst` says which of several cells is reported, `target` what "farthest" is from.
+
+    A tolerance of your own is any class with these three attributes and a `__str__` that says what `verdict` decides.
+    """
+
+    @property
+    def target(self) -> float:
+        """The number that is claimed, or the bound."""
+
+    @property
+    def worst(self) -> Worst:
+        """The cell nearest to a contradiction: with the largest or smallest value, or farthest from the target."""
+
+    def verdict(self, estimate: Estimate) -> str:
+        """`SUPPORTED`, `CONTRADICTED` or `INCONCLUSIVE`."""
+
+
+@dataclass(frozen=True)
+class Within:
+    """Target ± margin: `Within(-0.5, 0.05)` prints "−½ ± 0.05"."""
+
+    target: float
+    margin: float
+    _: KW_ONLY
+    worst: Worst = "farthest"
+
+    def verdict(self, estimate: Estimate) -> str:
+        """Whether the interval lies in [target − margin, target + margin]."""
+        return compare(estimate, self.target - self.margin, self.target + self.margin)
+
+    def __str__(self) -> str:
+        return f"{written(self.target)} ± {written(self.margin, fractions=False)}"
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """The target and nothing else: only an interval of width 0, of exact numbers, supports it."""
+
+    target: float
+    _: KW_ONLY
+    worst: Worst = "farthest"
+
+    def verdict(self, estimate: Estimate) -> str:
+        """Whether the interval is the target alone."""
+        return compare(estimate, self.target, self.target)
+
+    def __str__(self) -> str:
+        return f"exactly {written(self.target)}"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """At most a bound."""
+
+    target: float
+    _: KW_ONLY
+    worst: Worst = "largest"
+
+    def verdict(self, estimate: Estimate) -> str:
+        """Whether the interval lies at or below the bound."""
+        return compare(estimate, -math.inf, self.target)
+
+    def __str__(self) -> str:
+        return f"at most {written(self.target)}"
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """At least a bound."""
+
+    target: float
+    _: KW_ONLY
+    worst: Worst = "smallest"
+
+    def verdict(self, estimate: Estimate) -> str:
+        """Whether the interval lies at or above the bound."""
+        return compare(estimate, self.target, math.inf)
+
+    def __str__(self) -> str:
+        return f"at least {written(self.target)}"
+
+
+@dataclass(frozen=True)
+class Contains:
+    """Agreement with an exact law, cell by cell: an interval that leaves the target out contradicts it.
+
+    An interval that contains the target supports it however wide it is. Use it beside a tolerance that asks for
+    precision, as `pipeline.analysis.exact.exact_law` does.
+    """
+
+    target: float
+    _: KW_ONLY
+    worst: Worst = "farthest"
+
+    def verdict(self, estimate: Estimate) -> str:
+        """Whether the interval contains the target."""
+        verdict = compare(estimate, self.target, self.target)
+        return SUPPORTED if verdict == INCONCLUSIVE and finite(estimate) else verdict
+
+    def __str__(self) -> str:
+        return f"an interval that contains {written(self.target)}"
+
+
+@dataclass(frozen=True)
+class NoException:
+    """No exception at all, in enough data to exclude a larger share than `largest`: the estimate is a share."""
+
+    largest: float
+
+    target: ClassVar[float] = 0.0
+    worst: ClassVar[Worst] = "largest"
+
+    def verdict(self, estimate: Estimate) -> str:
+        """One exception contradicts; without any, the upper end of the interval has to be at most `largest`."""
+        return CONTRADICTED if estimate.value > 0 else compare(estimate, -math.inf, self.largest)
+
+    def __str__(self) -> str:
+        return f"none, in enough data to exclude a share of {100 * self.largest:g} %"
+
+
+def compare(estimate: Estimate, least: float, most: float) -> str:
+    """`SUPPORTED` for an interval inside [least, most], `CONTRADICTED` for one wholly outside, else `INCONCLUSIVE`."""
+    if not finite(estimate):
+        return INCONCLUSIVE
+    if least <= estimate.low and estimate.high <= most:
+        return SUPPORTED
+    return CONTRADICTED if estimate.high < least or estimate.low > most else INCONCLUSIVE
+
+
+def finite(estimate: Estimate) -> bool:
+    """Whether the data determine the estimate: value and interval are finite."""
+    return all(map(math.isfinite, (estimate.value, estimate.low, estimate.high)))
+
+
+def by_badness(values: Sequence[float], tolerance: Tolerance) -> list[int]:
+    """Positions of the values, the one nearest to a contradiction first; equal ones in their order."""
+    badness = {"largest": lambda v: v, "smallest": lambda v: -v, "farthest": lambda v: abs(v - tolerance.target)}
+    return sorted(range(len(values)), key=lambda i: -badness[tolerance.worst](values[i]))
+
+
+def written(number: float, fractions: bool = True) -> str:
+    """A number as in print: −½, 0.05, 10⁻⁶."""
+    sign, text = "−" if number < 0 else "", f"{abs(number):g}"
+    if fractions and text in _FRACTIONS:
+        return sign + _FRACTIONS[text]
+    mantissa, e, exponent = text.partition("e")
+    if not e:
+        return sign + text
+    power = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
+    return sign + (power if mantissa == "1" else f"{mantissa}·{power}")

@@ -1,0 +1,100 @@
+"""Claims and figures as tasks: a worker judges a claim, or draws a figure, on sealed data that it reads itself."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipeline.analysis.claims import Claim, judge
+from pipeline.analysis.summary import summarise_moments
+from pipeline.cli.config import Experiment
+from pipeline.execution import sweep
+from pipeline.execution.clusters import Executor
+from pipeline.report.drawn import render
+from pipeline.storage import results
+from pipeline.storage.replications import Store
+from pipeline.study.registry import problem, register, registered
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+FEW = 12  # claims and figures that one process is done with before workers have started
+
+
+class Item(NamedTuple):
+    """One task: the number of the study, and that of its claim or of its figure."""
+
+    study: int
+    kind: str
+    number: int
+
+
+class Source(NamedTuple):
+    """A study's data: names of the datasets of replications and of moments."""
+
+    experiment: Experiment
+    store: Store
+    data: str
+    summary: str
+
+
+class Assess:
+    """Callable that judges claims and draws figures; for each what `judge` or `render` gives.
+
+    Of a claim the two checks come back, of the data and of the negative control: its code cannot travel.
+    """
+
+    def __init__(self, sources: Sequence[Source], formats: tuple[str, ...]):
+        self.sources, self.formats = sources, formats
+        self.opened: dict[tuple[int, str], xr.Dataset] = {}
+
+    def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
+        return registered(), self.sources, self.formats
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        problems, self.sources, self.formats = state
+        self.opened = {}
+        for one in problems:
+            register(one)
+
+    def __call__(self, items: list[Item]) -> list[tuple[Item, Any]]:
+        return [(item, self._one(item)) for item in items]
+
+    def _one(self, item: Item) -> Any:
+        source = self.sources[item.study]
+        if item.kind == "claim":
+            judgement = judge(claims_of(source.experiment)[item.number], self._data(item.study, source.data))
+            return judgement.check, judgement.control
+        summary = summarise_moments(self._data(item.study, source.summary))
+        figure = source.experiment.figures[item.number]
+        return render(figure, self._data(item.study, source.data), summary, self.formats)
+
+    def _data(self, study: int, name: str) -> "xr.Dataset":
+        """A dataset, opened once."""
+        if (study, name) not in self.opened:
+            self.opened[study, name] = results.load(self.sources[study].store, name)
+        return self.opened[study, name]
+
+
+def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
+    """The claims that the study's problem has on the experiment."""
+    one = problem(experiment.study.problem)
+    claims: tuple[Claim, ...] = one.load(one.claims) if experiment.text.claims else ()
+    return tuple(claim for claim in claims if claim.experiment == experiment.study.name)
+
+
+def items(sources: Sequence[Source]) -> Iterator[Item]:
+    """All tasks of some studies."""
+    for number, source in enumerate(sources):
+        yield from (Item(number, "figure", k) for k in range(len(source.experiment.figures)))
+        yield from (Item(number, "claim", k) for k in range(len(claims_of(source.experiment))))
+
+
+def assess(sources: Sequence[Source], executor: Executor, formats: tuple[str, ...]) -> dict[Item, Any]:
+    """What every claim and every figure of some studies came to."""
+    answers: dict[Item, Any] = {}
+
+    def collect(parts: list[tuple[Item, Any]], *_: Any) -> None:
+        answers.update(parts)
+
+    weighted = [(item, 1.0) for item in items(sources)]
+    sweep.run(executor, Assess(sources, formats), weighted, total_cost=float(len(weighted)), on_done=collect)
+    return answers

@@ -1,0 +1,178 @@
+"""Command line -> composed config, by Hydra; its complaints in one line each."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from pipeline.cli.config_files import GROUPS, folder, folders, options
+from pipeline.cli.words import check_override, quoted, refuse_secrets
+from pipeline.study.parameters import InvalidInput, nearest, shorten
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+SIZES = ("paper", "quick")
+OPEN = ("grid", "parameters", "derive", "cluster")  # mappings to which a command may add names
+
+
+def compose(overrides: Sequence[str]) -> list[dict[str, Any]]:
+    """One plain mapping per experiment asked for: one, or all those of a suite.
+
+    Raises InvalidInput for an override that cannot be read, an unknown key or an unknown name.
+    """
+    from hydra import initialize_config_dir
+
+    overrides = _checked(overrides)
+    with initialize_config_dir(str(folder()), version_base="1.3"):
+        names = _compose(overrides).get("experiments")
+        if names is None or names == []:
+            return [_sized(overrides)]
+        _check_experiments(names)
+        return [_sized([*overrides, f"experiment={name}"]) for name in names]
+
+
+def _checked(overrides: Sequence[str]) -> list[str]:
+    """The overrides, quoted; InvalidInput for what this program has no use for."""
+    for override in overrides:
+        refuse_secrets(override)
+    overrides = [*map(quoted, overrides)]
+    for override in overrides:
+        check_override(override)
+    values = dict(override.partition("=")[::2] for override in overrides)
+    if "experiment" in values and (values.get("suite", "none") != "none" or "experiments" in values):
+        raise InvalidInput("experiment", values["experiment"], "a suite names its own; give only one of them")
+    return overrides
+
+
+def _check_experiments(names: Any) -> None:
+    """Of a suite: a list of experiments, each once."""
+    known = options("experiment")
+    if not isinstance(names, list) or not set(map(str, names)) <= set(known):
+        one = names[0] if isinstance(names, list) else names
+        raise InvalidInput("experiments", names, f"must be a list of experiments; {nearest(one, known)}")
+    if len(set(names)) < len(names):
+        raise InvalidInput("experiments", names, "names one experiment twice")
+
+
+def _sized(overrides: list[str]) -> dict[str, Any]:
+    """The config of an experiment at the size asked for: the user's overrides win over its `quick` settings."""
+    config = _compose(overrides)
+    size, quick = config.get("size"), config.get("quick") or {}
+    if size not in SIZES:
+        raise InvalidInput("size", size, nearest(size, SIZES))
+    if size == "quick":
+        config = _compose([*_as_overrides(quick), *overrides])
+    config.pop("quick", None)
+    return config
+
+
+def _as_overrides(quick: Mapping[str, Any]) -> Iterator[str]:
+    """A mapping as overrides of a command; a mapping inside it becomes one override per name."""
+    for key, value in quick.items():
+        inner = {f"{key}.{name}": one for name, one in value.items()} if isinstance(value, dict) else {key: value}
+        for name, one in inner.items():
+            yield f"{name}={_as_text(one)}"
+
+
+def _as_text(value: Any) -> str:
+    """A value of a config in the syntax of an override."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{name}:{_as_text(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_as_text, value)) + "]"
+    return "'" + value.replace("'", "\\'") + "'" if isinstance(value, str) else json.dumps(value)
+
+
+def _hydra_compose(overrides: Sequence[str]) -> "DictConfig":
+    """Hydra's config for the overrides, from the configs of all problems."""
+    import hydra
+
+    path = _as_text([f"file://{conf}" for conf in folders()[1:]])
+    return cast("DictConfig", hydra.compose("config", overrides=[*overrides, f"hydra.searchpath={path}"]))
+
+
+def _compose(overrides: Sequence[str]) -> dict[str, Any]:
+    from hydra import errors
+    from omegaconf import OmegaConf
+
+    try:
+        # Unresolved: an interpolation could read the environment.
+        config = cast(dict[str, Any], OmegaConf.to_container(_hydra_compose(overrides), resolve=False))
+    except errors.OverrideParseException as error:
+        raise InvalidInput("command line", error.override,
+                           "cannot be read; write key=value, such as grid.m=[10,20]") from None
+    except Exception as error:  # whatever Hydra raises here is about what a person wrote
+        spread = _over_products(overrides)
+        if spread != list(overrides):
+            return _compose(spread)
+        raise _translate(str(error), overrides) from None
+    for key, text in _texts(config, ""):
+        if "${" in text:
+            raise InvalidInput(key, text, "must be written out; ${…} is not looked up")
+    return config
+
+
+def _over_products(overrides: Sequence[str]) -> list[str]:
+    """grid.AXIS=… for every product, where the grid is a list of products."""
+    axes = [o for o in overrides if re.match(r"grid\.[A-Za-z_]", o)]
+    grid = _compose([o for o in overrides if o not in axes])["grid"] if axes else {}
+    if not isinstance(grid, list):
+        return list(overrides)
+    return [spread for o in overrides for spread in (
+        [o.replace("grid.", f"grid.{k}.", 1) for k in range(len(grid))] if o in axes else [o])]
+
+
+def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Every text in a config, with its dotted key."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, (dict, list)):
+        for name, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _texts(part, f"{key}.{name}" if key else str(name))
+
+
+def _translate(message: str, overrides: Sequence[str]) -> InvalidInput:
+    """What Hydra complains of, as the key, the value and what is allowed."""
+    unknown = re.search(r"[Cc]ould not (override|delete|append)[^']*'([^'@]+)", message)
+    if unknown:
+        return _unknown_key(unknown[1], unknown[2].split("=")[0], overrides)
+    named = (o for o in overrides if "=" in o and o.lstrip("+~") in message)
+    key, _, value = (next(named, None) or _culprit(overrides)).partition("=")
+    key = key.lstrip("+~") or "command line"
+    if "merging override" in message:
+        return InvalidInput(key, value, "a mapping and a value cannot replace each other; set single fields")
+    if "Ambiguous value" in message or "Sweep parameters" in message:
+        return InvalidInput(key, value, f"must be one value; write a list as {key}=[a,b]")
+    return InvalidInput(key, value, f"write key=value, as grid.m=[10,20]; it says: {shorten(message, 99)}")
+
+
+def _unknown_key(action: str, key: str, overrides: Sequence[str]) -> InvalidInput:
+    """A key that is not there to be changed or removed, or is there already; with the nearest key beside it."""
+    override = next((o for o in overrides if o.lstrip("+~").startswith(key)), key)
+    value = override.partition("=")[2] or None
+    if action == "append":
+        return InvalidInput(key, value, f"is there already; write {key}=… without +")
+    known = _keys(overrides)
+    parent, _, last = key.rpartition(".")
+    if parent not in known:
+        parent, last = "", key.partition(".")[0]
+    near = nearest(last, [k.rpartition(".")[2] for k in known if k.rpartition(".")[0] == parent])
+    adds = f"; +{key}=… adds one" if parent in OPEN and action == "override" else ""
+    return InvalidInput(key, value, f"no such key; {near}{adds}")
+
+
+def _culprit(overrides: Sequence[str]) -> str:
+    """The override that spoils the config by itself, or all of them."""
+    for override in overrides:
+        try:
+            _hydra_compose([override])
+        except Exception:
+            return override
+    return " ".join(overrides)
+
+
+def _keys(overrides: Sequence[str]) -> list[str]:
+    """Dotted keys of the config that is changed, two levels deep."""
+    config = _compose([o for o in overrides if o.partition("=")[0] in GROUPS])
+    return [*config, *(f"{k}.{n}" for k, v in config.items() if isinstance(v, dict) for n in v)]

@@ -1,0 +1,68 @@
+"""The command's help, made from the configs and the components themselves."""
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any
+
+from pipeline.cli.config import TASKS, Settings, Storage
+from pipeline.cli.config_files import files, options
+from pipeline.study.parameters import describe, fields
+from pipeline.study.study import Study
+
+
+def text() -> str:
+    """The whole help page."""
+    lines = [
+        "What does privacy cost, and where does learning break down?",
+        "",
+        "usage: pipeline [task=TASK] [experiment=NAME | suite=NAME] [size=paper|quick] [key=value ...]",
+        "       (or python -m pipeline)",
+        "",
+        "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 more to do.",
+        "", "tasks", *_table(TASKS.items()),
+        "", "experiments", *_table((name, _heading(name)) for name in options("experiment")),
+        "", "suites (several experiments, one report)",
+        *_table((n, _heading(n, "suite")) for n in options("suite") if n != "none"),
+        "", "fields that people change",
+        *_table([
+            ("grid.AXIS=[…]", "levels of an axis, such as grid.m=[10,20]; finished units are kept"),
+            *((n, _about(fields(Study)[n])) for n in ("seed", "replications", "block")),
+            ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
+            ("coordinates=[…]", "derived quantities that nothing is simulated with, for figures and claims"),
+            ("data.path=FILE", "a person's own data, for a model that takes them; data.items=FILE names their items, "
+             "data.truth=FILE holds what is true"),
+            ("metrics=[…]", "what to measure in every replication"),
+            ("cluster", "where to run: " + ", ".join(options("cluster")) + "; cluster.workers=N"),
+            *((n, _about(f)) for n, f in fields(Settings).items() if n not in ("task", "store")),
+            *((f"store.{n}", _about(f)) for n, f in fields(Storage).items()),
+        ]),
+        "", "examples",
+        "  pipeline experiment=xu/scenario_2 size=quick",
+        "  pipeline task=plan grid.m=[10,20,80] replications=10000",
+        "  pipeline task=verify repair=true",
+        "  pipeline task=release data.path=answers.csv outputs=released "
+        "parameters.epsilon_user=1 parameters.delta=1e-6",
+        "",
+        "shell completion: eval \"$(pipeline --shell-completion install=bash)\"   (or zsh, fish)",
+    ]
+    return "\n".join(lines)
+
+
+def _about(field: dataclasses.Field[Any]) -> str:
+    return f"{field.metadata['meaning']} ({describe(field)})"
+
+
+def _heading(name: str, group: str = "experiment") -> str:
+    """Title of an experiment, or the first comment of a suite."""
+    import yaml
+
+    source = files(group)[name].read_text("utf-8")
+    if group == "suite":
+        return next((line[2:] for line in source.splitlines() if line.startswith("# ") and "@" not in line), "")
+    return str(yaml.safe_load(source).get("title", ""))
+
+
+def _table(rows: Iterable[tuple[str, str]]) -> list[str]:
+    rows = list(rows)
+    width = max((len(name) for name, _ in rows), default=0) + 2
+    return [f"  {name:<{width}}{about}".rstrip() for name, about in rows]

@@ -1,0 +1,73 @@
+"""From finished units to sealed results and their summary: reductions as tasks on the cluster of the units."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.analysis.moments import COUNTS, STATISTICS, merged, moments
+from pipeline.cli.studies import StoredStudy
+from pipeline.execution import sweep
+from pipeline.execution.clusters import Executor
+from pipeline.execution.reduction import Reduce, Reduced, Staged
+from pipeline.storage import agreement, results
+from pipeline.storage.results import SEALED, SUMMARY, Layout, Place
+
+INTERIM = "interim.zarr", "interim-summary.zarr"
+
+
+def seal(stored: StoredStudy, executor: Executor) -> None:
+    """Write results.zarr and summary.zarr, which count from their root documents on; the same numbers, the same bytes.
+
+    Nothing happens where they are sealed already, perhaps by another driver, whose readers must not be disturbed.
+    Raises InvalidInput when a unit is damaged or missing.
+    """
+    with stored.store.locked():
+        if not results.is_sealed(stored.store):
+            _write(stored, executor, (SEALED, SUMMARY), partial=False)
+        for name in INTERIM:
+            stored.store.backend.remove(name)
+
+
+def interim(stored: StoredStudy, executor: Executor) -> None:
+    """Write what is known so far to interim.zarr; replications that are missing have status 0."""
+    with stored.store.locked():
+        _write(stored, executor, INTERIM, partial=True)
+
+
+def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], partial: bool) -> None:
+    study, backend = stored.study, stored.store.backend
+    staged = Staged(*map(backend.stage, names))
+    results.template(study, Place(backend, staged.results))
+    results.summary_template(study, Place(backend, staged.summary), STATISTICS, COUNTS)
+    digests: dict[str, str] = {}
+    writers: set[str] = set()
+
+    def collect(parts: list[Reduced], *_: Any) -> None:
+        for part in parts:
+            digests.update(part.digests)
+            writers.update(part.writers)
+
+    reduce = Reduce(stored.store, staged, moments, merged, partial)
+    sweep.run(executor, reduce, ((region, 1.0) for region in Layout.of(study).regions()), on_done=collect)
+    attributes = _attributes(stored, partial, writers)
+    for name, where in reversed([*zip(names, staged, strict=True)]):  # results last: they say that all is there
+        own = {key.removeprefix(f"{where}/"): digest for key, digest in digests.items() if key.startswith(f"{where}/")}
+        results.finish(backend, where, name, attributes, own)
+
+
+def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mapping[str, Any]:
+    """What a dataset says of itself: question, study, and what computed its numbers."""
+    study, text = stored.study, stored.experiment.text
+    return {
+        "title": text.title, "question": text.question, "experiment": study.name,
+        "request": "interim" if partial else results.request(study),
+        "study": json.dumps(study.identity, sort_keys=True), "replications": study.replications,
+        "versions": json.dumps(results.versions(), sort_keys=True),
+        "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),
+    }
+
+
+def worth_a_cluster(studies: list[StoredStudy]) -> bool:
+    """Whether reducing takes longer than starting worker processes does."""
+    return sum(len(stored.study.grid) * stored.study.blocks for stored in studies) > 20_000
+

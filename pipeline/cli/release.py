@@ -1,0 +1,25 @@
+"""`task=release`: passes the command's arguments to the problem whose data are released."""
+
+import sys
+from typing import Any
+
+from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.registry import problems
+
+
+def perform(arguments: dict[str, Any]) -> int:
+    """Release data as the arguments ask; returns the exit code. Raises InvalidInput for any mistake in them.
+
+    arguments: key -> value. `problem` may be left out while only one problem can release data.
+    """
+    able = {name: one for name, one in problems().items() if one.release}
+    name = arguments.pop("problem", next(iter(able)) if len(able) == 1 else None)
+    if name not in able:
+        raise InvalidInput("problem", name, f"cannot release data; {nearest(name, able)}")
+    try:
+        print(able[name].load(able[name].release)(arguments))
+    except OSError as error:  # a full disk
+        print(f"error: {error}; nothing was released", file=sys.stderr)
+        return EXIT_FAILED
+    return EXIT_DONE

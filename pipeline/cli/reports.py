@@ -1,0 +1,204 @@
+"""From sealed results to verdicts and the report: gathers what the page shows."""
+
+import hashlib
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pipeline.analysis.claims import Judgement
+from pipeline.analysis.summary import summarise_moments
+from pipeline.cli import assess
+from pipeline.cli.config import Settings
+from pipeline.cli.reduce import INTERIM
+from pipeline.cli.studies import StoredStudy
+from pipeline.execution.clusters import Executor
+from pipeline.execution.schedule import Unit, failures, unit_name
+from pipeline.execution.sessions import sessions
+from pipeline.storage import results as seal
+from pipeline.storage.replications import Store
+from pipeline.storage.units import Damaged
+from pipeline.study.checks import ROLES
+from pipeline.study.parameters import place_of, shorten
+from pipeline.study.study import Study, build
+
+# Not needed to repeat a study.
+PASSING = ("task", "stop_after", "retry_failed", "repair", "results", "unit", "accept_code")
+MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
+QUOTES = "'\""
+SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite")
+
+
+def shown(raw: Mapping[str, Any]) -> str:
+    """YAML of what a report shows of a config: another title or figure asks for another page."""
+    import yaml
+
+    lasting = {name: value for name, value in raw.items() if name not in SETTING_KEYS}
+    if files := {name: Path(path).name for name, path in (raw.get("data") or {}).items() if path is not None}:
+        lasting["data"] = files  # without their folders
+    return str(yaml.safe_dump(lasting, sort_keys=False, allow_unicode=True))
+
+
+def folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path:
+    """Where the report goes: the study's folder, or that of the suite."""
+    suite = studies[0].raw.get("suite")
+    return place_of(settings.outputs, "outputs") / f"suite-{suite}" if suite else studies[0].store.folder
+
+
+def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str:
+    """What a report is made of, as a text: where it is the same, the report is up to date."""
+    configs = "---\n".join(shown(stored.raw) for stored in studies)
+    return configs + "".join(f"# of results {stamp}\n" for stamp in stamps)
+
+
+def is_current(page: Path, record: Path, wanted: str) -> bool:
+    """Whether a page was made of what is wanted, and is as it was written."""
+    try:
+        return record.read_text("utf-8") == wanted + _digest_line(page)
+    except (OSError, ValueError):
+        return False
+
+
+def remember(page: Path, record: Path, wanted: str) -> None:
+    """Note what a page was made of."""
+    record.write_text(wanted + _digest_line(page), "utf-8")
+
+
+def _digest_line(page: Path) -> str:
+    """A line with one digest of all files of a report."""
+    tables = (page.with_name(name) for name in ("summary.csv", "verdicts.csv"))
+    digest = hashlib.blake2b(digest_size=16)
+    for path in (page, *(path for path in tables if path.exists()), *sorted(page.parent.glob("figures/*"))):
+        digest.update(hashlib.blake2b(path.name.encode() + b"\n" + path.read_bytes()).digest())
+    return f"# of files {digest.hexdigest()}\n"
+
+
+def last_line(store: Store, unit: Unit) -> str:
+    """The last line of what made a unit fail."""
+    try:
+        lines = store.read(*unit, failed=True).error.strip().splitlines()
+    except Damaged as error:
+        return f"its file is damaged ({error})"
+    return shorten(lines[-1], 300) if lines else "?"
+
+
+def replay_command(command: str, study: Study, unit: Unit) -> str:
+    """Command that simulates one unit again, here and with its traceback: the same overrides, another task."""
+    def matters(word: str) -> bool:
+        key = word.partition("=")[0]
+        return key == "outputs" or key.partition(".")[0] not in (*SETTING_KEYS, "experiment")
+
+    arguments = shlex.split(command)[1:]
+    experiment = [f"experiment={study.name}"]
+    if any(word.startswith("name=") for word in arguments):  # the study's name is not that of its config
+        experiment = [word for word in arguments if word.startswith("experiment=")]
+    name = unit_name(study, unit)
+    return shlex.join(["pipeline", *experiment, *filter(matters, arguments), "task=replay", f"unit={name}"])
+
+
+def write(
+    where: Path, studies: Sequence[StoredStudy], command: str, cluster: Any, interim: Sequence[StoredStudy] = (),
+    formats: tuple[str, ...] = ("svg",),
+) -> tuple[Path, list[str]]:
+    """Judge the claims and write the report; returns its path and one line per verdict, the worst last.
+
+    Claims and figures are tasks of the cluster, where there are more than a few.
+    """
+    from pipeline.report import page
+
+    sources = [assess.Source(one.experiment, one.store, *(INTERIM if one in interim else (seal.SEALED, seal.SUMMARY)))
+               for one in studies]
+    with _workers(sum(1 for _ in assess.items(sources)), cluster) as executor:
+        answers = assess.assess(sources, executor, formats)
+    sections, judged = [], []
+    for number, (stored, source) in enumerate(zip(studies, sources, strict=True)):
+        claims = assess.claims_of(stored.experiment)
+        judgements = [Judgement(claim, *answers[assess.Item(number, "claim", k)]) for k, claim in enumerate(claims)]
+        drawn = [answers[assess.Item(number, "figure", k)] for k in range(len(stored.experiment.figures))]
+        judged += judgements
+        sections.append(page.Section(
+            name=stored.study.name, title=stored.experiment.text.title, question=stored.experiment.text.question,
+            summary=summarise_moments(seal.load(stored.store, source.summary)), figures=drawn,
+            verdicts=judgements, facts=facts(stored, command, interim=stored in interim)))
+    title = studies[0].experiment.text.title if len(studies) == 1 else \
+        "What does privacy cost, and where does learning break down?"
+    lasting = (_public(word) for word in shlex.split(command) if word.partition("=")[0] not in PASSING)
+    data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
+    return page.write(where, title, sections, {"command": shlex.join(lasting)}), [*data, *lines(judged)]
+
+
+@contextmanager
+def _workers(count: int, cluster: Any) -> Iterator[Executor]:
+    """Workers for so many claims and figures: the cluster's, or this process where they are few."""
+    if count <= assess.FEW:
+        yield Executor()
+        return
+    with cluster.open() as executor:
+        yield executor
+
+
+def _public(word: str) -> str:
+    """An argument of a command, without the folder of a data file: a report does not disclose it."""
+    key, sign, path = word.partition("=")
+    return f"{key}{sign}{Path(path.strip(QUOTES)).name}" if key.startswith("data.") else word
+
+
+def lines(judged: Sequence[Any]) -> Iterator[str]:
+    """One line per verdict: supported first, contradicted last, so at the end of the output."""
+    from pipeline.analysis.claims import CONTRADICTED, VERDICTS
+
+    for verdict in VERDICTS:
+        for claim, check in ((one.claim, one.check) for one in judged if one.check.verdict == verdict):
+            text = check.text if verdict == CONTRADICTED else shorten(check.text, MOST_LETTERS)
+            yield f"{'✗' if verdict == CONTRADICTED else ' '} {verdict:<13} {claim.id}: {text}"
+
+
+def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str, Any]:
+    """What was run, for the page: data, config, sessions, failures, privacy, and what computed the numbers."""
+    study, store = stored.study, stored.store
+    listing = store.listing()
+    failed = [{"unit": unit_name(study, unit), "error": last_line(store, unit),
+               "replay": replay_command(command, study, unit)} for unit in failures(store, listing)]
+    return {
+        "command": command, "folder": str(store.backend), "seed": study.seed, "replications": study.replications,
+        "block": study.block, "cells": len(study.grid), "units": len(study.grid) * study.blocks,
+        "missing": int((~listing.done).sum()) if interim else 0,
+        "config": shown(stored.raw),
+        "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
+        "source": source(study),
+    }
+
+
+def source(study: Study) -> str:
+    """The source of the data, as the first cell's model states it; empty if it states none."""
+    return getattr(_component(study, ROLES[0], study.grid.labels(0)), "source", "")
+
+
+def privacy(study: Study) -> list[dict[str, Any]]:
+    """Privacy statement of every mechanism of the study: unit, neighbours, budget, and `spent`.
+
+    spent: meaning of the number -> (least, greatest) over the mechanism's cells of the largest budget of a user, in
+    nats; empty for a mechanism that does not state it. remarks: of its cells, where it has one.
+    """
+    statements: dict[str, dict[str, Any]] = {}
+    for labels in study.grid:
+        mechanism = _component(study, ROLES[1], labels)
+        statement = statements.setdefault(study.values(labels)[ROLES[1]], {
+            "unit": mechanism.unit, "neighbours": mechanism.neighbours, "budget": mechanism.budget, "spent": {},
+            "remarks": []})
+        if hasattr(mechanism, "remark") and (remark := mechanism.remark(_component(study, ROLES[0], labels))):
+            statement["remarks"].append(remark)
+        for what, value in (mechanism.spent() if hasattr(mechanism, "spent") else {}).items():
+            least, most = statement["spent"].get(what, (value, value))
+            statement["spent"][what] = min(least, value), max(most, value)
+    kinds = dict.fromkeys(what for statement in statements.values() for what in statement["spent"])
+    if "none" in statements:
+        statements["none"]["spent"] = dict.fromkeys(kinds, (math.inf, math.inf))
+    return [{"mechanism": name, **statement} for name, statement in statements.items()]
+
+
+def _component(study: Study, role: str, labels: Mapping[str, Any]) -> Any:
+    values = study.values(labels)
+    return build(study.part(role, values[role]), values)

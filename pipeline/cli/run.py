@@ -1,0 +1,203 @@
+"""`task=run` and `task=report`: simulate what is missing, seal, judge the claims, write the report."""
+
+import contextlib
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dask.utils import format_time
+
+from pipeline.cli import inspect, reduce, reports
+from pipeline.cli.config import Settings
+from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
+from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
+from pipeline.execution import plan, sweep
+from pipeline.execution.clusters import Executor
+from pipeline.execution.progress import Progress, interruptible
+from pipeline.execution.schedule import Schedule
+from pipeline.execution.sessions import Session
+from pipeline.storage import results
+from pipeline.study.parameters import InvalidInput
+
+ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
+
+
+class Replaced(OSError):
+    """Another driver sealed its view of the study in between."""
+
+    def __init__(self) -> None:
+        super().__init__("the results changed while the report was written")
+
+
+def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> int:
+    """Simulate what is missing, seal and report; returns the exit code."""
+    cluster.check()
+    stores = [stored.store for stored in studies]
+    plan.check_lifetime(stores, cluster)
+    plan.check_room(stores)
+    for stored in studies:
+        stored.store.begin()
+        stored.store.sweep_partials()
+    schedules = [scheduled(stored, settings) for stored in studies]
+    if not any(schedule.pending for schedule in schedules):
+        print(f"nothing to do: all {sum(schedule.units for schedule in schedules):,} units were done before")
+    else:
+        if not _sweep(studies, schedules, settings, cluster, command):
+            return EXIT_FAILED
+        schedules = [Schedule(stored.study, stored.store.listing(), settings.part) for stored in studies]
+        if left := sum(schedule.pending for schedule in schedules):
+            print(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
+            return EXIT_MORE_TO_DO
+    for stored, schedule in zip(studies, schedules, strict=True):
+        agree(stored, schedule, settings, cluster)
+    if settings.shard:
+        print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
+        return EXIT_DONE
+    for left in reversed(range(ROUNDS)):
+        _seal(studies, cluster)
+        try:
+            _report(studies, settings, cluster, command)
+            return _exit_code(schedules)
+        except Replaced:  # by a driver with another grid or more replications
+            if not left:
+                raise
+    raise AssertionError  # the last round returns or raises
+
+
+def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> int:
+    """Write the report of what is known: of the sealed results or, before the end, of the units that are done."""
+    for stored in studies:
+        if not stored.store.exists():
+            raise InvalidInput("task", "report", f"{stored.study.name} is not begun; run it first")
+    schedules = [Schedule(stored.study, stored.store.listing()) for stored in studies]
+    for stored, schedule in zip(studies, schedules, strict=True):
+        agree(stored, schedule, settings, cluster)
+        if not schedule.listing.done.any():
+            raise InvalidInput("task", "report", f"{stored.study.name} has no finished unit yet; run it first")
+    unfinished = [stored for stored, schedule in zip(studies, schedules, strict=True)
+                  if schedule.pending and not results.is_sealed(stored.store)]
+    _seal([stored for stored in studies if stored not in unfinished], cluster)
+    with _reducers(unfinished, cluster) as executor:
+        for stored in unfinished:
+            reduce.interim(stored, executor)
+    _report(studies, settings, cluster, command, interim=unfinished)
+    return _exit_code(schedules)
+
+
+def _exit_code(schedules: Sequence[Schedule]) -> int:
+    """A run in which units failed did not do all that was asked for."""
+    return EXIT_FAILED if any(schedule.listing.failed.any() for schedule in schedules) else EXIT_DONE
+
+
+def _seal(studies: Sequence[StoredStudy], cluster: Any) -> None:
+    waiting = [stored for stored in studies if not results.is_sealed(stored.store)]
+    with _reducers(waiting, cluster) as executor:
+        for stored in waiting:
+            reduce.seal(stored, executor)
+
+
+@contextlib.contextmanager
+def _reducers(studies: Sequence[StoredStudy], cluster: Any) -> Iterator[Executor]:
+    """Workers for reductions: the cluster's, or this process where starting workers takes longer than the work."""
+    if not reduce.worth_a_cluster([*studies]):
+        yield Executor()
+        return
+    with cluster.open() as executor:
+        yield executor
+
+
+def _sweep(
+    studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Any, command: str
+) -> bool:
+    """Simulate what is missing, until it is done or stopped; False where the sweep could not go on."""
+    total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
+    print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
+          + (f", in shard {settings.shard}" if settings.shard else ""), flush=True)
+    waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
+    if not cluster.elsewhere:  # a mistake is then found before any worker starts
+        for stored, schedule in waiting:
+            runner(stored, schedule, settings).agree()
+    failed = 0
+    with interruptible(settings.stop_after) as stop, cluster.open() as executor:
+        print(executor.description, flush=True)
+        with Progress(pending, total) as progress:
+
+            def on_done(flags: list[bool], cost: float, workers: int) -> None:
+                nonlocal failed
+                failed += sum(flags)
+                progress.advance(len(flags), cost, workers)
+
+            for stored, schedule in waiting:
+                if not stop.is_set():
+                    swept = functools.partial(
+                        sweep.run, executor, runner(stored, schedule, settings), iter(schedule),
+                        total_cost=schedule.cost, stop=stop, on_done=on_done, on_retired=progress.warn)
+                    if not _in_session(stored, schedule, command, swept):
+                        return False
+    for stored in studies if failed else ():
+        inspect.print_failures(stored, stored.store.listing(), command)
+    return True
+
+
+def _in_session(
+    stored: StoredStudy, schedule: Schedule, command: str, swept: Callable[[], sweep.Outcome]
+) -> bool:
+    """Sweep one study and keep a record of the session; False, after one line, where the sweep could not go on."""
+    session = Session(stored.store.folder, command, schedule.pending)
+    try:
+        with stored.store.backend.sweeping():
+            outcome = swept()
+    except InvalidInput as error:
+        session.end("failed", error=str(error))
+        raise
+    except sweep.SweepError as error:
+        session.end("failed", error=str(error))
+        print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
+        return False
+    session.end("stopped" if outcome.interrupted else "finished", units=outcome.units_done, workers=outcome.workers,
+                lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1))
+    return True
+
+
+def _report(
+    studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str,
+    interim: Sequence[StoredStudy] = (),
+) -> None:
+    """Write the report, if it is not up to date, and print the verdicts. Raises Replaced where results changed."""
+    folder = reports.folder(settings, studies)
+    path, record = folder / "report.html", folder / "report.yaml"
+    stores = [stored.store for stored in studies]
+    stamps = [results.stamp(store) for store in stores]
+    wanted = reports.content(studies, stamps)
+    running = settings.task == "run"  # which writes only what is out of date
+    if not (running and reports.is_current(path, record, wanted)):
+        if running and not all(map(results.is_sealed, stores)):
+            raise Replaced
+        for stored in studies:
+            _check_results(stored, stored in interim)
+        start = time.monotonic()
+        try:
+            path, verdicts = reports.write(folder, studies, command, cluster, interim, settings.figure_formats)
+        except Exception:  # a reader raises anything over half a dataset
+            if [results.stamp(store) for store in stores] != stamps:
+                raise Replaced from None
+            for stored in studies:
+                _check_results(stored, stored in interim, thorough=True)
+            raise
+        if [results.stamp(store) for store in stores] != stamps:  # another driver sealed while they were read
+            raise Replaced
+        reports.remember(path, record, wanted)  # last: without it the page counts as out of date
+        for line in verdicts:
+            print(line)
+        print(f"report written in {format_time(time.monotonic() - start)}")
+    print(f"report: {path}")
+
+
+def _check_results(stored: StoredStudy, interim: bool, thorough: bool = False) -> None:
+    for name in reduce.INTERIM if interim else (results.SEALED, results.SUMMARY):
+        if wrong := results.problems_of(stored.store.backend, name, thorough):
+            raise stored.store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same "
+                                       "command makes it again", name)
+

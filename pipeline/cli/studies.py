@@ -1,0 +1,72 @@
+"""The studies of one command, each with where it is stored."""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.cli.config import Experiment, Settings
+from pipeline.execution import sweep
+from pipeline.execution.runner import Runner
+from pipeline.execution.schedule import Schedule, failures
+from pipeline.storage import results
+from pipeline.storage.replications import Store
+from pipeline.study.study import Study
+
+
+class StoredStudy(NamedTuple):
+    """One study of a command. raw: its composed config, as a plain mapping."""
+
+    experiment: Experiment
+    store: Store
+    raw: Mapping[str, Any]
+
+    @property
+    def study(self) -> Study:
+        """The study itself."""
+        return self.experiment.study
+
+
+def stored_studies(
+    settings: Settings, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]]
+) -> list[StoredStudy]:
+    """The studies of a command; touches nothing."""
+    return [StoredStudy(experiment, Store(experiment.study, *experiment.address(settings)), one)
+            for experiment, one in zip(experiments, raw, strict=True)]
+
+
+def scheduled(stored: StoredStudy, settings: Settings) -> Schedule:
+    """What is left to do of a study that was begun; takes failed units back if asked to.
+
+    Results that were sealed are removed where units are missing: they were lost, or taken away.
+    """
+    sealed = results.is_sealed(stored.store)  # before the listing: another driver may come to its end in between
+    listing = stored.store.listing()
+    if sealed and not listing.done.all():
+        with stored.store.locked():
+            results.unseal(stored.store)
+    schedule = Schedule(stored.study, listing, settings.part)
+    if settings.retry_failed:
+        failed = [unit for unit in failures(stored.store, listing) if schedule.mine[unit]]
+        with stored.store.locked() if failed else contextlib.nullcontext():
+            if failed:
+                results.unseal(stored.store)
+            for unit in failed:
+                stored.store.forget(*unit)
+                listing.done[unit] = listing.failed[unit] = False
+        schedule = Schedule(stored.study, listing, settings.part)
+    return schedule
+
+
+def runner(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Runner:
+    """What simulates and stores the study's units, after it made sure that its numbers are those stored."""
+    return Runner(stored.store, schedule.references, settings.accept_code)
+
+
+def agree(stored: StoredStudy, schedule: Schedule, settings: Settings, cluster: Any) -> None:
+    """Make sure that the code here computes the stored numbers; where workers are elsewhere, on one of them."""
+    here = runner(stored, schedule, settings)
+    if not cluster.elsewhere:
+        here.agree(compare_only=True)
+    elif not here.knows_code() and schedule.listing.done.any():
+        with cluster.open() as executor:
+            sweep.run(executor, here.check, [(schedule.references[0], 1.0)])

@@ -1,0 +1,35 @@
+"""The tasks of the command, on checked experiments."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.cli import inspect, run, verify
+from pipeline.cli.config import Experiment, Settings
+from pipeline.cli.studies import StoredStudy, stored_studies
+
+
+def perform(
+    settings: Settings, cluster: Any, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]], command: str
+) -> int:
+    """Carry out the task; returns the exit code. Raises InvalidInput for what only the storage can tell."""
+    if settings.results is not None:
+        return verify.verify_copy(settings.results)
+    studies = stored_studies(settings, experiments, raw)
+    studies[0].store.backend.check()
+    for stored in studies:
+        if settings.task != "verify":  # which says itself what is wrong with the study's description
+            stored.store.exists()
+    if settings.task == "run":
+        return run.run(studies, settings, cluster, command)
+    if settings.task == "plan":
+        return inspect.plan_of(studies, cluster)
+    if settings.task == "report":
+        return run.report(studies, settings, cluster, command)
+    if settings.task == "verify":
+        return verify.verify(studies, settings, cluster)
+    task = {"status": _status, "replay": inspect.replay}[settings.task]
+    return max(task(stored, settings, command) for stored in studies)
+
+
+def _status(stored: StoredStudy, settings: Settings, command: str) -> int:
+    return inspect.status(stored, command)

@@ -1,0 +1,92 @@
+"""`task=verify`: check every stored byte of a study; and `task=verify results=PATH`, of a copy of its results alone."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pipeline.cli.config import Settings
+from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+from pipeline.cli.studies import StoredStudy, agree
+from pipeline.execution import sweep
+from pipeline.execution.clusters import Executor
+from pipeline.execution.reduction import Check
+from pipeline.execution.schedule import Schedule
+from pipeline.storage import agreement, results
+from pipeline.storage.folder import Folder
+from pipeline.storage.replications import Damage
+from pipeline.study.parameters import InvalidInput, place_of, shorten
+
+LONGEST = 300  # characters of what is printed of a damage
+FEW = 20_000  # files that are checked before worker processes have started
+
+
+def verify(studies: Sequence[StoredStudy], settings: Settings, cluster: Any) -> int:
+    """Check every file of every study, and repair if asked to; returns the exit code.
+
+    Raises InvalidInput where the code here computes other numbers than those stored.
+    """
+    code = max(_verify(stored, settings, cluster) for stored in studies)
+    for stored in studies if code == EXIT_DONE else ():
+        agree(stored, Schedule(stored.study, stored.store.listing()), settings, cluster)
+    return code
+
+
+def verify_copy(path: str) -> int:
+    """Check a copy of a study's results, by the digests that it holds; returns the exit code."""
+    folder = place_of(path, "results")
+    if not (folder / "zarr.json").is_file():
+        raise InvalidInput("results", path, "must be a folder with a copy of results.zarr; it has no zarr.json")
+    wrong = results.problems_of(Folder(folder.parent), folder.name)
+    for one in wrong:
+        print(f"  damaged: {one}")
+    print(f"{folder}: {len(wrong)} damaged files" if wrong else f"{folder}: every byte is as it was written")
+    return EXIT_FAILED if wrong else EXIT_DONE
+
+
+def _verify(stored: StoredStudy, settings: Settings, cluster: Any) -> int:
+    store, study = stored.store, stored.study
+    if not settings.repair and not _begun(stored):
+        raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.backend}")
+    files = store.files()
+    damages = [*store.strays(), *agreement.damaged(store), *_damaged(stored, files, cluster)]
+    sealed = [] if damages else _wrong_results(stored)
+    left = 0
+    for damage in damages:
+        print(f"  damaged: {shorten(damage.key, LONGEST)}: {damage.what}")
+    for one in sealed:
+        print(f"  damaged: {shorten(one, LONGEST)}")
+    if settings.repair and (damages or sealed):
+        with store.locked():
+            results.unseal(store)
+            left = sum(not store.repair(damage) for damage in damages)
+    count = len(damages) + len(sealed)
+    print(f"{study.name}: {len(files):,} units checked, {count} damaged"
+          + (f", {count - left} repaired: run again to simulate them anew" if settings.repair and count else "")
+          + ("; repair=true marks them as not run" if count and not settings.repair else ""))
+    return EXIT_DONE if count == 0 or (settings.repair and not left) else EXIT_FAILED
+
+
+def _begun(stored: StoredStudy) -> bool:
+    return stored.store.backend.read("replications/study.json") is not None or bool(stored.store.files())
+
+
+def _wrong_results(stored: StoredStudy) -> list[str]:
+    """What is wrong with the sealed datasets, if there are any."""
+    backend, both = stored.store.backend, (results.SEALED, results.SUMMARY)
+    names = both if results.is_sealed(stored.store) else [name for name in both if any(backend.keys(name))]
+    return [f"{name}/{one}" for name in names for one in results.problems_of(stored.store.backend, name)]
+
+
+def _damaged(stored: StoredStudy, files: list[str], cluster: Any) -> Iterator[Damage]:
+    """Damages of the files of units, found by the workers of the cluster where there are many files."""
+    damaged: list[Damage] = []
+
+    def collect(damages: list[Damage | None], *_: Any) -> None:
+        damaged.extend(damage for damage in damages if damage)
+
+    check, items = Check(stored.store), ((key, 1.0) for key in files)
+    if len(files) <= FEW:
+        sweep.run(Executor(), check, items, on_done=collect)
+    else:
+        with cluster.open() as executor:
+            sweep.run(executor, check, items, total_cost=float(len(files)), on_done=collect)
+    yield from sorted(damaged)

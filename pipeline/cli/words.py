@@ -1,0 +1,65 @@
+"""Arguments of a command, key=value each: checked and quoted before Hydra reads them."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.cli.config_files import GROUPS, options
+from pipeline.study.parameters import InvalidInput, nearest
+
+AS_TYPED = ("data.path", "data.items", "data.truth", "outputs", "results", "formats", "store.url", "cluster.directives",
+            "cluster.ca", "cluster.cert", "cluster.key")
+
+
+def refuse_secrets(override: str) -> None:
+    """Raises InvalidInput, before it is shown anywhere, for a credential as a key, also within {…}, or in a URL."""
+    key, _, value = override.partition("=")
+    names = " ".join([key, *re.findall(r"[\w.'\"]+(?=\s*:)", value)])
+    if re.search(r"secret|passw|credential|access_?key|session_?token", names, re.I) or re.search("://.*@", value):
+        raise InvalidInput(key.lstrip("+~"), "…", "must not hold credentials: export AWS_ACCESS_KEY_ID and "
+                           "AWS_SECRET_ACCESS_KEY instead")
+
+
+def quoted(override: str) -> str:
+    """Paths and lists of formats as they are typed: their blanks, brackets and commas are not Hydra's."""
+    key, sign, path = override.partition("=")
+    if key not in AS_TYPED or path in ("", "null") or path[0] in "'\"":
+        return override
+    escaped = path.replace("\\", "\\\\").replace("'", "\\'")
+    return f"{key}{sign}'{escaped}'"
+
+
+def check_override(override: str) -> None:
+    """Refuse what Hydra would take, but this program has no use for; groups offer their own files only."""
+    key, sign, value = override.partition("=")
+    bare = key.lstrip("+~")
+    group, root = re.split("[@:]", bare)[0], re.split(r"[./@:]", bare)[0]
+    if root == "hydra":
+        raise InvalidInput(bare, value, "no such key; --help lists those that there are")
+    if group in GROUPS and (key != group or not sign):
+        raise InvalidInput(bare, value, f"write {group}=NAME; {nearest(value, options(group))}")
+    if group in GROUPS and value.strip("'\"") not in options(group):
+        raise InvalidInput(group, value, f"no such {group}; {nearest(value, options(group))}")
+
+
+def pairs(words: Sequence[str]) -> dict[str, Any]:
+    """Key -> value of arguments key=value, for a task without a config. Raises InvalidInput for any other argument."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import OverrideType
+    from hydra.errors import HydraException
+
+    values: dict[str, Any] = {}
+    for word in words:
+        try:
+            read = OverridesParser.create().parse_override(quoted(word))
+        except HydraException:
+            raise InvalidInput("command line", word, "cannot be read; write key=value") from None
+        key, value = read.key_or_group, word.partition("=")[2]
+        if read.type is not OverrideType.CHANGE or read.package is not None:
+            raise InvalidInput("command line", word, "nothing is added or removed here; write key=value")
+        if read.is_sweep_override():
+            raise InvalidInput(key, value, "must be one value")
+        if key in values:
+            raise InvalidInput(key, value, "is given twice")
+        values[key] = read.value()
+    return values

@@ -1,0 +1,75 @@
+"""How a stream of units is cut into bundles: one message to a worker each, of about the wanted seconds."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
+MOST_BUNDLES = 100  # a second, from all workers together: each costs the scheduler some 4 ms of CPU
+LEAST_SECONDS = 0.05  # no bundle is planned shorter, so that scheduling stays a small share
+LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
+
+
+@dataclass
+class Bundle:
+    """Units that are computed together, the sum of their predicted costs, and how many workers died of them."""
+
+    units: list[Any]
+    cost: float
+    kills: int = 0
+
+    def split(self) -> list["Bundle"]:
+        """About ten parts with one more kill, so that a unit that kills its worker is alone after a few deaths."""
+        if len(self.units) == 1:
+            return [Bundle(self.units, self.cost, self.kills + 1)]
+        size = math.ceil(len(self.units) / 10)
+        parts = [self.units[i : i + size] for i in range(0, len(self.units), size)]
+        return [Bundle(part, self.cost * len(part) / len(self.units), 1) for part in parts]
+
+
+class Bundler:
+    """Cut a lazy stream of (unit, predicted cost) into bundles, smaller ones towards the end.
+
+    Args:
+        units: read one by one, only when a bundle is made.
+        total_cost: sum of all costs; None if it is not known: bundles then do not shrink towards the end.
+        seconds: wanted duration of a bundle; None: 1 s, or more where so many workers would ask the scheduler for
+            more than MOST_BUNDLES a second.
+    """
+
+    def __init__(self, units: Iterable[tuple[Any, float]], total_cost: float | None, seconds: float | None = None):
+        self.units, self.total_cost, self.seconds = iter(units), total_cost, seconds
+        self.cost_handed_out = 0.0
+        self.recent_seconds = self.recent_cost = 0.0  # of bundles that ended: exponentially weighted sums
+        self.most_units = 1  # in the next bundle
+
+    def next(self, workers: int) -> Bundle | None:
+        """The next bundle, for that many workers at once; None if no unit is left."""
+        wanted_cost = self._wanted_cost(workers)
+        units, cost = [], 0.0
+        for unit, unit_cost in self.units:
+            units.append(unit)
+            cost += max(float(unit_cost), LEAST_COST)
+            if len(units) >= self.most_units or cost + unit_cost / 2 > wanted_cost:
+                break
+        self.cost_handed_out += cost
+        return Bundle(units, cost) if units else None
+
+    def learn(self, bundle: Bundle, seconds: float) -> None:
+        """Note how long a bundle took: what a unit of cost takes follows from recent bundles."""
+        self.recent_seconds = 0.8 * self.recent_seconds + seconds
+        self.recent_cost = 0.8 * self.recent_cost + bundle.cost
+        # A wrong prediction of cost must not make one bundle run for hours: grow step by step.
+        self.most_units = min(MOST_UNITS, max(self.most_units, 4 * len(bundle.units)))
+
+    def _wanted_cost(self, workers: int) -> float:
+        if not self.recent_cost:
+            return math.inf
+        seconds_per_cost = max(self.recent_seconds / self.recent_cost, LEAST_COST)
+        wanted = (self.seconds or max(1.0, workers / MOST_BUNDLES)) / seconds_per_cost
+        if self.total_cost is None:
+            return wanted
+        # Half of an even share of what is left: the last bundles are short, so that workers end together.
+        share = (self.total_cost - self.cost_handed_out) / (2 * workers)
+        return min(wanted, max(share, LEAST_SECONDS / seconds_per_cost))

@@ -1,0 +1,19 @@
+"""Where a sweep runs: one frozen dataclass per kind of cluster, whose `open()` yields an `Executor`.
+
+A new kind is one more `Cluster` and one more row in `CLUSTERS`. Beyond loopback, connections are encrypted by TLS.
+"""
+
+from pipeline.execution.clusters.address import Address
+from pipeline.execution.clusters.batch import LSF, PBS, SGE, Slurm
+from pipeline.execution.clusters.executor import Cluster, Executor
+from pipeline.execution.clusters.local import Local, Synchronous, Threads, cores
+
+CLUSTERS: dict[str, type[Cluster]] = {
+    "local": Local, "threads": Threads, "synchronous": Synchronous, "address": Address, "slurm": Slurm, "pbs": PBS,
+    "lsf": LSF, "sge": SGE,
+}
+
+__all__ = [
+    "CLUSTERS", "LSF", "PBS", "SGE", "Address", "Cluster", "Executor", "Local", "Slurm", "Synchronous", "Threads",
+    "cores",
+]

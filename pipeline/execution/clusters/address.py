@@ -1,0 +1,177 @@
+"""A Dask scheduler that already runs, started by somebody else."""
+
+import asyncio
+import contextlib
+import functools
+import hashlib
+import os
+import re
+import socket
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pipeline.execution.clusters.executor import Cluster, Executor, quiet, retire
+from pipeline.study.parameters import Checked, InvalidInput, parameter, place_of, shorten
+
+ANSWER = 8.0  # seconds that a scheduler may take to answer
+COMPARED = ("python", "dask", "distributed")  # versions that the scheduler must share; the workers share all of facts()
+PACKAGES = ("dask", "distributed", "numpy", "scipy", "zarr")
+# Bundles handed out for each worker. A scheduler that adapts, `cluster.adapt()`, starts workers until what waits is
+# done within 5 s; with bundles of a second and fewer of them it would never start another.
+WINDOW = 12
+
+
+@dataclass(frozen=True)
+class Address(Cluster, Checked):
+    """A running scheduler and the workers that it has, now and later; all must see the study's folder."""
+
+    elsewhere: ClassVar[bool] = True
+    address: str = parameter("address of the scheduler, as tls://host:8786")
+    ca: str | None = parameter("with tls: certificate of the authority", default=None)
+    cert: str | None = parameter("with tls: certificate of this client", default=None)
+    key: str | None = parameter("with tls: private key of this client", default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        port = re.fullmatch(r"(?:tcp|tls)://\S+:(\d{1,5})", self.address)
+        if not port or not 0 < int(port[1]) < 2**16:
+            raise InvalidInput("address", self.address, "must be tls://host:port, or tcp://host:port")
+        for name in ("ca", "cert", "key"):
+            path = getattr(self, name)
+            if self._encrypted and (path is None or not os.access(place_of(path, name), os.R_OK)):
+                raise InvalidInput(name, path, "must be a readable PEM file, tls:// needs it")
+            if not self._encrypted and path is not None:
+                raise InvalidInput(name, path, "goes with tls:// only")
+
+    def check(self) -> None:
+        """Connect once, so that no folder is created if no scheduler answers; warn if it is not encrypted."""
+        if not self._encrypted:
+            _warn(f"{self.address} is not encrypted: whoever reaches it can run code as you; use tls://")
+        with self.open():
+            pass
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Executor]:
+        """Connect; retire the workers that run other versions than this process.
+
+        Raises InvalidInput if no scheduler answers, or it or every worker runs other versions.
+        """
+        with quiet(), contextlib.ExitStack() as stack:
+            client = self._connect(stack)
+            self._compare_scheduler(client)
+            self._retire_others(client)
+            count = sum(client.nthreads().values())
+
+            def retire_one(address: str) -> bool:
+                retire(client, [address])
+                return False
+
+            yield Executor(
+                client, max(count, 1), lambda: _threads(client), retire=retire_one, window=WINDOW,
+                admit=functools.partial(differs_from, facts()),
+                description=f"scheduler at {self.address}, {len(client.nthreads())} workers of {count} threads, "
+                            f"dashboard at {client.dashboard_link}")
+
+    @property
+    def _encrypted(self) -> bool:
+        return self.address.startswith("tls:")
+
+    def _connect(self, stack: contextlib.ExitStack) -> Any:
+        import distributed
+        from distributed.security import Security
+
+        files = {f"tls_{name}": str(place_of(path, name)) for name, path in
+                 (("ca_file", self.ca), ("client_cert", self.cert), ("client_key", self.key)) if path}
+        security = Security(require_encryption=True, **files) if files else Security()
+        try:
+            asyncio.run(asyncio.wait_for(_greet(self.address, security), ANSWER + 1))
+            with warnings.catch_warnings():  # other versions are reported by this module, in one line
+                warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+                return stack.enter_context(distributed.Client(
+                    self.address, timeout=ANSWER, set_as_default=False, security=security))
+        except Exception as error:  # also what TLS says of a wrong certificate
+            raise self._invalid(f"no scheduler answers there ({shorten(_cause(error), 120)})") from None
+
+    def _compare_scheduler(self, client: Any) -> None:
+        mine, packages = facts(), client.get_versions()["scheduler"]["packages"]
+        theirs = packages | {"python": ".".join(re.findall(r"\d+", packages["python"])[:3])}
+        if difference := _difference(theirs, {name: mine[name] for name in COMPARED}):
+            raise self._invalid(f"scheduler {difference}")
+
+    def _retire_others(self, client: Any) -> None:
+        """Compare every worker with this process, and retire those that differ; InvalidInput if all do."""
+        mine, reasons = facts(), {}
+        for worker, theirs in client.run(facts, on_error="return").items():
+            if not isinstance(theirs, dict):
+                reasons[worker] = f"cannot load this package ({shorten(theirs, 100)}); install it there"
+            elif difference := _difference(theirs, mine):
+                reasons[worker] = difference
+        if reasons and len(reasons) == len(client.nthreads()):
+            worker, reason = next(iter(reasons.items()))
+            raise self._invalid(f"worker {worker} {reason}")
+        for worker, reason in reasons.items():
+            _warn(f"worker {worker} is retired: {reason}")
+        retire(client, reasons.keys())
+
+    def _invalid(self, message: str) -> InvalidInput:
+        return InvalidInput("cluster.address", self.address, message)
+
+
+def facts() -> dict[str, str]:
+    """Versions that numbers depend on, and a digest of the code of this package."""
+    from importlib.metadata import version
+
+    code, root = hashlib.sha256(), Path(__file__).resolve().parents[2]  # the folder `pipeline`
+    for path in sorted(root.rglob("*.py")):
+        code.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+    return {"python": "{}.{}.{}".format(*sys.version_info), **{name: version(name) for name in PACKAGES},
+            "pipeline": code.hexdigest()[:8]}
+
+
+def differs_from(client: dict[str, str]) -> str | None:
+    """In a worker: why it must not compute, if its facts are not those of the client."""
+    difference = _difference(facts(), client)
+    return difference and f"{socket.gethostname()} {difference}"
+
+
+def _difference(theirs: Mapping[str, Any], mine: Mapping[str, str]) -> str | None:
+    for name in mine:
+        if theirs.get(name) != mine[name]:
+            return f"runs {name} {theirs.get(name)}, this process {mine[name]}; install the same everywhere"
+    return None
+
+
+def _warn(line: str) -> None:
+    print(f"warning: {line}", file=sys.stderr)
+
+
+async def _greet(address: str, security: Any) -> None:
+    """Exchange one message: a Client would wait for ever for what is no scheduler, such as a dashboard."""
+    from distributed.comm import connect
+
+    comm = await connect(address, timeout=ANSWER, **security.get_connection_args("client"))
+    try:
+        await comm.write({"op": "identity", "reply": True})
+        await comm.read()
+    finally:
+        comm.abort()
+
+
+def _threads(client: Any) -> dict[str, int]:
+    """Threads of every worker; none if the scheduler is gone."""
+    try:
+        return dict(client.nthreads()) if client.status == "running" else {}
+    except Exception:
+        return {}
+
+
+def _cause(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(error, asyncio.CancelledError | TimeoutError):
+        return f"nothing within {ANSWER:g} s"
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

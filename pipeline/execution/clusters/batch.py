@@ -1,0 +1,292 @@
+"""Workers in jobs of a batch system, with a scheduler in this process; dask-jobqueue writes the job scripts."""
+
+import contextlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import socket
+import sys
+import tempfile
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pipeline.execution.clusters.executor import DASK, Cluster, Executor, describe, scheduler, size, threads
+from pipeline.execution.clusters.jobs import Jobs, Refused, call, user
+from pipeline.execution.clusters.keys import temporary
+from pipeline.execution.workers import ONE_BLAS_THREAD
+from pipeline.study.parameters import Checked, InvalidInput, parameter, place_of
+
+PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # a name of a queue or an account: no character that a shell would interpret
+
+
+@dataclass(frozen=True)
+class Batch(Cluster, Checked):
+    """What all batch systems share. In a job run `cores` worker processes of one thread each."""
+
+    jobs: int = parameter("batch jobs, the most at once", unit="job", default=2, low=1, high=10_000)
+    least_jobs: int | None = parameter(
+        "fewest jobs at once, then as many as there are units for; null: always all of them", unit="job", default=None,
+        low=0)
+    cores: int = parameter("cores of a job, one worker process on each", unit="core", default=1, low=1, high=10_000)
+    memory: str = parameter("memory of a job, such as 4GiB", default="2GiB")
+    walltime: str = parameter("time limit of a job, HH:MM:SS", default="01:00:00")
+    queue: str | None = parameter("queue or partition; null: the system's default", default=None)
+    account: str | None = parameter("account or project that is charged", default=None)
+    directives: str | None = parameter("further directives, as '--constraint=ib; --exclusive'", default=None)
+    interface: str | None = parameter("network interface of scheduler and workers, such as ib0", default=None)
+    folder: str = parameter("folder that all nodes see, for the jobs' output and temporary keys", default="~/.pipeline")
+    patience: float = parameter("give up after so long without any worker", unit="s", default=86400.0, above=0)
+
+    elsewhere: ClassVar[bool] = True
+    name: ClassVar[str]
+    jobqueue: ClassVar[str]  # class of dask-jobqueue
+    needed: ClassVar[tuple[str, ...]]  # commands, the first of which submits
+    listing: ClassVar[tuple[str, ...]]  # command that lists this user's unfinished jobs, numbers first
+    discreet: ClassVar[bool] = False  # whether it hides a job's environment from other users
+
+    @abstractmethod
+    def _account(self) -> dict[str, str | None]:
+        """Options of dask-jobqueue for account and walltime, which are called differently in each system."""
+
+    @abstractmethod
+    def _own_directives(self) -> list[str]:
+        """Where output goes, and that a job whose node fails is queued again."""
+
+    @abstractmethod
+    def _ask(self, script: str) -> None:
+        """Ask the batch system whether it would accept the script; Refused if not."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if size(self.memory) < 2**28 * self.cores:
+            raise InvalidInput("memory", self.memory, f"must be at least 256MiB a core, {self.cores / 4:g}GiB here")
+        if self.least_jobs is not None and self.least_jobs > self.jobs:
+            raise InvalidInput("least_jobs", self.least_jobs, f"must be at most jobs={self.jobs}")
+        self._seconds()
+        for name in ("queue", "account", "interface", "folder"):
+            value = getattr(self, name)
+            if value is not None and not re.fullmatch(PLAIN, value):
+                raise InvalidInput(name, value, "must be one plain name, without blanks and quotes")
+        for directive in self._directives():
+            # -S would run any program on the script, -C change how a directive begins.
+            if not re.fullmatch(r"-[\w-].*", directive) or re.match(r"-[SC]\b|--wrap|.*[`$\\]", directive):
+                raise InvalidInput("directives", directive, "must be options of the batch system, as '--exclusive'; "
+                                   "neither -S, -C, --wrap nor ` $ \\")
+
+    @property
+    def workers(self) -> int:
+        """Worker processes when all jobs run."""
+        return self.jobs * self.cores
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds for which each worker certainly lives: the walltime less a reserve, and less a random part of it."""
+        return self._seconds() - 3 * self._reserve()
+
+    def check(self) -> None:
+        """Ask the batch system whether it would accept such jobs; InvalidInput if not, or if it is not there."""
+        script = self.script()
+        if self.interface not in (None, *(known := [name for _, name in socket.if_nameindex()])):
+            raise InvalidInput("cluster.interface", self.interface, f"this machine has {', '.join(known)}")
+        for command in self.needed:
+            if not shutil.which(command):
+                raise InvalidInput("cluster", self.name, f"{command} is not on this machine; "
+                                   "start this where jobs are submitted, or submit jobs/ yourself")
+        with self._keys():  # so that a folder that cannot be written is reported now
+            pass
+        try:
+            self._ask(script)
+        except Refused as error:
+            raise self._refusal(error) from None
+
+    def script(self) -> str:
+        """The script of one job as submitted, with placeholders for the scheduler's address and the keys' folder."""
+        if importlib.util.find_spec("dask_jobqueue") is None:
+            raise InvalidInput("cluster", self.name,
+                               "needs dask-jobqueue: pip install 'private-learning-pipeline[hpc]'")
+        job = self._make("tls://SCHEDULER:PORT", place_of(self.folder, "folder") / "KEYS", "job1")
+        return str(job.job_script())
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Executor]:
+        """Start a scheduler here and submit the jobs; on leaving, cancel them and remove the temporary keys."""
+        with contextlib.ExitStack() as stack:
+            keys, security = stack.enter_context(self._keys()), temporary()
+            for name, text in (("cert.pem", security.tls_worker_cert), ("key.pem", security.tls_worker_key)):
+                with open(os.open(keys / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
+                    handle.write(text)
+            cluster, client = stack.enter_context(scheduler(
+                n_workers=0, processes=True, host=None, interface=self.interface, protocol="tls://",
+                security=security))
+            fewest = self.jobs if self.least_jobs is None else self.least_jobs
+            jobs = stack.enter_context(Jobs(
+                lambda name: self._make(cluster.scheduler_address, keys, name), self.listing, self.jobs, fewest,
+                self.cores, keys, self._output(), client, cluster.scheduler, self.discreet))
+            try:
+                for _ in range(fewest):
+                    jobs.submit()
+            except Refused as error:
+                raise self._refusal(error) from None
+            numbers = ", ".join(job.number for job in jobs.jobs) or "as there are units"
+            what = f"{self.jobs} {self.name} jobs of {self.cores} workers ({numbers})"
+            yield Executor(client, self.workers, lambda: threads(cluster), jobs.tend, jobs.retire,
+                           describe(cluster, what), self.patience)
+
+    @contextlib.contextmanager
+    def _keys(self) -> Iterator[Path]:
+        """A private folder for the keys, removed on leaving; also remove those of drivers that were killed."""
+        root, host = place_of(self.folder, "folder").absolute(), re.sub(r"\W", "_", socket.gethostname())
+        try:
+            self._output().mkdir(mode=0o700, parents=True, exist_ok=True)
+            for left in root.glob(f"keys-{host}-*"):
+                if not _alive(int(left.name.split("-")[2])):
+                    shutil.rmtree(left, ignore_errors=True)
+            folder = tempfile.TemporaryDirectory(prefix=f"keys-{host}-{os.getpid()}-", dir=root)
+        except OSError as error:
+            raise InvalidInput("cluster.folder", self.folder, f"cannot be written: {error.strerror}") from None
+        with folder as name:
+            yield Path(name)
+
+    def _output(self) -> Path:
+        return place_of(self.folder, "folder").absolute() / "output"
+
+    def _seconds(self) -> int:
+        match = re.fullmatch(r"(\d{1,4}):([0-5]\d):([0-5]\d)", self.walltime)
+        seconds = sum(int(n) * unit for n, unit in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0
+        if seconds < 60:
+            raise InvalidInput("walltime", self.walltime, "must be HH:MM:SS, at least 00:01:00")
+        return seconds
+
+    def _reserve(self) -> int:
+        return max(10, min(300, self._seconds() // 12))
+
+    def _directives(self) -> list[str]:
+        return [one.strip() for one in (self.directives or "").split(";") if one.strip()]
+
+    def _make(self, address: str, keys: Path, name: str) -> Any:
+        """dask-jobqueue's Job."""
+        import dask_jobqueue
+        from distributed.security import Security
+
+        cert = str(keys / "cert.pem")
+        more = shlex.quote(str(place_of(self.folder, "folder").absolute() / "environment"))
+        ours = {f"DASK_{key.upper().replace('.', '__').replace('-', '_')}": value
+                for key, value in DASK.items() if key.startswith("distributed.worker.")}
+        return getattr(dask_jobqueue, self.jobqueue).job_cls(
+            address, name=name, job_name="pipeline-workers", cores=self.cores, processes=self.cores,
+            memory=f"{size(self.memory)}B", queue=self.queue, interface=self.interface, protocol="tls://",
+            security=Security(require_encryption=True, tls_ca_file=cert, tls_worker_cert=cert,
+                              tls_worker_key=str(keys / "key.pem")),
+            nanny=True, death_timeout=120, local_directory=tempfile.gettempdir(), python=shlex.quote(sys.executable),
+            worker_extra_args=[
+                "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--lifetime",
+                f"{self._seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
+            job_script_prologue=[
+                *(f"export {name}={value}" for name, value in (ONE_BLAS_THREAD | ours).items()),
+                f"test ! -r {more} || . {more}"],
+            job_extra_directives=[*self._own_directives(), *self._directives()], **self._account())
+
+    def _refusal(self, error: Refused) -> InvalidInput:
+        """The field that the batch system's message most likely refers to, with the message."""
+        message = str(error)
+        for name, pattern in (("account", "account|project"), ("queue", "partition|queue"), ("walltime", "time"),
+                              ("memory", "memory"), ("cores", "cpu|processor|slots")):
+            if re.search(pattern, message, re.IGNORECASE):
+                return InvalidInput(f"cluster.{name}", getattr(self, name), f"{self.needed[0]} says: {message}")
+        return InvalidInput("cluster", self.name, f"{self.needed[0]} says: {message}")
+
+
+@dataclass(frozen=True)
+class Slurm(Batch):
+    """Jobs of SLURM."""
+
+    name, jobqueue, discreet = "slurm", "SLURMCluster", True
+    needed = ("sbatch", "squeue", "scancel")
+    listing = ("squeue", "--noheader", "--format=%i", "--me")
+
+    def _account(self) -> dict[str, str | None]:
+        return {"account": self.account, "walltime": self.walltime}
+
+    def _own_directives(self) -> list[str]:
+        return [f"-o {self._output()}/%j.out", "--requeue", "--open-mode=append"]
+
+    def _ask(self, script: str) -> None:
+        call(["sbatch", "--test-only"], text=script)
+
+
+@dataclass(frozen=True)
+class PBS(Batch):
+    """Jobs of PBS Pro, OpenPBS or Torque."""
+
+    name, jobqueue = "pbs", "PBSCluster"
+    needed = ("qsub", "qselect", "qdel")
+    listing = ("qselect", "-u", user())
+
+    def _account(self) -> dict[str, str | None]:
+        return {"account": self.account, "walltime": self.walltime}
+
+    def _own_directives(self) -> list[str]:
+        return [f"-o {self._output()}/", "-j oe", "-V", "-r y"]
+
+    def _ask(self, script: str) -> None:
+        if self.queue:
+            call(["qstat", "-Q", self.queue])
+
+
+@dataclass(frozen=True)
+class LSF(Batch):
+    """Jobs of IBM Spectrum LSF."""
+
+    name, jobqueue = "lsf", "LSFCluster"
+    needed = ("bsub", "bjobs", "bkill")
+    listing = ("bjobs", "-noheader", "-o", "jobid")
+
+    def _account(self) -> dict[str, str | None]:
+        hours, minutes = divmod(self._seconds() // 60, 60)
+        return {"project": self.account, "walltime": f"{hours:02}:{minutes:02}"}
+
+    def _own_directives(self) -> list[str]:
+        return [f"-o {self._output()}/%J.out", "-r"]
+
+    def _ask(self, script: str) -> None:
+        if self.queue:
+            call(["bqueues", self.queue])
+
+
+@dataclass(frozen=True)
+class SGE(Batch):
+    """Jobs of Grid Engine. Several cores need a parallel environment, whose name differs from site to site."""
+
+    name, jobqueue = "sge", "SGECluster"
+    needed = ("qsub", "qstat", "qdel")
+    listing = ("qstat", "-u", user())
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cores > 1 and "-pe " not in (self.directives or ""):
+            raise InvalidInput("cores", self.cores, "needs a parallel environment, as "
+                               f"cluster.directives='-pe smp {self.cores}'; qconf -spl lists them")
+
+    def _account(self) -> dict[str, str | None]:
+        return {"project": self.account, "walltime": self.walltime}
+
+    def _own_directives(self) -> list[str]:
+        return [f"-o {self._output()}/", "-V", "-r y"]
+
+    def _ask(self, script: str) -> None:
+        call(["qsub", "-w", "v"], text=script)
+
+
+def _alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,188 @@
+"""What a cluster is, what a sweep needs of it, and the Dask scheduler that most of them start in this process."""
+
+import asyncio
+import contextlib
+import fcntl
+import importlib.util
+import logging
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from pipeline.execution.workers import NOISY, steady
+from pipeline.study.parameters import InvalidInput
+
+SCRATCH, LOCK = "pipeline-workers-", "lock"  # temporary folders of workers, and the file in each that is locked
+DASK = {
+    # The sweep itself retries a lost bundle (split, so that the guilty unit is found); Dask reports at once.
+    "distributed.scheduler.allowed-failures": 0,
+    # Bundles go to workers ahead of time; the sweep's window bounds how many.
+    "distributed.scheduler.worker-saturation": float("inf"),
+    "distributed.scheduler.work-stealing-interval": "100ms",
+    "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.comm.timeouts.connect": "10s",
+    # Results are tiny, so there is nothing to spill; memory is limited by the operating system instead.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.diagnostics.nvml": False,
+    "distributed.admin.low-level-log-length": 20,
+    "distributed.admin.log-length": 20,
+    "distributed.diagnostics.computations.max-history": 2,
+}
+
+
+# What a client raises when a worker dies while it is asked something. A wait that is cancelled inside Dask comes out
+# of its `sync` as UnboundLocalError.
+LOST = (OSError, asyncio.CancelledError, UnboundLocalError)
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Executor:
+    """An open cluster, as a sweep uses it.
+
+    Attributes:
+        client: a `distributed.Client`, or None to compute in this process.
+        workers: bundles that run at once when all workers are there; each thread of a worker counts.
+        alive: addresses of the workers that there are now, with their numbers of threads.
+        revive: replace workers that died; cheap, called often; raises OSError when that is hopeless.
+        retire: end a worker, given by its address, that must not compute; whether other workers may still come.
+        description: one line for a person.
+        patience: seconds without any worker after which the sweep gives up; None: the sweep's own default.
+        admit: called in each worker before it gets units, also in those that join later; the reason why it must not
+            compute, or None.
+        window: bundles handed out for each worker, computing or waiting.
+    """
+
+    client: Any = None
+    workers: int = 1
+    alive: Callable[[], Mapping[str, int]] = lambda: {"this process": 1}
+    revive: Callable[[], None] = _nothing
+    retire: Callable[[str], bool] = lambda _: False
+    description: str = "no cluster, computing in this process"
+    patience: float | None = None
+    admit: Callable[[], str | None] | None = None
+    window: int = 2
+
+
+class Cluster(Protocol):
+    """A kind of cluster: a frozen dataclass whose fields a person sets, checked when it is made.
+
+    A bad field raises InvalidInput naming it. Making one starts nothing; `check` and `script` come before `open`.
+    elsewhere: whether workers may be on machines of another type than this one.
+    """
+
+    elsewhere: ClassVar[bool] = False
+
+    @property
+    def workers(self) -> int | None:
+        """Worker processes or threads when all are there; None: as many as this process may use cores."""
+        return None
+
+    @property
+    def lifetime(self) -> float | None:
+        """Seconds for which each worker certainly lives; None: as long as the cluster is open."""
+        return None
+
+    def check(self) -> None:
+        """Raise InvalidInput where the cluster could not be opened, before any folder or job is created."""
+        return  # nothing can go wrong
+
+    def script(self) -> str | None:
+        """Text of the job that `open` would submit; None if it submits none."""
+        return None
+
+    def open(self) -> AbstractContextManager[Executor]:
+        """Start or join the cluster; on leaving, end all that was started. InvalidInput where it cannot be opened."""
+        ...
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Set Dask's options for a sweep and silence its loggers: the sweep reports lost workers itself."""
+    import dask
+
+    steady()
+    loggers = [logging.getLogger(name) for name in NOISY]
+    with dask.config.set(DASK), contextlib.ExitStack() as stack:
+        for logger in loggers:
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[str]:
+    """A folder for temporary files of workers; removes those of processes that were killed, whose lock is free."""
+    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
+        with contextlib.suppress(OSError):  # another process's, or not locked yet
+            if left.lstat().st_uid == os.getuid():
+                with open(left / LOCK) as handle:
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as folder, open(Path(folder, "new"), "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        Path(folder, "new").rename(Path(folder, LOCK))
+        yield folder
+
+
+@contextlib.contextmanager
+def scheduler(**options: Any) -> Iterator[tuple[Any, Any]]:
+    """A Dask scheduler in this process, its dashboard on loopback: (`distributed.LocalCluster`, its client)."""
+    import dask
+    import distributed
+
+    with quiet(), contextlib.ExitStack() as stack:
+        stack.enter_context(dask.config.set({"temporary-directory": stack.enter_context(scratch())}))
+        cluster = stack.enter_context(distributed.LocalCluster(
+            dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL, **options,
+            scheduler_kwargs={"dashboard": _has_dashboard()}))
+        yield cluster, stack.enter_context(distributed.Client(cluster, set_as_default=False))
+
+
+def threads(cluster: Any) -> dict[str, int]:
+    """Address of each worker of a `distributed.LocalCluster`, with its number of threads."""
+    return {worker.address: worker.nthreads for worker in list(cluster.scheduler.workers.values())}
+
+
+def retire(client: Any, addresses: Collection[str]) -> None:
+    """Close workers at once; what they were given goes to others.
+
+    Not by `client.retire_workers`, which first copies results to other workers, and gives up if there are none.
+    """
+    for address in addresses:
+        with contextlib.suppress(*LOST):
+            client.sync(client.scheduler.unregister, address=address, expected=True, stimulus_id="retire")
+
+
+def describe(cluster: Any, what: str) -> str:
+    """One line for a person: what was started, and the addresses of its scheduler and dashboard."""
+    port = cluster.scheduler.http_server.port
+    page = "status" if _has_dashboard() else "info/main/workers.html"
+    return f"{what}, scheduler at {cluster.scheduler_address}, dashboard at http://127.0.0.1:{port}/{page}"
+
+
+def size(text: str, key: str = "memory") -> int:
+    """Bytes of a size such as 500MB or 2GiB; InvalidInput if it is none."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?\s*", text, re.IGNORECASE)
+    if not match:
+        raise InvalidInput(key, text, "must be a size such as 500MB or 2GiB")
+    number, prefix, binary = match.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " kmgt".index(prefix.lower() or " "))
+
+
+def _has_dashboard() -> bool:
+    return importlib.util.find_spec("bokeh") is not None

@@ -1,0 +1,91 @@
+"""Clusters on this machine: worker processes, worker threads, or neither."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.execution.clusters.executor import (
+    DASK,
+    Cluster,
+    Executor,
+    describe,
+    retire,
+    scheduler,
+    scratch,
+    size,
+    threads,
+)
+from pipeline.execution.clusters.keys import temporary
+from pipeline.execution.workers import Processes
+from pipeline.study.parameters import Checked, InvalidInput, parameter
+
+
+def cores() -> int:
+    """Cores this process may use: an affinity mask or a batch system may allow fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Local(Cluster, Checked):
+    """Worker processes on this machine, one thread each; they and the scheduler speak TLS, on loopback."""
+
+    workers: int | None = parameter(
+        "worker processes; null: every core this process may use", unit="process", default=None, low=1, high=10_000)
+    memory: str | None = parameter("most memory of a worker, such as 2GiB; null: no limit", default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.memory is not None and size(self.memory) < 2**28:
+            raise InvalidInput("memory", self.memory, "must be at least 256MiB")
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Executor]:
+        """Start scheduler and workers; on leaving, kill them, whatever they are doing."""
+        count = self.workers or cores()
+        limit = size(self.memory) if self.memory else None
+        with scratch() as folder:
+            # Processes first: they import while this process imports and starts the scheduler.
+            with Processes(count, dict(folder=folder, memory=limit, dask=DASK)) as processes:
+                # Loopback is shared with all users of a login node, and who can speak to a scheduler can run code.
+                with scheduler(n_workers=0, processes=True, threads_per_worker=1, host="127.0.0.1",
+                               protocol="tls://", security=temporary()) as (cluster, client):
+                    processes.join(cluster)
+
+                    def retire_one(address: str) -> bool:
+                        others_to_come = processes.retire(address)
+                        retire(client, [address])
+                        return others_to_come
+
+                    yield Executor(client, count, lambda: threads(cluster), processes.revive, retire_one,
+                                   describe(cluster, f"{count} worker processes"))
+                    processes.close()
+
+
+@dataclass(frozen=True)
+class Threads(Cluster, Checked):
+    """Worker threads inside this process: for debugging, or where processes are not allowed."""
+
+    workers: int | None = parameter(
+        "worker threads; null: every core this process may use", unit="thread", default=None, low=1, high=10_000)
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Executor]:
+        """Start scheduler and workers in this process. NumPy may be loaded already: set BLAS threads in the shell."""
+        count = self.workers or cores()
+        options = dict(n_workers=1, processes=False, threads_per_worker=count, host=None, memory_limit=None,
+                       worker_dashboard_address="127.0.0.1:0")
+        with scratch() as folder:
+            with scheduler(**options, local_directory=folder) as (cluster, client):
+                yield Executor(client, count, lambda: threads(cluster),
+                               description=describe(cluster, f"{count} worker threads"))
+
+
+@dataclass(frozen=True)
+class Synchronous(Cluster):
+    """No Dask at all: one unit after the other in this process."""
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Executor]:
+        """Start nothing."""
+        yield Executor()

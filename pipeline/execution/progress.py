@@ -1,0 +1,110 @@
+"""Show the progress of a sweep to a person, and let them stop it."""
+
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import TextIO
+
+from dask.utils import format_time
+
+TERMINAL_EVERY = 0.1  # seconds
+LOG_EVERY = 30.0
+
+
+class Progress:
+    """Count finished units and predict how long the rest will take.
+
+    Args:
+        units: how many there are to do.
+        cost: sum of their predicted costs, in any measure; the time left follows from it, as the first units may be
+            far more costly than the last.
+        stream: stderr by default; one updating line if it is a terminal, else a line every 30 s at most.
+        clock: gives seconds.
+
+    Use as a context manager: it writes a first line on entering and a last one on leaving.
+    """
+
+    def __init__(self, units: int, cost: float, stream: TextIO | None = None,
+                 clock: Callable[[], float] = time.monotonic):
+        self.units, self.cost, self.clock = units, cost, clock
+        self.stream = sys.stderr if stream is None else stream
+        self.terminal = self.stream.isatty()
+        self.units_done, self.cost_done, self.workers = 0, 0.0, 0
+        self.start = self.written = clock()
+
+    def __enter__(self) -> "Progress":
+        self.start = self.clock()
+        self._write(f"0 of {self.units:,} units", end=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        elapsed = self.clock() - self.start
+        self._write(f"{self.units_done:,} of {self.units:,} units in {format_time(elapsed)}", end=True)
+
+    def advance(self, units: int, cost: float, workers: int) -> None:
+        """Count `units` more, of predicted `cost`, computed by one of `workers`; write a line when it is due."""
+        self.units_done, self.cost_done = self.units_done + units, self.cost_done + cost
+        self.workers = workers
+        if self.clock() - self.written >= (TERMINAL_EVERY if self.terminal else LOG_EVERY):
+            self._write(self.line(), end=False)
+
+    def warn(self, line: str) -> None:
+        """Write a warning that stays on the screen."""
+        self._write(f"warning: {line}", end=True)
+
+    def line(self) -> str:
+        """Units done, their share, rate, time left and workers, as `3 of 10 units (30 %), 1.5 units/s, …`."""
+        elapsed = max(self.clock() - self.start, 1e-9)
+        share = min(self.cost_done / self.cost, 1.0) if self.cost else 1.0
+        left = f"{format_time(elapsed / share - elapsed)} left" if share else "time left unknown"
+        rate, percent = self.units_done / elapsed, 100 * self.units_done / max(self.units, 1)
+        return (f"{self.units_done:,} of {self.units:,} units ({percent:.0f} %), "
+                f"{rate:,.{0 if rate >= 100 else 1 if rate >= 1 else 3}f} units/s, {left}, "
+                f"{self.workers} worker{'' if self.workers == 1 else 's'}")
+
+    def _write(self, text: str, end: bool) -> None:
+        self.written = self.clock()
+        if self.terminal:
+            width = shutil.get_terminal_size().columns - 1
+            self.stream.write("\r\x1b[K" + (text + "\n" if end else text[:width]))
+        else:
+            self.stream.write(text + "\n")
+        self.stream.flush()
+
+
+@contextlib.contextmanager
+def interruptible(stop_after: float | None = None) -> Iterator[threading.Event]:
+    """Event for `run(stop=…)`, set by SIGINT, SIGTERM or after `stop_after` seconds.
+
+    A second signal raises KeyboardInterrupt: what runs is abandoned at once. The previous handlers are
+    restored on leaving; outside the main thread signals are left alone.
+    """
+    stop = threading.Event()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+        name = signal.Signals(number).name
+        os.write(2, f"\n{name}: finishing what is running, then stopping; once more to abandon it\n".encode())
+
+    previous = {}
+    if threading.current_thread() is threading.main_thread():
+        previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    timer = threading.Timer(stop_after, stop.set) if stop_after is not None else None
+    try:
+        if timer:
+            timer.daemon = True
+            timer.start()
+        yield stop
+    finally:
+        if timer:
+            timer.cancel()
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,125 @@
+"""Reductions as tasks: what a worker does with a group of cells, or of files, once their units are done."""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.execution.schedule import Unit, unit_name
+from pipeline.storage.replications import Damage, Store
+from pipeline.storage.results import Layout, Place, Region, positions, shard_key
+from pipeline.storage.units import Damaged
+from pipeline.study.arrays import Array, Floats
+
+Moments = Callable[[Floats, Array], Any]  # of (metrics, cells…, reps) and (cells…, reps); has .values and .counts
+Merge = Callable[[Any, Any], Any]
+
+
+class Staged(NamedTuple):
+    """Keys under which the datasets are being built."""
+
+    results: str
+    summary: str
+
+
+class Reduced(NamedTuple):
+    """What came of a region: key -> digest of the files written, and names of the writers of its units."""
+
+    digests: dict[str, str]
+    writers: set[str]
+
+
+class Reduce:
+    """Callable that writes regions of results.zarr and of summary.zarr.
+
+    Memory: one shard of every variable, see `Layout`, some times over. partial: units may be missing; their
+    replications then have status 0. Otherwise, and where one is damaged, InvalidInput names it.
+    """
+
+    def __init__(self, store: Store, staged: Staged, moments: Moments, merge: Merge, partial: bool = False):
+        self.store, self.staged, self.moments, self.merge, self.partial = store, staged, moments, merge, partial
+
+    def __getstate__(self) -> dict[str, Any]:  # what is cached here is made again by each worker
+        return {name: value for name, value in vars(self).items() if name not in ("layout", "cells")}
+
+    def __call__(self, regions: list[Region]) -> list[Reduced]:
+        return [self._region(region) for region in regions]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """How the datasets are cut."""
+        return Layout.of(self.store.study)
+
+    @cached_property
+    def cells(self) -> Array:
+        """(grid…) number of the cell at every combination of levels, −1 outside of the grid."""
+        cells = np.full(int(np.prod(self.layout.shape)), -1)
+        cells[positions(self.store.study, self.layout)] = np.arange(len(self.store.study.grid))
+        return cells.reshape(self.layout.shape)
+
+    def _region(self, region: Region) -> Reduced:
+        results = Place(self.store.backend, self.staged.results)
+        digests: dict[str, str] = {}
+        writers: set[str] = set()
+        total = None
+        for span in self.layout.spans():
+            values, status = self._gather(region, span, writers)
+            for name, array in zip((*self.store.study.metrics, "status"), (*values, status), strict=True):
+                results.array(name)[(*region.slices, span)] = array
+                key = shard_key(self.layout, region, span, name)
+                digests[f"{self.staged.results}/{key}"] = results.file_digest(key)
+            part = self.moments(values, status)
+            total = part if total is None else self.merge(total, part)
+        return Reduced(digests | self._summarise(region, total), writers)
+
+    def _summarise(self, region: Region, total: Any) -> dict[str, str]:
+        """Write the region's moments; key -> digest of the files."""
+        summary, digests = Place(self.store.backend, self.staged.summary), {}
+        index = "/".join(str(start // size) for start, size in zip(region.starts, self.layout.cells, strict=True))
+        for name, array in zip((*self.store.study.metrics, "status"), (*total.values, total.counts), strict=True):
+            summary.array(name)[region.slices] = array
+            key = f"{name}/c/{index}/0" if index else f"{name}/c/0"
+            digests[f"{self.staged.summary}/{key}"] = summary.file_digest(key)
+        return digests
+
+    def _gather(self, region: Region, span: slice, writers: set[str]) -> tuple[Floats, Array]:
+        """(metrics, cells…, reps) values and (cells…, reps) status of a region's units; adds who wrote them."""
+        study = self.store.study
+        cells = self.cells[region.slices]
+        shape = (*cells.shape, span.stop - span.start)
+        values, status = np.full((len(study.metrics), *shape), np.nan), np.zeros(shape, np.int8)
+        blocks = range(span.start // study.block, -(-span.stop // study.block))
+        units = ((at, block) for at in np.ndindex(cells.shape) if cells[at] >= 0 for block in blocks)
+
+        def fill(unit: tuple[tuple[Any, ...], int]) -> None:
+            at, block = unit
+            start = block * study.block - span.start
+            try:
+                record = self.store.read(int(cells[at]), block)
+            except Damaged as error:
+                if self.partial and not self.store.holds(int(cells[at]), block):
+                    return
+                name = unit_name(study, Unit(int(cells[at]), block))
+                raise self.store.invalid(f"unit {name} is damaged: {error}; run task=verify repair=true, then this "
+                                         "command again") from None
+            if not record.failed:  # it has no numbers
+                writers.add(record.writer)
+            values[:, *at, start : start + study.block] = record.metrics
+            status[*at, start : start + study.block] = record.status
+
+        for _ in self.store.backend.map(fill, units):
+            pass
+        return values, status
+
+
+class Check:
+    """Callable that reads files of units; for each, what is wrong with it, or None."""
+
+    def __init__(self, store: Store):
+        self.store = store
+
+    def __call__(self, keys: list[str]) -> list[Damage | None]:
+        return list(self.store.backend.map(self.store.check_file, keys))
+
+

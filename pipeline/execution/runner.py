@@ -1,0 +1,168 @@
+"""What a worker does with units: compare its arithmetic once, then simulate and store."""
+
+import socket
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pipeline.execution.environment import environment, versions
+from pipeline.execution.errors import Unfit
+from pipeline.execution.schedule import Unit, unit_name
+from pipeline.storage import agreement
+from pipeline.storage.agreement import Writer
+from pipeline.storage.replications import Store
+from pipeline.storage.units import Damaged, Record
+from pipeline.study.arrays import Array
+from pipeline.study.checks import ROLES
+from pipeline.study.fingerprints import fingerprint, modules, third_parties
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.registry import register, registered
+from pipeline.study.study import Study
+
+ACCEPTED = "accept_code=yes"
+SCRIPT = "__main__"  # what a notebook or script defines: workers get the code itself, and have no file of it
+
+
+def parts(study: Study) -> dict[str, Any]:
+    """All that computes a study's numbers: name -> class or function."""
+    named: dict[str, Any] = {"the engine": Study}
+    for role in ROLES:
+        for name in study.grid.axes.get(role, (study.parameters.get(role),)):
+            named[f"{role} {name}"] = study.part(role, name)
+    named |= {f"metric {name}": study.part("metric", name) for name in study.metrics}
+    return named | {f"derivation {name}": function for name, (function, _) in study.derivations.items()}
+
+
+def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
+    """What would compute the study's numbers in this process. brought: fingerprints of what came from another one."""
+    named, brought = parts(study), brought or {}
+    code = {name: brought.get(name) or fingerprint(part) for name, part in named.items()}
+    own = [part for name, part in named.items() if name not in brought]
+    return Writer(code, versions(third_parties(own) - {"numpy", "scipy"}) | environment(), modules(own))
+
+
+class Runner:
+    """Callable that simulates and stores units; for each, True if it failed.
+
+    A unit that raises is stored as failed with its traceback. MemoryError and OSError propagate: the machine is at
+    fault, the unit stays pending. Before its first unit each process makes sure that its numbers are those that are
+    stored: its `writer` is recorded as agreeing, or makes the `references` again and is then recorded. Raises
+    InvalidInput where they come out differently, unless `accept` says that a person wants that.
+    """
+
+    _writer: str | None = None
+
+    def __init__(self, store: Store, references: tuple[Unit, ...] = (), accept: bool = False):
+        self.study, self.store, self.references, self.accept = store.study, store, references, accept
+        self.brought: Mapping[str, str] = {}
+
+    def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
+        scripted = {name: fingerprint(part) for name, part in parts(self.study).items() if part.__module__ == SCRIPT}
+        return registered(), self.store, self.references, self.accept, {**scripted, **self.brought}
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        problems, self.store, self.references, self.accept, self.brought = state
+        self.study = self.store.study
+        for problem in problems:
+            register(problem)
+
+    def __call__(self, units: list[Unit]) -> list[bool]:
+        if self._writer is None:
+            self._writer = self._admitted()
+        memo: dict[str, Any] = {}
+        return [self._run(unit, memo, self._writer) for unit in units]
+
+    def _admitted(self) -> str:
+        """The name of this process's writer. Raises Unfit where this process must not compute units of the study."""
+        if not self.store.exists():
+            raise Unfit(f"{socket.gethostname()} does not see {self.store.folder}; "
+                        "give outputs on storage that driver and workers share")
+        try:
+            return self.agree()
+        except InvalidInput as error:
+            raise Unfit(str(error)) from None
+
+    def check(self, units: list[Unit]) -> list[bool]:
+        """Like a call, but only `agree` and simulate none of the units."""
+        self.agree(compare_only=True)
+        return [False for _ in units]
+
+    def agree(self, compare_only: bool = False) -> str:
+        """Make sure that numbers made here are those that are stored; the name of this process's writer.
+
+        Reference units that are not there yet are made and stored. compare_only: they are left out, and the writer is
+        recorded only if none was. Raises InvalidInput.
+        """
+        me = writer(self.study, self.brought)
+        if not agreement.agrees(self.store, me):
+            with self.store.locked():  # others of the same kind wait, and find it recorded
+                if not agreement.agrees(self.store, me):
+                    self._admit(me, compare_only)
+        return me.id
+
+    def _admit(self, me: Writer, compare_only: bool) -> None:
+        units = [unit for unit in self.references if not compare_only or self.store.holds(*unit)]
+        different = [name for unit in units for name in self._compare(unit, me)]
+        if different and not self.accept:
+            raise self._refusal(me, different)
+        if different or len(units) == len(self.references):
+            reason = f"{ACCEPTED}, {agreement.changes(self.store, me)}" if different else ""
+            agreement.record(self.store, me, reason)
+
+    def knows_code(self) -> bool:
+        """Whether the code of this process, on whatever machine, is that of a recorded writer."""
+        code = writer(self.study, self.brought).code
+        return any(dict(one.writer.code) == code for one in agreement.recorded(self.store))
+
+    def _run(self, unit: Unit, memo: dict[str, Any], writer_id: str) -> bool:
+        try:
+            values = self._simulate(unit, memo)
+        except (MemoryError, OSError):
+            raise
+        except Exception:
+            self.store.fail(unit.cell, unit.block, traceback.format_exc(), writer_id)
+            return True
+        self.store.write(unit.cell, unit.block, values, writer_id)
+        return False
+
+    def _simulate(self, unit: Unit, memo: dict[str, Any] | None = None) -> dict[str, Array]:
+        with np.errstate(all="ignore"):  # a replication's status records what went wrong
+            return self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo)
+
+    def _compare(self, unit: Unit, me: Writer) -> list[str]:
+        """Make a unit; variables, with the unit's name, that differ from those stored. Stores a unit not there yet."""
+        try:
+            values = self._simulate(unit)
+        except (MemoryError, OSError):
+            raise
+        except Exception:
+            values = None
+        name = unit_name(self.study, unit)
+        if not self.store.holds(unit.cell, unit.block):
+            if values is not None:
+                self.store.write(unit.cell, unit.block, values, me.id)
+            return []
+        try:
+            stored = self.store.read(unit.cell, unit.block)
+        except Damaged as error:
+            raise self.store.invalid(f"unit {name} is damaged ({error}); run task=verify repair=true") from None
+        if stored.failed:  # it holds no numbers to compare
+            return []
+        return [f"{variable} of unit {name}" for variable in self._unlike(values, stored)]
+
+    def _unlike(self, values: dict[str, Array] | None, stored: Record) -> list[str]:
+        if values is None:
+            return ["status"]
+        again = [np.asarray(values[name], "<f8").tobytes() for name in self.study.metrics]
+        pairs = zip(self.study.metrics, again, (row.tobytes() for row in stored.metrics), strict=True)
+        different = [name for name, one, other in pairs if one != other]
+        return different + (["status"] if values["status"].tobytes() != stored.status.tobytes() else [])
+
+    def _refusal(self, me: Writer, different: list[str]) -> InvalidInput:
+        more = f" and {len(different) - 1} more" if len(different) > 1 else ""
+        return self.store.invalid(
+            f"numbers come out differently on {socket.gethostname()}: {different[0]}{more}; "
+            f"{agreement.changes(self.store, me)}; go on with what it was begun with, start anew in another folder "
+            "with outputs=…, or mix the two with accept_code=yes")

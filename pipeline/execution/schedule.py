@@ -1,0 +1,127 @@
+"""Which units are left to do, and in which order they are handed out."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.storage.replications import Listing, Store
+from pipeline.study.arrays import Booleans, Floats, Integers
+from pipeline.study.checks import ROLES
+from pipeline.study.grid import cell_key
+from pipeline.study.study import Study
+
+SHARE, SECONDS = 0.005, 2.0  # of the study's cost, or in time: what comparing a new writer may cost
+COST_OF_A_SECOND = 1e9  # predicted costs are in steps of about a nanosecond
+
+
+class Unit(NamedTuple):
+    """One unit: number of the cell in the grid, block of replications."""
+
+    cell: int
+    block: int
+
+
+class Schedule:
+    """Units still to do: block after block across all cells, so that at half of a sweep all cells have half.
+
+    Within a block the most costly cells come first, and cells that share their data stand next to each other. Holds
+    two bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to deal the
+    units out to several drivers: whatever is done, each deals alike, and cells that share data go together. `mine`
+    (cells, blocks) are this shard's; the others' count as done.
+    """
+
+    def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1)):
+        self.study, self.listing = study, listing
+        self.costs: Floats = np.array([study.cost(labels) for labels in study.grid])
+        group = self._groups()
+        weight = np.bincount(group, self.costs)[group]
+        self.order: Integers = np.lexsort((group, -weight))  # stable: cells of a group stay in the grid's order
+        ends = np.flatnonzero(np.diff(group[self.order], append=-1)) + 1
+        rank = np.empty(len(self.order), int)
+        rank[self.order] = np.searchsorted(ends, np.arange(len(self.order)), side="right")
+        self.mine: Booleans = (rank[:, None] * study.blocks + np.arange(study.blocks)) % shard[1] == shard[0]
+        self.done: Booleans = listing.done | ~self.mine
+
+    def _groups(self) -> Integers:
+        """(cells,) number of the group of cells that share their data."""
+        paired = set(self.study.paired)
+        shared = (cell_key({n: v for n, v in labels.items() if n not in paired}) for labels in self.study.grid)
+        return np.unique(np.fromiter(shared, np.uint64, len(self.study.grid)), return_inverse=True)[1]
+
+    @property
+    def pending(self) -> int:
+        """Number of units to do."""
+        return int(self.done.size - self.done.sum())
+
+    @property
+    def units(self) -> int:
+        """Number of units of this shard."""
+        return int(self.mine.sum())
+
+    @property
+    def cost(self) -> float:
+        """Sum of the predicted costs of the units to do."""
+        return float(((~self.done).sum(axis=1) * self.costs).sum())
+
+    @cached_property
+    def references(self) -> tuple[Unit, ...]:
+        """Units by which a new writer is compared: of every combination of model, mechanism and estimator, and more.
+
+        Of a combination the most costly that is done and did not fail: the more arithmetic, the less likely it comes
+        out alike where something differs. While none is done, the least costly, which the first writer makes for all.
+        Then other finished units, drawn at random, until all cost `SHARE` of the study or `SECONDS`: an iteration that
+        amplifies a last digit does so in some units only, so small studies are compared wholly.
+        """
+        chosen = [self._reference(cells) for cells in self._combinations().values()]
+        budget = max(SHARE * self.study.blocks * self.costs.sum(), SECONDS * COST_OF_A_SECOND)
+        spent = sum(self.costs[unit.cell] for unit in chosen)
+        good = np.argwhere(self.listing.done & ~self.listing.failed)
+        for cell, block in np.random.default_rng(0).permutation(good).tolist():
+            if spent + self.costs[cell] > budget:
+                break
+            if Unit(cell, block) not in chosen:
+                chosen.append(Unit(cell, block))
+                spent += self.costs[cell]
+        return tuple(chosen)
+
+    def _combinations(self) -> dict[tuple[object, ...], list[int]]:
+        cells: dict[tuple[object, ...], list[int]] = {}
+        for cell, labels in enumerate(self.study.grid):
+            cells.setdefault(tuple(labels.get(role) for role in ROLES), []).append(cell)
+        return cells
+
+    def _reference(self, cells: list[int]) -> Unit:
+        good = self.listing.done & ~self.listing.failed
+        for cell in sorted(cells, key=lambda cell: -self.costs[cell]):
+            if good[cell].any():
+                return Unit(cell, int(good[cell].argmax()))
+        return Unit(min(cells, key=lambda cell: self.costs[cell]), 0)
+
+    def __iter__(self) -> Iterator[tuple[Unit, float]]:
+        for block in range(self.study.blocks):
+            for cell in self.order:
+                if not self.done[cell, block]:
+                    yield Unit(int(cell), block), float(self.costs[cell])
+
+
+def failures(store: Store, listing: Listing) -> Iterator[Unit]:
+    """Every failed unit of the study."""
+    return (Unit(int(cell), int(block)) for cell, block in np.argwhere(listing.failed))
+
+
+def unit_name(study: Study, unit: Unit) -> str:
+    """Short name of a unit, for `task=replay unit=…`: stable, made of the cell's labels."""
+    return f"c{cell_key(study.grid.labels(unit.cell)):016x}-{unit.block}"
+
+
+def find_unit(study: Study, name: str) -> Unit | None:
+    """The unit of a name; None if the study has no such unit."""
+    key, _, block = name.removeprefix("c").partition("-")
+    try:
+        wanted, number = int(key, 16), int(block)
+    except ValueError:
+        return None
+    cell = next((cell for cell, one in enumerate(study.grid.keys()) if one == wanted), None)
+    return Unit(cell, number) if cell is not None and 0 <= number < study.blocks else None

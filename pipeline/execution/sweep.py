@@ -1,0 +1,187 @@
+"""Run many units on a cluster: bounded, in bundles, whatever happens to workers; knows no statistics.
+
+Units must be deterministic and idempotent: whatever is lost is simply computed again.
+"""
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.execution.bundles import Bundle, Bundler
+from pipeline.execution.clusters.executor import Executor
+from pipeline.execution.errors import SweepError
+from pipeline.execution.pool import DaskPool, Pool, ThisProcess
+from pipeline.execution.task import Ending, Runner
+from pipeline.study.parameters import InvalidInput, shorten
+
+__all__ = ["Outcome", "SweepError", "run"]
+
+OnDone = Callable[[list[Any], float, int], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a sweep did.
+
+    `seconds_work` is the time inside the runner, summed over workers; `workers` the most that were there at once
+    (threads count); `lost` the workers that vanished; `interrupted` that `stop` left units undone.
+    """
+
+    units_done: int
+    seconds_wall: float
+    seconds_work: float
+    workers: int
+    lost: int
+    interrupted: bool
+
+
+def warn(line: str) -> None:
+    """Print a warning on standard error: how a sweep reports a retired worker by default."""
+    print(f"warning: {line}", file=sys.stderr, flush=True)
+
+
+def run(
+    executor: Executor,
+    runner: Runner,
+    units: Iterable[tuple[Any, float]],
+    *,
+    total_cost: float | None = None,
+    bundle_seconds: float | None = None,
+    window: int | None = None,
+    kills: int = 10,
+    worker_timeout: float = 45.0,
+    stop: threading.Event | None = None,
+    on_done: OnDone | None = None,
+    on_retired: Callable[[str], None] = warn,
+) -> Outcome:
+    """Compute all units; memory is flat in their number, and order does not matter to the result.
+
+    Args:
+        executor: from `open()` of a cluster.
+        runner: picklable, sent once to each worker; `runner(units)` computes and stores a list of units and
+            returns something tiny for each. It raises Unfit in a worker that must not compute; its other exceptions
+            are faults of the environment and end the sweep.
+        units: lazy pairs (unit, predicted cost in any measure), largest first. Never kept as a whole.
+        total_cost: sum of the costs, if known: the last bundles then shrink so that workers end together.
+        bundle_seconds: duration of a bundle, by default a second, or more with very many workers; learned from
+            finished ones, the first bundles have one unit.
+        window: bundles handed out per worker thread, computing or waiting; the executor's by default.
+        kills: how many workers a unit may kill before the sweep gives up on it.
+        worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
+            as with a queue, counts instead.
+        stop: once set, nothing more starts, and what runs is finished.
+        on_done: called in this thread after each bundle with (results, its cost, workers now).
+        on_retired: called in this thread with one line for each worker that is retired as unfit.
+
+    Raises:
+        SweepError: the runner raised, a unit killed `kills` workers, every worker was unfit, or there was no worker
+            for `worker_timeout` seconds.
+        InvalidInput: the runner raised it.
+    """
+    stop = stop or threading.Event()
+    start = time.monotonic()
+    pool: Pool = ThisProcess(runner) if executor.client is None else DaskPool(
+        executor, runner, window or executor.window, executor.patience or worker_timeout, on_retired)
+    sweep = _Sweep(pool, Bundler(units, total_cost, bundle_seconds), kills, on_done)
+    try:
+        while True:
+            if stop.is_set() or sweep.failure:
+                sweep.halt()
+            sweep.hand_out()
+            if not sweep.running:
+                break
+            sweep.collect()
+            pool.watch()
+            if pool.deserted:
+                sweep.abandon()
+                break
+    except KeyboardInterrupt:
+        if not stop.is_set():
+            raise
+        sweep.abandon()  # a second signal: leave at once, closing the cluster ends what runs
+    if sweep.failure:
+        raise sweep.failure
+    return Outcome(sweep.units_done, time.monotonic() - start, sweep.seconds, pool.most, pool.lost,
+                   sweep.interrupted())
+
+
+@dataclass
+class _Sweep:
+    """State of a sweep: what runs, what must be handed out again, what was done."""
+
+    pool: Pool
+    bundler: Bundler
+    kills: int
+    on_done: OnDone | None
+    retry: deque[Bundle] = field(default_factory=deque)
+    running: int = 0  # bundles handed out
+    units_done: int = 0
+    seconds: float = 0.0
+    failure: Exception | None = None  # the first one
+    halted: bool = False
+    alone: bool = False  # a bundle runs that killed workers before, and nothing besides it
+    abandoned: bool = False
+
+    def halt(self) -> None:
+        """Hand out nothing more."""
+        self.halted = True
+        self.pool.halt()
+
+    def abandon(self) -> None:
+        """Leave what runs undone."""
+        self.abandoned = True
+
+    def hand_out(self) -> None:
+        """Give bundles to the pool while it has room."""
+        while not self.halted and not self.alone and self.running < self.pool.room and (bundle := self._next()):
+            self.pool.submit(bundle)
+            self.running += 1
+
+    def collect(self) -> None:
+        """Take what the pool has finished."""
+        for bundle, ending in self.pool.finished():
+            self.running -= 1
+            self.alone = False
+            if ending.state == "done":
+                self._done(bundle, ending)
+            elif ending.state == "failed":
+                self._fail(ending.value)
+            elif ending.state == "lost":
+                self._lost(bundle, ending.value)
+            else:  # halted, or its worker was unfit
+                self.retry.append(bundle)
+
+    def interrupted(self) -> bool:
+        """Whether units are left undone."""
+        return bool(self.abandoned or self.retry or (self.halted and self.bundler.next(1)))
+
+    def _next(self) -> Bundle | None:
+        if not self.retry:
+            return self.bundler.next(self.pool.capacity)
+        # A dying worker takes down what waited there as well: before a unit is blamed it runs alone.
+        suspect = self.retry[0].kills >= max(1, self.kills - 2)
+        if suspect and self.running:
+            return None
+        self.alone = suspect
+        return self.retry.popleft()
+
+    def _done(self, bundle: Bundle, ending: Ending) -> None:
+        self.units_done += len(bundle.units)
+        self.seconds += ending.seconds
+        self.bundler.learn(bundle, ending.seconds)
+        if self.on_done:
+            self.on_done(ending.value, bundle.cost, self.pool.workers)
+
+    def _lost(self, bundle: Bundle, reason: str) -> None:
+        self.retry.extend(bundle.split())
+        if self.retry[-1].kills >= self.kills:
+            self._fail(f"unit {shorten(bundle.units[0], 200)}: {reason} {self.kills} times; "
+                       "give workers more memory, or leave the unit out")
+
+    def _fail(self, reason: str | InvalidInput) -> None:
+        if not self.failure:
+            self.failure = reason if isinstance(reason, InvalidInput) else SweepError(reason)

@@ -1,0 +1,76 @@
+"""What a worker does with a bundle of units: call the sweep's runner, and report how that ended."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from pipeline.execution.errors import Unfit
+from pipeline.study.parameters import InvalidInput, shorten
+
+Runner = Callable[[list[Any]], list[Any]]
+
+# In a worker: the runners of the sweeps that it takes part in, and the sweeps that start nothing more.
+_RUNNERS: dict[str, Runner] = {}
+_HALTED: set[str] = set()
+
+
+class Ending(NamedTuple):
+    """How a bundle ended.
+
+    `value`: what the runner returned if done; the error if failed (InvalidInput or one line); one line if lost
+    with its worker; the reason if the worker is unfit. `seconds` in the runner; `worker`: address.
+    """
+
+    state: Literal["done", "failed", "lost", "unfit", "halted"]
+    value: Any = None
+    seconds: float = 0.0
+    worker: str = ""
+
+
+def install(sweep: str, runner: Runner, admit: Callable[[], str | None] | None = None) -> None:
+    """Give this worker the runner of a sweep; if `admit()` says why it must not compute, one that raises Unfit."""
+    reason = admit() if admit else None
+    _RUNNERS[sweep] = _Refusing(reason) if reason else runner
+
+
+async def halt(sweep: str) -> None:
+    """Start no further bundle of a sweep here. It runs in the worker's event loop, as all its threads may compute."""
+    _HALTED.add(sweep)
+
+
+def compute(sweep: str, units: list[Any]) -> Ending:
+    """Compute a bundle in a Dask worker."""
+    from distributed import get_worker
+
+    if sweep in _HALTED:
+        return Ending("halted")
+    if sweep not in _RUNNERS:
+        return Ending("lost", "its worker did not receive the runner")
+    return attempt(_RUNNERS[sweep], units)._replace(worker=get_worker().address)
+
+
+def attempt(runner: Runner, units: list[Any]) -> Ending:
+    """Call the runner and catch whatever it raises: as text, since the exception itself may not survive pickling."""
+    start = time.perf_counter()
+    try:
+        return Ending("done", runner(units), time.perf_counter() - start)
+    except Unfit as error:
+        return Ending("unfit", error.reason)
+    except InvalidInput as error:
+        return Ending("failed", error)
+    except Exception as error:
+        return Ending("failed", one_line(error))
+
+
+def one_line(error: BaseException) -> str:
+    """An error in one line; without its type if it comes from the disk or the network, whose messages are clear."""
+    plain = isinstance(error, OSError) and str(error)
+    return shorten(error, 300) if plain else f"{type(error).__name__}: {shorten(error, 300)}"
+
+
+class _Refusing:
+    def __init__(self, reason: str):
+        self.reason = reason
+
+    def __call__(self, units: list[Any]) -> list[Any]:
+        raise Unfit(self.reason)

@@ -1,0 +1,191 @@
+"""Worker processes on this machine: replaced when they die, and never left behind."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+ONE_BLAS_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+DRAIN_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+# These have levels of their own; lost workers are reported by the sweep.
+NOISY = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
+START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import pipeline.execution.workers as w; w._serve()"
+UNANSWERED = 30.0  # seconds after which a worker process that the scheduler does not know is replaced
+
+
+REPLACEMENTS = 3  # of workers that must not compute; those that die are always replaced
+
+
+@dataclass
+class _Worker:
+    process: subprocess.Popen[bytes]
+    name: str
+    start: float  # seconds of the monotonic clock
+    replaced: bool = True  # whether another worker replaces it when it ends
+
+    def write(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):  # it died already: revive() will see that
+            self.process.stdin.write(line)
+
+    def end(self) -> None:
+        """Kill the process, if it still runs, and wait for it."""
+        assert self.process.stdin is not None
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()
+
+
+class Processes:
+    """`count` Dask worker processes of one thread, started at once; a context manager that kills them.
+
+    `options`: `folder` for scratch files, `memory` in bytes or None, `dask` configuration. The scheduler's address
+    and the keys reach them through a pipe, so that no file contains the keys.
+    """
+
+    def __init__(self, count: int, options: dict[str, Any]):
+        self.options = options
+        self.cluster: Any = None
+        self.started = 0
+        self.replacements_left = REPLACEMENTS
+        self.lock = threading.Lock()
+        self.workers: list[_Worker] = []
+        self.workers = [self._start() for _ in range(count)]
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def join(self, cluster: Any) -> None:
+        """Let the workers register with the scheduler of a `distributed.LocalCluster`."""
+        self.cluster = cluster
+        for worker in self.workers:
+            self._introduce(worker)
+
+    def revive(self) -> None:
+        """Replace workers that died, and those the scheduler does not know after `UNANSWERED` seconds."""
+        known = {worker.name for worker in list(self.cluster.scheduler.workers.values())}
+        with self.lock:
+            for slot, worker in enumerate(self.workers):
+                silent = worker.name not in known and time.monotonic() - worker.start > UNANSWERED
+                if silent or worker.process.poll() is not None:  # silent: stopped, or cut off from the scheduler
+                    worker.end()
+                    if worker.replaced:
+                        with contextlib.suppress(OSError):  # no more processes for now: the next call tries again
+                            self.workers[slot] = self._start()
+                            self._introduce(self.workers[slot])
+            self.workers = [worker for worker in self.workers if worker.replaced or worker.process.poll() is None]
+
+    def retire(self, address: str) -> bool:
+        """Note that a worker must not compute: a few are replaced, the others not. Whether any will still compute."""
+        known = self.cluster.scheduler.workers.get(address)
+        with self.lock:
+            for worker in self.workers:
+                if known and worker.name == known.name:
+                    worker.replaced = self.replacements_left > 0
+                    self.replacements_left -= 1
+            return any(worker.replaced for worker in self.workers)
+
+    def close(self) -> None:
+        """Kill all workers: what is worth keeping was stored by the runner itself."""
+        with self.lock:
+            for worker in self.workers:
+                worker.process.kill()  # all at once, before the first is waited for
+            for worker in self.workers:
+                worker.end()
+            self.workers = []
+
+    def _start(self) -> _Worker:
+        self.started += 1
+        path = [entry or os.getcwd() for entry in sys.path]
+        # A Ctrl-C or a batch system's SIGTERM reaches the whole group: workers must finish their bundle, so
+        # they start with these signals blocked. They end when this process closes their standard input.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, DRAIN_SIGNALS)
+        try:
+            process = subprocess.Popen([sys.executable, "-c", START, json.dumps(path)], stdin=subprocess.PIPE,
+                                       stdout=subprocess.DEVNULL, env=os.environ | ONE_BLAS_THREAD,
+                                       bufsize=0)  # or closing would try to flush to a dead process
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return _Worker(process, f"worker-{self.started}", time.monotonic())
+
+    def _introduce(self, worker: _Worker) -> None:
+        tls = self.cluster.security.get_tls_config_for_role("worker")
+        order = self.options | dict(address=self.cluster.scheduler_address, name=worker.name, tls=dict(
+            tls_ca_file=tls["ca_file"], tls_worker_cert=tls["cert"], tls_worker_key=tls["key"]))
+        worker.write(json.dumps(order).encode() + b"\n")
+
+
+def steady() -> None:
+    """Let Dask's timers in this process use the monotonic clock.
+
+    By default they use the wall clock: set back by an hour, it would delay messages and heartbeats by an hour.
+    """
+    import distributed.batched
+    from tornado.ioloop import IOLoop
+
+    IOLoop.time = lambda _: time.monotonic()  # as its documentation allows
+    distributed.batched.time = time.monotonic  # compares with deadlines of the loop
+
+
+def _serve() -> None:
+    """Life of a worker process: its order comes on standard input, the end of which is the order to stop."""
+    order = _wait_for_order()
+    for name in NOISY:
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    if order["memory"]:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (order["memory"],) * 2)
+    import dask
+
+    dask.config.set(order["dask"])
+    steady()
+    with contextlib.suppress(Exception):  # the scheduler is gone, and with it the reader of any message
+        asyncio.run(_work(order))
+    os._exit(0)
+
+
+def _wait_for_order() -> dict[str, Any]:
+    """The first line of standard input; meanwhile load what every worker needs."""
+    came = threading.Event()
+    lines: list[bytes] = []
+
+    def listen() -> None:
+        with open(0, "rb", buffering=0, closefd=False) as stdin:
+            while line := stdin.readline():
+                lines.append(line)
+                came.set()
+        if lines:  # the process that would have removed the folder was killed
+            shutil.rmtree(json.loads(lines[0])["folder"], ignore_errors=True)
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    import distributed  # noqa: F401
+
+    came.wait()
+    order: dict[str, Any] = json.loads(lines[0])
+    return order
+
+
+async def _work(order: dict[str, Any]) -> None:
+    import distributed
+    from distributed.security import Security
+
+    worker = distributed.Worker(
+        order["address"], nthreads=1, name=order["name"], local_directory=order["folder"], memory_limit=0,
+        host="127.0.0.1", protocol="tls://", security=Security(require_encryption=True, **order["tls"]),
+        dashboard=False, dashboard_address="127.0.0.1:0", death_timeout=30)
+    async with worker:
+        await worker.finished()

@@ -1,0 +1,206 @@
+"""Privacy accounts: concentrated, approximate and pure differential privacy, and amplification by shuffling.
+
+ρ: zero-concentrated budget (zCDP), D_α ≤ αρ for all α > 1; ε: nats; δ in (0, 1). Everything broadcasts over arrays
+unless it says scalar, and raises `InvalidInput` for budgets that are not positive and finite and for δ outside (0, 1).
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from pipeline.privacy.integer_laws import gaussian_pmf, positive
+from pipeline.study.arrays import Floats, Numbers
+from pipeline.study.parameters import InvalidInput
+
+HALVINGS = 100  # of a bracket: past the last digit of a double
+
+
+def _log_inverse(delta: Numbers) -> Floats:
+    """log(1/δ), checked."""
+    delta = np.asarray(delta, float)
+    bad = ~((delta > 0) & (delta < 1))
+    if bad.any():
+        raise InvalidInput("delta", delta[bad].flat[0], "must be a number > 0 and < 1")
+    return -np.log(delta)
+
+
+def _root(increasing: Callable[[Floats], Floats], low: Numbers, high: Numbers) -> Floats:
+    """Where an increasing function changes sign in [low, high], by bisection; all broadcast.
+
+    Not `scipy.optimize.elementwise.find_root`: its last digits differ, and published results have these.
+    """
+    low, high = np.broadcast_arrays(low, high)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = increasing(middle) < 0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low
+
+
+def gaussian_rho(squared_sensitivity: Numbers, variance: Numbers) -> Floats:
+    """ρ = Δ²/(2σ²) of independent discrete Gaussians added to an integer vector.
+
+    squared_sensitivity: Δ², squared L2 distance of the vectors of neighbours; variance: the parameter σ².
+    Source: Canonne, Kamath and Steinke (2020), Theorem 4, composed over coordinates.
+    """
+    return positive("squared_sensitivity", squared_sensitivity) / (2 * positive("variance", variance))
+
+
+def calibrated_variance(squared_sensitivity: Numbers, rho: Numbers) -> Floats:
+    """σ² = Δ²/(2ρ) at which discrete Gaussian noise spends ρ: inverse of `gaussian_rho`."""
+    return positive("squared_sensitivity", squared_sensitivity) / (2 * positive("rho", rho))
+
+
+def bun_steinke_epsilon(rho: Numbers, delta: Numbers) -> Floats:
+    """ε = ρ + √(4ρ log(1/δ)) of ρ-zCDP at δ, in nats. Source: Bun and Steinke (2016), Proposition 1.3."""
+    rho = positive("rho", rho)
+    return rho + np.sqrt(4 * rho * _log_inverse(delta))
+
+
+def bun_steinke_rho(epsilon: Numbers, delta: Numbers) -> Floats:
+    """ρ with √ρ = √(log(1/δ) + ε) − √log(1/δ), the inverse of `bun_steinke_epsilon`."""
+    epsilon, log = positive("epsilon", epsilon), _log_inverse(delta)
+    values: Floats = (epsilon / (np.sqrt(log + epsilon) + np.sqrt(log))) ** 2  # no difference of near numbers
+    return values
+
+
+def paper_rho(epsilon: Numbers, delta: Numbers) -> Floats:
+    """ρ ≈ ε²/(4 log(1/δ)), which drops ρ from ε = ρ + √(4ρ log(1/δ)) and so spends more than the ε it is named for.
+
+    Nominally ε = 5 at δ = 1e-4, it is ε = 5.68 by Bun and Steinke. The noise of it has 1/σ = ε/√(2 log(1/δ)).
+    Source: Nguyen and Zhang, supplement, `find_effective_epsilon0_zgauss`; for reproduction only.
+    """
+    return positive("epsilon", epsilon) ** 2 / (4 * _log_inverse(delta))
+
+
+# The conversion of Canonne, Kamath and Steinke: with a = α − 1 = e^u > 0, ρ-zCDP is (ε, δ)-DP if for some a
+#   log δ ≥ a((1 + a)ρ − ε) + a log a − (1 + a) log(1 + a).
+# The right-hand side is convex in a, so each of δ, ε and ρ, the other two given, is optimal at one root of a monotone
+# function. Any a is valid: what the root misses makes the account no less true.
+
+
+def zcdp_delta(rho: Numbers, epsilon: Numbers) -> Floats:
+    """δ = inf over α > 1 of e^{(α−1)(αρ−ε)} (1 − 1/α)^α / (α − 1): the least that ρ-zCDP implies at ε by this bound.
+
+    Source: Canonne, Kamath and Steinke (2020), Corollary 13.
+    """
+    rho, epsilon = positive("rho", rho), positive("epsilon", epsilon)
+    high = np.maximum(np.log(epsilon) - np.log(rho), -np.log(rho) / 2)
+    u = _root(lambda u: (2 * np.exp(u) + 1) * rho - epsilon - np.logaddexp(0, -u), np.minimum(-3 * rho, high), high)
+    a = np.exp(u)
+    values: Floats = np.exp(a * ((1 + a) * rho - epsilon) + a * u - (1 + a) * np.log1p(a))
+    return values
+
+
+def zcdp_epsilon(rho: Numbers, delta: Numbers) -> Floats:
+    """ε at δ of ρ-zCDP, the inverse of `zcdp_delta` in ε; 0 where that δ is reached without any ε.
+
+    ε = inf over α of αρ + log(1 − 1/α) − log(αδ)/(α − 1), at the root of (α−1)²ρ + log α = log(1/δ); in nats,
+    never above `bun_steinke_epsilon`. Source: Canonne, Kamath and Steinke (2020), Corollary 13.
+    """
+    rho, log = positive("rho", rho), _log_inverse(delta)
+    low = np.minimum(np.log(log / 2), (np.log(log / 2) - np.log(rho)) / 2)
+    high = np.minimum(log, (np.log(log) - np.log(rho)) / 2)
+    u = _root(lambda u: np.exp(2 * u + np.log(rho)) + np.logaddexp(0, u) - log, low, high)
+    a = np.exp(u)
+    return np.maximum((1 + a) * rho - np.logaddexp(0, -u) + (log - np.log1p(a)) / a, 0)
+
+
+def zcdp_rho(epsilon: Numbers, delta: Numbers) -> Floats:
+    """Largest ρ of which `zcdp_delta` says (ε, δ)-DP: inverse of `zcdp_epsilon` in ρ, never below `bun_steinke_rho`.
+
+    ρ = sup over α of (ε − log(1 − 1/α) + log(αδ)/(α − 1))/α. Source: Canonne, Kamath and Steinke (2020), Corollary 13.
+    """
+    epsilon, log = positive("epsilon", epsilon), _log_inverse(delta)
+    low = np.minimum(np.log(log / 4), np.log(log / (4 * epsilon)) / 2)
+
+    def over(u: Floats) -> Floats:
+        """ε less the one that is optimal at this u; the root of `zcdp_epsilon` put into its value."""
+        shared = log - np.logaddexp(0, u)
+        return epsilon + np.logaddexp(0, -u) - (2 * np.exp(-u) + np.exp(-2 * u)) * shared
+
+    u = _root(over, low, np.log(np.expm1(np.minimum(log, 700))))
+    a = np.exp(u)
+    values: Floats = (epsilon + np.logaddexp(0, -u) - (log - np.log1p(a)) / a) / (1 + a)
+    return values
+
+
+def pure_rho(epsilon: Numbers) -> Floats:
+    """ρ = ε²/2 implied by pure ε-DP. Source: Bun and Steinke (2016), Proposition 1.4."""
+    return positive("epsilon", epsilon) ** 2 / 2
+
+
+def composed_epsilon(epsilon: Numbers, times: Numbers) -> Floats:
+    """kε, pure: of k releases about one person, or of one release about a group of k persons; in nats."""
+    return positive("epsilon", epsilon) * positive("times", times)
+
+
+def discrete_gaussian_delta(epsilon: float, variance: float) -> float:
+    """Exact δ(ε) = Σ_y max(0, P(Z+1=y) − e^ε P(Z=y)) of one count of sensitivity 1 with discrete Gaussian noise Z.
+
+    Scalars; variance: the parameter σ². For audits. O(σ) terms, all positive: relative error 1e-12.
+    Source: Canonne, Kamath and Steinke (2020), Theorem 7; the same in the other direction, by symmetry.
+    """
+    epsilon, variance = float(positive("epsilon", epsilon)), float(positive("variance", variance))
+    noise = math.floor(epsilon * variance + 0.5) + np.arange(math.ceil(40 * math.sqrt(variance)) + 40)  # y − 1
+    loss = (2 * noise + 1) / (2 * variance)  # of privacy, at y; above ε from the first term on
+    return float((gaussian_pmf(noise, variance) * -np.expm1(np.minimum(epsilon - loss, 0))).sum())
+
+
+def shuffling_limit(n: Numbers, delta: Numbers) -> Floats:
+    """log(n/(16 log(2/δ))), the largest local ε0 that the theorem of `shuffled_epsilon` covers; none if ≤ 0."""
+    values: Floats = np.log(positive("n", n) / (16 * (np.log(2) + _log_inverse(delta))))
+    return values
+
+
+def _shuffled(local: Numbers, n: Numbers, log: Numbers) -> Floats:
+    spread = 8 * np.sqrt(np.exp(local) * (np.log(4) + log) / n) + 8 * np.exp(local) / n
+    values: Floats = np.log1p(np.tanh(local / 2) * spread)
+    return values
+
+
+def shuffled_epsilon(local_epsilon: Numbers, n: Numbers, delta: Numbers) -> Floats:
+    """ε at δ of n reports in random order, each from the same ε0-DP local randomizer; NaN where ε0 > `shuffling_limit`.
+
+    ε = log(1 + (e^ε0 − 1)/(e^ε0 + 1) (8√(e^ε0 log(4/δ)/n) + 8e^ε0/n)), neighbours by replacement of one person. The
+    report is all that a person sends: with answers in it ε0 is what they compose to. It must hide which items were
+    answered too; a pattern of missing answers shown in clear tells reports apart, and then nothing is amplified.
+    Source: Feldman, McMillan and Talwar (2022), Theorem III.1 (3.1 of arXiv:2012.12803). The supplement of Nguyen and
+    Zhang prints it as Lemma 4.1 without the term 8e^ε0/n; their code has it.
+    """
+    local, log = positive("local_epsilon", local_epsilon), _log_inverse(delta)
+    limit = shuffling_limit(n, delta)
+    amplified = _shuffled(np.minimum(local, np.maximum(limit, 0)), n, log)
+    return np.where(local <= limit, amplified, np.nan)[()]
+
+
+def shuffled_local_epsilon(epsilon: Numbers, n: Numbers, delta: Numbers) -> Floats:
+    """Largest ε0 covered by the theorem with `shuffled_epsilon` ≤ ε; NaN where it covers none, at small n.
+
+    Where even the limit costs less than ε it is the limit. It may be less than ε: see `local_budget`.
+    """
+    epsilon, log, limit = positive("epsilon", epsilon), _log_inverse(delta), shuffling_limit(n, delta)
+    high = np.maximum(limit, 0)
+    reached = _shuffled(high, n, log) > epsilon
+    local = np.where(reached, _root(lambda x: _shuffled(x, n, log) - epsilon, np.zeros_like(epsilon), high), high)
+    return np.where(limit > 0, local, np.nan)[()]
+
+
+def local_budget(epsilon: float, n: float, delta: float) -> tuple[float, str | None]:
+    """(ε0, reason): the largest budget of a person's report known to give (ε, δ)-DP after shuffling; scalars.
+
+    ε0 is `shuffled_local_epsilon` and the reason None where that is more than ε. Elsewhere ε0 = ε, which needs no
+    shuffling, and the reason is a line that says why the theorem does not apply or does not help.
+    """
+    local, limit = float(shuffled_local_epsilon(epsilon, n, delta)), float(shuffling_limit(n, delta))
+    if local > epsilon:
+        return local, None
+    if limit <= 0:
+        needed = math.floor(16 * math.log(2 / delta)) + 1
+        why = f"does not apply at n={n:g}, delta={delta:g}: it needs at least {needed} persons"
+    elif epsilon >= limit:
+        why = f"covers local budgets only up to {limit:.4g} at n={n:g}, delta={delta:g}"
+    else:
+        why = f"would ask for the smaller local budget {local:.4g} at n={n:g}, delta={delta:g}"
+    return float(epsilon), f"amplification by shuffling {why}; the local budget is epsilon itself, {epsilon:g}"

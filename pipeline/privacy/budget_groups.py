@@ -1,0 +1,19 @@
+"""Users in groups with budgets of their own, as a config writes them: "0.5:1, 0.5:4"."""
+
+import math
+
+from pipeline.study.parameters import InvalidInput
+
+
+def groups_of(profile: str) -> tuple[tuple[float, float], ...]:
+    """Shares and multiples of a profile of budgets, "share:multiple, …"; InvalidInput if it cannot be read."""
+    allowed = 'must be "share:multiple, …", shares and multiples > 0, shares adding up to 1'
+    try:
+        groups = tuple((float(share), float(multiple)) for share, multiple in
+                       (part.split(":") for part in profile.split(",")))
+    except ValueError:
+        raise InvalidInput("profile", profile, allowed) from None
+    positive = all(0 < share < math.inf and 0 < multiple < math.inf for share, multiple in groups)
+    if not positive or not math.isclose(sum(share for share, _ in groups), 1, abs_tol=1e-9):
+        raise InvalidInput("profile", profile, allowed)
+    return groups

@@ -1,0 +1,27 @@
+"""No privacy: the reference arm of every study."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.protocols import PlainData, Release
+
+
+@dataclass(frozen=True)
+class NoPrivacy:
+    """The data, released as they are. Budget: ε = ∞. They must be `PlainData`: not every model's are."""
+
+    unit: ClassVar[str] = "none"
+    neighbours: ClassVar[str] = "none"
+    budget: ClassVar[str] = "ε = ∞: no protection"
+    accepts: ClassVar[type] = object
+    releases: ClassVar[type] = object  # depends on the data: their `plain_release`
+
+    def release(self, data: PlainData, rng: np.random.Generator) -> Release:
+        """The data themselves, in the form in which mechanisms release them."""
+        return data.release_plainly()
+
+    def cost(self) -> float:
+        """Predicted cost of one replication beyond the model's: none."""
+        return 0.0

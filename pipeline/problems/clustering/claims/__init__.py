@@ -1,0 +1,15 @@
+"""Claims of Banerjee, Hegde and Massoulié on private item clustering, one module for each experiment but the first."""
+
+from . import adaptive, distortion, information, lemmas, maxsense, pairs, rich_scarce, separability, several_questions
+
+CLAIMS = (
+    *lemmas.CLAIMS,
+    *information.CLAIMS,
+    *maxsense.CLAIMS,
+    *rich_scarce.CLAIMS,
+    *pairs.CLAIMS,
+    *several_questions.CLAIMS,
+    *separability.CLAIMS,
+    *distortion.CLAIMS,
+    *adaptive.CLAIMS,
+)

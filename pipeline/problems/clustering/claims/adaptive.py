@@ -1,0 +1,96 @@
+"""Claims of Banerjee, Hegde and Massoulié on single ratings, w = 1, asked for one after the other or all at once."""
+
+import xarray as xr
+
+from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import Cells, Measure, labelled, measure, measure_every_cell
+from pipeline.analysis.tolerances import AtLeast, Within
+
+from ..theory import sample_sizes as blocks
+from .common import ESTIMATOR_OF, HARDLY_ANY_USERS, boundary, boundary_over, exponents, users_times
+
+_CASE = "w = 1, N = 20 to 320, ratings are labels."
+_OVER_BOUND, _OVER_ORDER = "over the bound", "over N log N"
+
+
+def _boundary_of(results: xr.Dataset, mechanism: str, unit: str = "U") -> xr.Dataset:
+    return boundary(results, "margin", unit=unit, min_levels=dict(N=3),
+                    at=dict(mechanism=mechanism, estimator=ESTIMATOR_OF[mechanism]))
+
+
+def _in_items(mechanism: str) -> Measure:
+    """Exponent of a mechanism's users in the number of items."""
+
+    @measure("exponent in N of the users over log N at the boundary")
+    def exponent(results: xr.Dataset) -> Estimate:
+        users = _boundary_of(results, mechanism, "users_over_log")
+        return exponents(users, N=users["N"])["in N"]
+
+    return exponent
+
+
+@measure_every_cell("users at the boundary over 2N²")
+def _one_by_one(results: xr.Dataset) -> Cells:
+    users = _boundary_of(results, "adaptive")
+    return labelled(boundary_over(users, 2 * users["N"] ** 2))
+
+
+@measure_every_cell("users at the boundary of MaxSense")
+def _maxsense(results: xr.Dataset) -> dict[str, Cells]:
+    users = _boundary_of(results, "max_sense")
+    bound: xr.DataArray = xr.apply_ufunc(blocks.users_theorem_17, users["N"], 1.0)
+    order = users["N"] * xr.ufuncs.log(users["N"])
+    return {_OVER_BOUND: labelled(boundary_over(users, bound)), _OVER_ORDER: labelled(boundary_over(users, order))}
+
+
+CLAIMS = (
+    Claim(
+        id="banerjee.theorem_17",
+        statement="No private scheme with w = 1, adaptive or not, learns the clusters with o(N log N) users.",
+        source="Banerjee, Hegde and Massoulié, Theorem 17, with the constant at the end of its proof",
+        experiment="banerjee/adaptive",
+        measure=_maxsense,
+        tolerance={_OVER_BOUND: AtLeast(1), _OVER_ORDER: AtLeast(1)},
+        only_refutable=True,  # MaxSense, which is not adaptive, needs 600 times N log N users
+        why="A lower bound on all schemes. No adaptive private scheme is simulated, and none is known to come near.",
+        conditions=_CASE + " ε = 1, where the constant makes the bound 15 users at N = 320: less than Theorem 7 until "
+                   "N = 1.7·10^18.",
+        control=HARDLY_ANY_USERS,
+    ),
+    Claim(
+        id="banerjee.theorem_10.adaptive",
+        statement="Asking for one item's rating after the other, yes or no, takes 2N² users.",
+        source="Banerjee, Hegde and Massoulié, §4.2, after Theorem 10",
+        experiment="banerjee/adaptive",
+        measure=_one_by_one,
+        tolerance=Within(1, 0.15),
+        why="The users up to the last of N answers have mean 2N² and standard deviation 2N^1.5; the last answers may "
+            "be guessed.",
+        conditions=_CASE,
+        control=NegativeControl("half of the users", users_times(lambda r: 0.5)),
+    ),
+    Claim(
+        id="banerjee.theorem_10.fixed",
+        statement="One bit a user, asked without knowing earlier answers, takes users like N² log N.",
+        source="Banerjee, Hegde and Massoulié, Theorem 10: at least N² are needed",
+        experiment="banerjee/adaptive",
+        measure=_in_items("one_bit"),
+        tolerance=Within(2, 0.15),
+        why="Scores of the question of the largest information. The slope cannot decide whether the logarithm is "
+            "needed; the bound is without it.",
+        conditions=_CASE,
+        control=NegativeControl("users over √N", users_times(lambda r: r["N"] ** -0.5)),
+    ),
+    Claim(
+        id="banerjee.coupons",
+        statement="Without privacy and with whole ratings, users like N log N are enough.",
+        source="Banerjee, Hegde and Massoulié, §1.1, coupon collector",
+        experiment="banerjee/adaptive",
+        measure=_in_items("none"),
+        tolerance=Within(1, 0.15),
+        why="Against the exponent 2 of one-bit answers.",
+        conditions=_CASE,
+        control=NegativeControl("users times √N", users_times(lambda r: xr.ufuncs.sqrt(r["N"]))),
+    ),
+)

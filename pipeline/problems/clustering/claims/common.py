@@ -1,0 +1,134 @@
+"""What claims on clusterings share: the boundary, at which half of all replications have every item right."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import xarray as xr
+
+from pipeline.analysis.boundaries import INSIDE, boundary_exponent, crossing
+from pipeline.analysis.claims import NegativeControl
+from pipeline.analysis.controls import Make
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import (
+    CONFIDENCE,
+    Cells,
+    Measure,
+    confidence_for,
+    exact_cells,
+    labelled,
+    measure_every_cell,
+    normal,
+)
+from pipeline.analysis.selection import Condition, InsufficientEvidence, Level, select
+from pipeline.analysis.summary import REPLICATION, summarise
+
+HALF = 0.5
+DRAWS = 200  # for a standard error
+ESTIMATOR_OF = dict(
+    max_sense="score_clustering", pairwise_preference="spectral_clustering", none="seen_clustering",
+    adaptive="seen_clustering", one_bit="score_clustering",
+)
+ROUNDING = 1e-9  # of enumerated numbers
+EXACT = "A number, no estimate: informations are enumerated."
+ALL_INFORMATIONS = ("w = 1 with N = 2 to 256; w = N; (N, w) = (3, 2), (4, 2); N = 1,000 with w = 2 to 300; "
+                    "ε = 0.1 to 4.")
+
+
+# ------------------------------------------------------------------------------------------------------- boundaries
+
+
+def boundary(
+    results: xr.Dataset, along: str, *, min_levels: Mapping[str, int], at: Mapping[str, Level] | None = None,
+    metric: str = "recovered", unit: str = "U",
+) -> xr.Dataset:
+    """Where the mean of `metric` crosses ½ along an axis of at least three levels, in the coordinate `unit`.
+
+    at, min_levels: as in `select`. Returns the columns of `crossing` over the axes of `min_levels`. Raises `NotTested`
+    as `select` does, and `InsufficientEvidence` where a curve that was run does not cross inside its cells.
+    """
+    data = select(results, metric, at=at, min_levels={along: 3, **min_levels})
+    means = summarise(data)
+    users = crossing(means[metric], means[f"{metric}_mcse"], along, HALF, data[unit], DRAWS)
+    ran = (data["status"] > 0).any([REPLICATION, along])
+    if bool((ran & (users["side"] != INSIDE)).any()):
+        raise InsufficientEvidence("some curve crosses ½ outside the grid: add levels")
+    return users.drop_vars("crossed")
+
+
+def boundary_over(users: xr.Dataset, number: xr.DataArray | float = 1.0) -> xr.Dataset:
+    """Boundaries over a number, with log-normal intervals that are simultaneous over all cells (for `labelled`)."""
+    ratio = users["value"] / number
+    error = users["standard_error"].where(np.isfinite(ratio))
+    count = max(int(np.isfinite(ratio).sum()), 1)
+    half = normal(0, 1, confidence_for(part=1 / count)).high * error
+    return xr.Dataset(dict(value=ratio, low=ratio * xr.ufuncs.exp(-half), high=ratio * xr.ufuncs.exp(half),
+                           error=ratio * error)).reset_coords(drop=True)
+
+
+def boundary_ratio(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
+    """First boundary over the second in every cell, as `boundary_over`; the two are taken as independent."""
+    error = xr.ufuncs.hypot(first["standard_error"], second["standard_error"])
+    return boundary_over(first.assign(standard_error=error), second["value"])
+
+
+def exponents(
+    users: xr.Dataset, groups: tuple[str, ...] = (), **predictors: xr.DataArray
+) -> Mapping[str, Estimate]:
+    """Exponents "in N" and so on of the boundary, simultaneously; each level of the groups has its own constant.
+
+    Normal intervals: the errors of boundaries are known, and scatter about the law is added to them. Raises
+    `InsufficientEvidence` where there are no more boundaries than parameters.
+    """
+    rate = boundary_exponent(users, groups, CONFIDENCE, **predictors)
+    if rate.n <= len(predictors) + len(rate.constants):
+        raise InsufficientEvidence(f"{rate.n} boundaries do not determine {len(predictors)} exponents: add levels")
+    confidence = confidence_for(part=1 / len(predictors))
+    return {f"in {name}": normal(fitted.value, fitted.standard_error, confidence)
+            for name, fitted in rate.exponents.items()}
+
+
+def above_zero(results: xr.Dataset, axis: str) -> xr.Dataset:
+    """Results at the positive levels of an axis, if they have it."""
+    return results.sel({axis: results[axis] > 0}) if axis in results.dims else results
+
+
+def success_cells(data: xr.Dataset, part: float = 1.0) -> Cells:
+    """Share of replications with every item right in every cell; `part`: share of the claim's error."""
+    means = summarise(data, confidence_for(data, part))
+    return labelled(means, "recovered", "recovered_low", "recovered_high", "recovered_mcse")
+
+
+def epsilon_hat(epsilon: xr.DataArray) -> xr.DataArray:
+    """ε̂ = 2 tanh(ε/2)."""
+    hat: xr.DataArray = 2 * xr.ufuncs.tanh(epsilon / 2)
+    return hat
+
+
+def users_times(factor: Callable[[xr.Dataset], xr.DataArray | float]) -> Make:
+    """Data of a negative control: numbers of users, and the coordinates made of them, times a factor."""
+    names = ("U", "users_over_log", "over_predicted")
+    return lambda results: results.assign_coords(
+        {name: results[name] * factor(results) for name in names if name in results.coords})
+
+
+# Wrong even for a lower bound on all schemes, which those simulated are far above.
+HARDLY_ANY_USERS = NegativeControl("a hundred-thousandth of the users", users_times(lambda results: 1e-5))
+
+
+# ----------------------------------------------------------------------------------------------------- informations
+
+
+def exact_ratio(
+    estimand: str, *variables: str, ratio: Callable[[xr.Dataset], xr.DataArray], within: Condition | None = None
+) -> Measure:
+    """A function of enumerated informations, which have no Monte Carlo error, in every cell of the experiment.
+
+    variables: those that `ratio` reads, in any unit. within: as in `select`.
+    """
+
+    @measure_every_cell(estimand)
+    def compute(results: xr.Dataset) -> Cells:
+        data = select(results, *variables, min_levels=dict(N=3, w=2, epsilon=3), within=within)
+        return exact_cells(ratio(data).where(data["status"] > 0))
+
+    return compute

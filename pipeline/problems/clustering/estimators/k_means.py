@@ -1,0 +1,70 @@
+"""k-means: of numbers on a line, the exact optimum; of points, the best of several starts."""
+
+import numpy as np
+from scipy.cluster.vq import ClusterError, kmeans2, vq
+
+from pipeline.study.arrays import Floats, Integers
+
+RESTARTS = 10  # of k-means from k-means++ seeds
+STEPS, MORE = 5, 30  # of each, and of the best
+
+
+def split_line(values: Floats, count: int) -> Integers:
+    """(reps, N): clusters of values (reps, N) of least sum of squares within, `count` ≤ N of them, lowest first.
+
+    The optimum is contiguous, so it is computed by dynamic programming over sorted values: the best c parts of the
+    first j have the largest Σ (sum of part)²/(size of part). O(N log N) for two clusters, O((count − 2) N²) more for
+    others.
+    """
+    reps, items = values.shape
+    order = np.argsort(values, axis=1, kind="stable")
+    starts = _starts_of_last_parts(np.take_along_axis(values, order, axis=1), count)
+    rank, end = np.zeros((reps, items), int), np.full(reps, items)
+    for start in reversed(starts):
+        end = start[np.arange(reps), end]
+        rank += np.arange(items) >= end[:, None]
+    clusters = np.empty((reps, items), int)
+    np.put_along_axis(clusters, order, rank, axis=1)
+    return clusters
+
+
+def _starts_of_last_parts(ordered: Floats, count: int) -> list[Integers]:
+    """For 2, …, count parts, (reps, N + 1): where the last part of the best split of the first j sorted values begins.
+
+    ordered: (reps, N). For `count` parts only the split of all N values is computed.
+    """
+    reps, items = ordered.shape
+    sums = np.zeros((reps, items + 1))
+    np.cumsum(ordered - ordered.mean(axis=1, keepdims=True), axis=1, out=sums[:, 1:])
+    index = np.arange(items + 1)
+    gain = np.square(sums) / np.maximum(index, 1)
+    starts = []
+    for parts in range(2, count + 1):
+        ends = range(items, items + 1) if parts == count else range(parts, items + 1)
+        start, better = np.zeros((reps, items + 1), int), np.full((reps, items + 1), -np.inf)
+        for end in ends:
+            before = slice(parts - 1, end)
+            total = gain[:, before] + np.square(sums[:, end, None] - sums[:, before]) / (end - index[before])
+            start[:, end] = total.argmax(axis=1) + parts - 1
+            better[:, end] = total.max(axis=1)
+        gain = better
+        starts.append(start)
+    return starts
+
+
+def split_points(points: Floats, count: int, rng: np.random.Generator) -> tuple[Integers, bool]:
+    """(items,) clusters of points (items, dimensions) by k-means, and whether it gave `count` clusters."""
+    if len(np.unique(points, axis=0)) < count:
+        return np.zeros(len(points), int), False
+    least, centres = np.inf, None
+    for _ in range(RESTARTS):
+        try:
+            tried, _ = kmeans2(points, count, iter=STEPS, minit="++", missing="raise", rng=rng)
+        except ClusterError:
+            continue
+        if (spread := np.square(vq(points, tried)[1]).sum()) < least:
+            least, centres = spread, tried
+    if centres is None:
+        return np.zeros(len(points), int), False
+    clusters: Integers = kmeans2(points, centres, iter=MORE, minit="matrix", missing="warn")[1]
+    return clusters, len(np.unique(clusters)) == count

@@ -1,0 +1,53 @@
+"""Yes/no questions that depend on the answers before: learning the items of a block model one after the other."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.parameters import Checked, parameter
+
+from ..model import Users
+from ..releases import SeenRatings
+
+
+@dataclass(frozen=True)
+class Adaptive(Checked):
+    """Without privacy: users are asked "did you rate item i so?" until somebody did, then about the next item.
+
+    Which rating is asked for is a fair coin, so any user says yes with probability w/(2N), whatever b is; N items take
+    2 N² answers/w users in the mean. There is no logarithm in it, because an item is not asked about once it is known.
+    unit: none, nothing is protected. Source: Banerjee, Hegde and Massoulié, §4.2, after Theorem 10.
+    """
+
+    N: int = parameter("items", unit="items", low=2)
+    answers: int = parameter("times that the answer is to be yes, for each item", default=1, low=1, high=10**4)
+
+    unit: ClassVar[str] = "none"
+    neighbours: ClassVar[str] = "none"
+    budget: ClassVar[str] = "ε = ∞: one bit, but no protection"
+    accepts: ClassVar[type] = Users
+    releases: ClassVar[type] = SeenRatings
+
+    def release(self, data: Users, rng: np.random.Generator) -> SeenRatings:
+        """Ratings learned of a block, in the order of the items' numbers. O(reps · N · answers) draws.
+
+        Users up to the next yes are geometric; those who say yes are of classes drawn without replacement.
+        """
+        clusters, answers = data.truth.clusters, self.N * self.answers
+        user = rng.geometric(data.w / (2 * data.items), (len(clusters), answers)).cumsum(axis=1)  # who says yes
+        yes = user <= data.users
+        user_class = np.zeros(user.shape, int)
+        if len(data.classes) > 1:
+            for classes, said_yes in zip(user_class, yes, strict=True):
+                counts = rng.multivariate_hypergeometric(data.classes, int(said_yes.sum()), method="marginals")
+                classes[said_yes] = rng.permutation(np.arange(len(counts)).repeat(counts))
+        likes = data.b[user_class, clusters.repeat(self.answers, axis=1)]
+        positive = yes & (rng.random(user.shape) < likes)
+        by_item = len(clusters), self.N, self.answers
+        return SeenRatings(positive.reshape(by_item).sum(axis=2), yes.reshape(by_item).sum(axis=2), data.users,
+                           np.minimum(user[:, -1], data.users))
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        return 100 * self.N * self.answers

@@ -1,0 +1,99 @@
+"""MaxSense: one private bit of each user about a random set of items."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.parameters import InvalidInput, parameter
+
+from ..block_law import block_law
+from ..model import BlockModel, Users
+from ..releases import ScoreSketches
+from ..subset_sums import SubsetCounts, subset_sums
+from ..theory.sample_sizes import separable
+from ..user_counts import UserCounts, binomial
+from .one_bit import OneBit
+
+
+@dataclass(frozen=True)
+class Sensing(OneBit):
+    """What MaxSense and Multi-MaxSense have in common: items are sensed with probability θ/w."""
+
+    w: int = parameter("items that a user has rated", unit="items", low=1)
+    theta: float = parameter("θ, sensing probability of an item times w", default=1.0, above=0)
+
+    releases: ClassVar[type] = ScoreSketches
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.theta > self.w:
+            raise InvalidInput("theta", self.theta, f"θ/w is the chance that an item is sensed: at most w={self.w}")
+
+    @property
+    def p(self) -> float:
+        """θ/w, the probability that an item is sensed."""
+        return self.theta / self.w
+
+    def remark(self, model: BlockModel) -> str | None:
+        """A warning for readers of the plan and the report: that δ_min = 0, if so."""
+        law = block_law(model.alpha, model.beta, model.b)
+        if len(law.beta) == 1 or separable(self.theta, *law):
+            return None
+        return ("δ_min = 0: two clusters are liked equally often, averaged over the classes of users, so their scores "
+                "have the same mean and no number of users distinguishes them; pairwise_preference may")
+
+
+@dataclass(frozen=True)
+class MaxSense(Sensing):
+    """A user is shown a random set of items, each in it with probability θ/w, and says whether she likes any of them.
+
+    Her sketch is the largest of her ratings in the set, 0 where she has none; she releases it as one private bit.
+    unit: all of a user's record, rated items and ratings. neighbours: that record replaced by any other.
+    budget: pure ε-LDP a user; sets are public. Source: Banerjee, Hegde and Massoulié, Figure 2.
+    """
+
+    def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
+        """Scores of a block, exact in joint law. Up to 3 clusters the number of draws does not depend on U.
+
+        Users are of one kind who rated equally many items of each cluster and like equally many sensed ones: that
+        decides their sketch. Given those, sensed items that are not liked are binomial, in each cluster by itself, and
+        which items they are is uniform: `subset_sums`.
+        """
+        clusters = data.truth.count
+        sensed: list[SubsetCounts] = []
+        for users in data.batches():
+            for group in self._released(rng, users, data):
+                sensed += [part for c in range(clusters) if (part := self._sensed(rng, group, c, data)).users.size]
+        sums = subset_sums(rng, data.truth.clusters.repeat(2, axis=0), clusters, sensed).reshape(-1, 2, data.items)
+        return ScoreSketches(sums[:, 1], sums.sum(axis=1), self.keep, data.users)
+
+    def _released(self, rng: np.random.Generator, users: UserCounts, data: Users) -> tuple[UserCounts, UserCounts]:
+        """Users whose released bit is 0, and those whose bit is 1; columns liked_c, and group = 2 rep + bit."""
+        clusters = range(data.truth.count)
+        for c in clusters:
+            chance = self.p * data.b[users["user_class"], c]
+            users = binomial(rng, users, f"liked_{c}", users[f"rated_{c}"], chance)
+        sketch = np.any([users[f"liked_{c}"] > 0 for c in clusters], axis=0)
+        ones = rng.binomial(users.count, np.where(sketch, self.keep, 1 - self.keep))
+        zero, one = (UserCounts(dict(users.columns, group=2 * users["rep"] + bit), count).without_empty()
+                     for bit, count in ((0, users.count - ones), (1, ones)))
+        return zero, one
+
+    def _sensed(self, rng: np.random.Generator, users: UserCounts, c: int, data: Users) -> SubsetCounts:
+        """Users of a released bit by the number of items of cluster c that they sense."""
+        users = users.merged("group", "user_class", f"rated_{c}", f"liked_{c}")
+        likes = data.b[users["user_class"], c]
+        disliked = self.p * (1 - likes) / np.maximum(1 - self.p * likes, 1e-300)  # sensed, if not sensed and liked
+        users = binomial(rng, users, "other", users[f"rated_{c}"] - users[f"liked_{c}"], disliked)
+        unrated = data.truth.sizes[users["group"] // 2, c] - users[f"rated_{c}"]
+        users = UserCounts(dict(group=users["group"], sensed=users[f"liked_{c}"] + users["other"], unrated=unrated),
+                           users.count).merged("group", "sensed", "unrated")
+        users = binomial(rng, users, "more", users["unrated"], np.full(users.count.size, self.p))
+        users = UserCounts(dict(group=users["group"], sensed=users["sensed"] + users["more"]),
+                           users.count).merged("group", "sensed")
+        return SubsetCounts(users["group"], c, users["sensed"], users.count)
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        return 5e6 + 6e3 * self.N

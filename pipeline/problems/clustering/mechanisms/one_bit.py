@@ -1,0 +1,37 @@
+"""What mechanisms have in common whose users release one private bit each."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scipy.special import expit
+
+from pipeline.study.parameters import Checked, parameter
+
+from ..model import Users
+
+
+@dataclass(frozen=True)
+class OneBit(Checked):
+    """Mechanisms whose users release one bit each, which is kept with probability e^ε/(1 + e^ε) and else turned over.
+
+    unit: all of a user's record, rated items and ratings. neighbours: that record replaced by any other.
+    budget: pure ε-LDP a user; at ε = ∞ no bit is turned over. Source: Banerjee, Hegde and Massoulié, Proposition 4.
+    """
+
+    N: int = parameter("items", unit="items", low=2)
+    epsilon: float = parameter("privacy budget of a user's record; infinite is no privacy", unit="nats", above=0,
+                               infinite=True)
+
+    unit: ClassVar[str] = "all of a user's record: which items are rated, and how"
+    neighbours: ClassVar[str] = "one user's record replaced by any other; what is asked is public, and drawn without it"
+    budget: ClassVar[str] = "pure ε-LDP for a user's record"
+    accepts: ClassVar[type] = Users
+
+    @property
+    def keep(self) -> float:
+        """e^ε/(1 + e^ε), the probability that a bit is released as it is."""
+        return float(expit(self.epsilon))
+
+    def spent(self) -> dict[str, float]:
+        """Budget of a user, in nats."""
+        return {"a user's record": self.epsilon}

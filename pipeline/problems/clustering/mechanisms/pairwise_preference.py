@@ -1,0 +1,88 @@
+"""Pairwise-Preference: one private bit of each user about a pair of items."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import parameter
+
+from ..model import Users
+from ..releases import PairSketches
+from ..subset_sums import throw
+from .one_bit import OneBit
+
+
+@dataclass(frozen=True)
+class PairwisePreference(OneBit):
+    """Every user is asked about one pair of items, drawn uniformly, and releases a private sketch of it.
+
+    reading, when the sketch is 1: `agree`, both items are rated, and equally (Appendix B, and the proof); `positive`,
+    both are rated positively (§3.2); `equal`, ratings are equal, those of unrated items being 0 (Figure 1).
+    rated_set: `public` asks about two of the items that a user has rated. Pairs are as uniform as before, and every
+    sketch is about two ratings, as if w were N; `agree` and `equal` are then the same.
+    unit: all of a user's record, rated items and ratings; the ratings only where the rated set is public.
+    neighbours: that replaced by any other. budget: pure ε-LDP a user.
+    Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B.
+    """
+
+    reading: str = parameter("when the sketch of a pair is 1", default="agree", choices=("agree", "positive", "equal"))
+    rated_set: str = parameter("which items a user has rated: protected, or public", default="private",
+                               choices=("private", "public"))
+
+    neighbours: ClassVar[str] = (f"{OneBit.neighbours}; with rated_set=public its ratings only, of the same items: "
+                                 "which items are rated is then not protected")
+    releases: ClassVar[type] = PairSketches
+
+    def chances(self, data: Users) -> Floats:
+        """(K, Lc, Lc): P(released bit = 1) of a user asked about items of two clusters."""
+        items, rated = data.items, data.items if self.rated_set == "public" else data.w
+        one, both = rated / items, rated * (rated - 1) / (items * (items - 1))
+        likes = data.b[:, :, None] * data.b[:, None]
+        added = data.b[:, :, None] + data.b[:, None]
+        sketch = {"agree": both * (1 - added + 2 * likes), "positive": both * likes,
+                  "equal": 1 - one * added + 2 * both * likes}[self.reading]
+        released: Floats = self.keep * sketch + (1 - self.keep) * (1 - sketch)
+        return released
+
+    def release(self, data: Users, rng: np.random.Generator) -> PairSketches:
+        """Counts of a block. Pairs of the same two clusters have one law: O(reps · (min(U, 5 N²) + N²))."""
+        chances = self.chances(data)
+        agreements, probes = np.zeros((2, len(data.truth.clusters), data.items, data.items), np.int64)
+        for r in range(len(agreements)):  # each is large
+            self._count(data, r, chances, rng, agreements[r], probes[r])
+        return PairSketches(agreements, probes, self.keep, data.users)
+
+    def _count(
+        self, data: Users, r: int, chances: Floats, rng: np.random.Generator, agreements: Integers, probes: Integers
+    ) -> None:
+        """Add the users of replication r to its agreements and probes, (N, N) each.
+
+        Users by the two clusters of their pair are multinomial, their released ones binomial, and both fall on the
+        pairs of these clusters uniformly.
+        """
+        size = data.truth.sizes[r]
+        first, second = np.triu_indices(len(size))
+        pairs = np.where(first == second, size[first] * (size[first] - 1) // 2, size[first] * size[second])
+        asked = rng.multinomial(data.classes, pairs / pairs.sum())
+        ones = rng.binomial(asked, chances[:, first, second]).sum(axis=0)
+        for c, d, boxes, yes, total in zip(first, second, pairs, ones, asked.sum(axis=0), strict=True):
+            entries = _pairs_of(data.truth.clusters[r], int(c), int(d))
+            agreements[entries] = throw(rng, yes, boxes)
+            probes[entries] = agreements[entries] + throw(rng, total - yes, boxes)
+        for counts in (agreements, probes):
+            counts += counts.T.copy()
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        return 60 * self.N**2
+
+
+def _pairs_of(clusters: Integers, c: int, d: int) -> tuple[Integers, Integers]:
+    """Rows and columns of all pairs of an item of cluster c and one of cluster d, above or below the diagonal, once."""
+    of_c, of_d = np.flatnonzero(clusters == c), np.flatnonzero(clusters == d)
+    if c == d:
+        i, j = np.triu_indices(of_c.size, 1)
+        return of_c[i], of_c[j]
+    return of_c.repeat(of_d.size), np.tile(of_d, of_c.size)

@@ -1,0 +1,164 @@
+"""Block model: classes of users rate clusters of items. Users are counted, never stored one by one."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import Checked, InvalidInput, parameter
+
+from .block_law import proportions, rating_probabilities, sizes
+from .releases import SeenRatings
+from .subset_sums import SubsetCounts, subset_sums
+from .user_counts import UserCounts, hypergeometric
+
+BATCH = 1 << 18  # users at a time, where so many clusters split them that hardly two are of one kind
+FEW = 3  # clusters, up to which there are few kinds of users
+
+
+@dataclass(frozen=True)
+class BlockTruth:
+    """Truth of the model. clusters: (reps, N) int, cluster of each item, 0 to count − 1. count: Lc."""
+
+    clusters: Integers
+    count: int
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """(reps, Lc): items in each cluster."""
+        items: Integers = (self.clusters[:, :, None] == np.arange(self.count)).sum(axis=1)
+        return items
+
+
+class Users:
+    """U users of a block of replications, counted by what they have in common; no single user is ever stored.
+
+    truth: clusters of items. classes: (K,), users in each class. w: rated items a user. b: (K, Lc). Users are
+    exchangeable within a class, so how many of them rated w_1, …, w_Lc items of the clusters is all that is drawn
+    here; mechanisms draw the rest by its law given these. Each call of `batches` starts the users' own stream afresh
+    and so draws the same users.
+    """
+
+    plain_release: ClassVar[type] = SeenRatings
+
+    def __init__(self, truth: BlockTruth, classes: Integers, w: int, b: Floats, rng: np.random.Generator):
+        self.truth, self.classes, self.w, self.b = truth, classes, w, b
+        self._stream = rng.spawn(1)[0]
+
+    @property
+    def items(self) -> int:
+        """N, the number of items."""
+        return int(self.truth.clusters.shape[1])
+
+    @property
+    def users(self) -> int:
+        """U, the number of users."""
+        return int(self.classes.sum())
+
+    def generator(self) -> np.random.Generator:
+        """The users' own stream, from its start."""
+        return copy.deepcopy(self._stream)
+
+    def batches(self) -> Iterator[UserCounts]:
+        """Batches of users, those of one kind in one row: columns rep, user_class, rated_0, …, rated_{Lc−1}.
+
+        rated: multivariate hypergeometric, w of N items without replacement. At most one row a user; up to 3
+        clusters, a number of rows that does not grow with U.
+        """
+        rng, (reps, clusters) = self.generator(), self.truth.sizes.shape
+        for batch in _portions(self.classes, reps, None if clusters <= FEW else BATCH):
+            users = batch
+            for cluster in range(clusters):
+                size = self.truth.sizes[users["rep"]]
+                left = self.w - sum((users[f"rated_{c}"] for c in range(cluster)), np.zeros(len(size), int))
+                users = hypergeometric(rng, users, f"rated_{cluster}", size[:, cluster],
+                                       size[:, cluster + 1:].sum(axis=1), left)
+            yield users
+
+    def release_plainly(self) -> SeenRatings:
+        """All ratings as they are, without privacy, counted by item: what a coupon collector sees. O(N) draws."""
+        rng, (reps, clusters) = self.generator(), self.truth.sizes.shape
+        classes = len(self.classes)
+        rated = [SubsetCounts(users["rep"] * classes + users["user_class"], c, users[f"rated_{c}"], users.count)
+                 for users in self.batches() for c in range(clusters)]
+        seen = subset_sums(rng, self.truth.clusters.repeat(classes, axis=0), clusters, rated)
+        seen = seen.reshape(reps, classes, self.items)
+        likes = self.b[:, self.truth.clusters].swapaxes(0, 1)
+        return SeenRatings(rng.binomial(seen, likes).sum(axis=1), seen.sum(axis=1), self.users,
+                           np.full(reps, self.users))
+
+
+@dataclass(frozen=True)
+class BlockModel(Checked):
+    """User of class k rates item of cluster l positively with probability b_kl; w items each, uniform, no replacement.
+
+    Classes have exact sizes α_k U, clusters exact sizes β_l N in random order (both by largest remainder), as the
+    paper assumes; `clusters: random` draws the cluster of each item independently with law β, as its lower bounds do.
+    A list is written `0.5, 0.5`, a matrix `0.9, 0.1; 0.2, 0.8`, a row for each class.
+    Source: Banerjee, Hegde and Massoulié, §2.1.
+    """
+
+    U: int = parameter("users", unit="users", low=1, high=10**9)
+    N: int = parameter("items", unit="items", low=2, high=10**5)
+    w: int = parameter("items that a user has rated", unit="items", low=1)
+    b: str = parameter("probabilities b_kl of a positive rating, a row for each class of users")
+    alpha: str = parameter("shares of the classes of users", default="1")
+    beta: str = parameter("shares of the clusters of items", default="0.5, 0.5")
+    clusters: str = parameter("sizes of clusters exactly β_l N, or items in them at random",
+                              default="exact", choices=("exact", "random"))
+
+    population: ClassVar[tuple[str, ...]] = ()
+    produces: ClassVar[type] = Users
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.w > self.N:
+            raise InvalidInput("w", self.w, f"a user can rate no more items than there are, N={self.N}")
+        if len(proportions("beta", self.beta)) > self.N:
+            raise InvalidInput("beta", self.beta, f"has more clusters than items, N={self.N}")
+        _ = self.users_by_class, self.items_by_cluster, self.probability
+
+    @cached_property
+    def users_by_class(self) -> Integers:
+        """(K,): users in each class."""
+        return sizes("alpha", self.alpha, self.U)
+
+    @cached_property
+    def items_by_cluster(self) -> Integers:
+        """(Lc,): items in each cluster; their means where clusters are random."""
+        return sizes("beta", self.beta, self.N)
+
+    @cached_property
+    def probability(self) -> Floats:
+        """(K, Lc): b, chances of a positive rating."""
+        return rating_probabilities(self.b, len(self.users_by_class), len(self.items_by_cluster))
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> BlockTruth:
+        """Clusters of the items, (reps, N), anew in every replication."""
+        count = len(self.items_by_cluster)
+        if self.clusters == "random":
+            return BlockTruth(rng.choice(count, (reps, self.N), p=proportions("beta", self.beta)), count)
+        ordered = np.repeat(np.arange(count), self.items_by_cluster)
+        return BlockTruth(rng.permuted(np.tile(ordered, (reps, 1)), axis=1), count)
+
+    def simulate(self, truth: BlockTruth, rng: np.random.Generator) -> Users:
+        """Users of a block, none of them drawn yet."""
+        return Users(truth, self.users_by_class, self.w, self.probability, rng)
+
+    def cost(self) -> float:
+        """Predicted cost of one replication beyond the mechanism's, in steps of about a nanosecond."""
+        return 30 * self.N + 1e5
+
+
+def _portions(classes: Integers, reps: int, most: int | None) -> Iterator[UserCounts]:
+    """Users by columns rep and user_class, at most `most` of them in all at a time, or all at once."""
+    left = np.tile(classes, reps)
+    rep, user_class = np.divmod(np.arange(left.size), len(classes))
+    while left.any():
+        part = left if most is None else np.minimum(left, max(1, most // left.size))
+        yield UserCounts(dict(rep=rep, user_class=user_class), part).without_empty()
+        left = left - part

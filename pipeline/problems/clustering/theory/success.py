@@ -1,0 +1,188 @@
+"""Where clustering succeeds: Gaussian predictions of P(every item right), for each mechanism and its estimator.
+
+Shapes: alpha (K,) shares of user classes; sizes (Lc,) items per cluster, sum N; b (K, Lc) chances of a positive rating;
+pi (K, Lc) chances π that a released bit is 1, see `sketch_means`. Classes have exactly α_k U users.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import optimize, stats
+
+from pipeline.study.arrays import Array, Floats
+
+from .sketch_means import maxsense_means, multi_means, released
+
+
+def users_of_success(success: Callable[[float], float], wanted: float = 0.5, most: float = 1e18) -> float:
+    """Real U at which success(U), which rises with U, is `wanted`; infinite if it is lower at `most`.
+
+    Brent's method in log U.
+    """
+    if not success(most) > wanted:
+        return np.inf
+    return float(np.exp(optimize.brentq(lambda log: success(np.exp(log)) - wanted, 0.0, np.log(most), xtol=1e-6)))
+
+
+# ------------------------------------------------------------------------------------------------- scores of sets
+
+
+def score_mean(U: float, p: float, alpha: Array, pi: Array, Q: int = 1) -> Floats:
+    """(Lc,): E B_i = U Q p Σ_k α_k π_kℓ of a cluster's items, exact; Q disjoint sketches a user."""
+    mean: Floats = U * Q * p * (np.asarray(alpha) @ pi)
+    return mean
+
+
+def score_variance(U: float, p: float, alpha: Array, pi: Array, Q: int = 1) -> Floats:
+    """(Lc,): Var B_i = U Σ_k α_k c π_kℓ (1 − c π_kℓ), c = Q p, exact: each user adds 0 or 1."""
+    each = Q * p * np.asarray(pi)
+    variance: Floats = U * (np.asarray(alpha) @ (each * (1 - each)))
+    return variance
+
+
+def score_noise(U: float, p: float, alpha: Array, pi: Array, Q: int = 1, adjusted: bool = False) -> Floats:
+    """(Lc,): half the variance of B_i − B_j, i and j of one cluster: what all scores share moves no item.
+
+    U c π [1 − p − (c − p) π], c = Q p, π averaged over classes; adjusted, U c π (1 − π)(1 − p): scores less the mean
+    bit's worth of the number of times that the item happened to be sensed, at ε → 0 half the noise. To first order in
+    w/N.
+    """
+    pi, cover = np.asarray(alpha) @ pi, Q * p
+    noise: Floats = U * cover * pi * ((1 - pi) * (1 - p) if adjusted else 1 - p - (cover - p) * pi)
+    return noise
+
+
+def score_success(
+    U: float, p: float, alpha: Array, pi: Array, sizes: Array, Q: int = 1, adjusted: bool = False
+) -> float:
+    """P(every item right), Gaussian: each item errs past the middle to the next cluster's mean, independently.
+
+    Valid where errors are rare, N large and U p w/N ≫ 1; the cluster means of k-means are taken as known.
+    """
+    means = score_mean(U, p, alpha, pi, Q)
+    noise = np.sqrt(score_noise(U, p, alpha, pi, Q, adjusted))
+    order = np.argsort(means)
+    half = np.diff(means[order]) / 2
+    noise, items = noise[order], np.asarray(sizes)[order]
+    wrong = np.zeros(len(items))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wrong[:-1] += stats.norm.sf(half / noise[:-1])
+        wrong[1:] += stats.norm.sf(half / noise[1:])
+        return float(np.exp((items * np.log1p(-np.minimum(np.nan_to_num(wrong, nan=1), 1))).sum()))
+
+
+def maxsense_success(
+    U: float, w: int, epsilon: float, theta: float, alpha: Array, sizes: Array, b: Array,
+    adjusted: bool = False,
+) -> float:
+    """P(every item right) of MaxSense, Gaussian; sensing probability θ/w. See `score_success`."""
+    pi = released(maxsense_means(w, theta / w, sizes, b), epsilon)
+    return score_success(U, theta / w, alpha, pi, sizes, 1, adjusted)
+
+
+def multi_success(
+    U: float, w: int, epsilon: float, theta: float, Q: int, alpha: Array, sizes: Array, b: Array,
+    adjusted: bool = False,
+) -> float:
+    """P(every item right) of Multi-MaxSense, Gaussian: Q disjoint sets of round(Nθ/w) items, ε/Q each."""
+    N = int(np.sum(sizes))
+    sensed = max(1, round(N * theta / w))
+    pi = released(multi_means(w, sensed, sizes, b), epsilon / Q)
+    return score_success(U, sensed / N, alpha, pi, sizes, Q, adjusted)
+
+
+# ------------------------------------------------------------------------------------------------ ratings, one by one
+
+
+def seen_success(U: float, w: int, alpha: Array, sizes: Array, b: Array) -> float:
+    """P(every item right) from ratings that are seen as they are; U is rounded.
+
+    An item is seen Binomial(U, w/N) times, errs where its share of positive ratings is past the middle to the next
+    cluster's chance, by half where it is there, and by 1 − 1/Lc where it was not seen; items independently. The middle
+    is taken as known.
+    """
+    items, users = np.asarray(sizes), max(1, round(U))
+    likes = np.asarray(alpha) @ np.asarray(b, float)
+    order = np.argsort(likes)
+    likes, items = likes[order], items[order]
+    law = stats.binom(users, w / items.sum())
+    seen = np.arange(max(1, law.ppf(1e-12)), law.isf(1e-12) + 1)
+    middle = (likes[1:] + likes[:-1])[:, None] / 2 * seen
+    wrong = np.zeros((len(likes), len(seen)))
+    wrong[:-1] += 1 - _below(middle, seen, likes[:-1, None])
+    wrong[1:] += _below(middle, seen, likes[1:, None])
+    wrong = wrong @ law.pmf(seen) + (1 - 1 / len(likes)) * law.pmf(0)
+    return float(np.exp((items * np.log1p(-np.minimum(wrong, 1 - 1e-12))).sum()))
+
+
+def _below(middle: Floats, seen: Array, likes: Floats) -> Floats:
+    """P(positive < middle) + ½P(positive = middle) of Binomial(seen, likes)."""
+    middle = np.round(middle, 9)
+    below: Floats = stats.binom.cdf(np.ceil(middle) - 1, seen, likes) + stats.binom.cdf(np.floor(middle), seen, likes)
+    return below / 2
+
+
+def one_bit_success(U: float, alpha: Array, sizes: Array, b: Array) -> float:
+    """P(every item right) of the one-bit sketch without privacy, Gaussian.
+
+    Scores Σ H_ui S_u: expectations of two items differ by (b̄_i − b̄_j) U/(2N), and half the variance of their difference
+    is U/8. Valid for large N.
+    """
+    likes, items = np.sort(np.asarray(alpha) @ np.asarray(b, float)), np.asarray(sizes)
+    items = items[np.argsort(np.asarray(alpha) @ np.asarray(b, float))]
+    half = np.diff(likes) * U / (4 * items.sum()) / np.sqrt(U / 8)
+    wrong = np.zeros(len(items))
+    wrong[:-1] += stats.norm.sf(half)
+    wrong[1:] += stats.norm.sf(half)
+    return float(np.exp((items * np.log1p(-wrong)).sum()))
+
+
+# ------------------------------------------------------------------------------------------------- pairs of items
+
+
+def pair_signal(
+    U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False
+) -> tuple[Floats, Floats, float]:
+    """Eigenvalues (Lc,) of E Â, largest first; profiles (Lc, Lc) of clusters, λ_r·x_r(i); noise of one coordinate.
+
+    Each user probes one of the N(N−1)/2 pairs, Â_ij ~ Binomial(U, 2π_ij/(N(N−1))); Â_ii is set to the mean of the
+    others. Exact but for the noise, whose variance is averaged over entries; adjusted: π(1 − π) for π. The noise has
+    spectral norm 2√N times that of an entry.
+    """
+    sizes = np.asarray(sizes, float)
+    N, pi = sizes.sum(), released(chances, epsilon)
+    each = 2 * U / (N * (N - 1))
+    weight = np.sqrt(np.outer(sizes, sizes))
+    pairs = np.outer(sizes, sizes) - np.diag(sizes)
+    values, vectors = np.linalg.eigh(each * (weight * pi + np.diag((pairs * pi).sum() / pairs.sum() - np.diag(pi))))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    mean = (pairs * (pi * (1 - pi) if adjusted else pi)).sum() / pairs.sum()
+    return values, values * vectors / np.sqrt(sizes)[:, None], float(np.sqrt(each * mean))
+
+
+def pair_threshold(U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False) -> float:
+    """Least |λ_r|/(√N noise) over the eigenvalues whose vectors distinguish clusters; below 1 noise hides one.
+
+    Source: the threshold of Baik, Ben Arous and Péché for one eigenvalue beside a Wigner matrix.
+    """
+    values, profiles, noise = pair_signal(U, epsilon, sizes, chances, adjusted)
+    informative = np.ptp(profiles, axis=0) > 1e-9 * np.abs(profiles).max()
+    return float(np.abs(values[informative]).min() / (np.sqrt(np.sum(sizes)) * noise)) if informative.any() else 0.0
+
+
+def pair_success(U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False) -> float:
+    """P(every item right) of spectral clustering of pairs, Gaussian.
+
+    Items are points λ_r x_r(i) with independent noise; an item errs past the middle to another cluster's point.
+    Coordinate r is shortened by √(1 − 1/R_r), R_r = (λ_r/(√N noise))², the overlap of estimated and true eigenvector,
+    and lost where R_r ≤ 1. Valid for large N, rare errors and 2U ≫ N(N − 1)·(few/N): many released ones a row.
+    """
+    values, profiles, noise = pair_signal(U, epsilon, sizes, chances, adjusted)
+    with np.errstate(divide="ignore"):
+        overlap = np.maximum(1 - np.sum(sizes) * noise**2 / values**2, 0)
+    points = profiles * np.sqrt(overlap)
+    apart = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2)) / (2 * noise)
+    wrong = stats.norm.sf(apart)
+    np.fill_diagonal(wrong, 0)
+    with np.errstate(divide="ignore"):
+        return float(np.exp((np.asarray(sizes) * np.log1p(-np.minimum(wrong.sum(axis=1), 1))).sum()))

@@ -1,0 +1,25 @@
+"""Connected components of the graph that links the items of a study."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from pipeline.study.arrays import Integers
+
+
+def unconnected(first: Integers, second: Integers, nodes: int, names: Sequence[str]) -> list[str]:
+    """Names of the items outside the largest component, the one with most items; empty if all are connected.
+
+    first, second: (edges,), the two nodes of each edge. nodes: their number; the items come first, and persons may
+    follow. names: of items. O(nodes + edges).
+    """
+    graph = coo_array((np.ones(len(first), bool), (first, second)), shape=(nodes, nodes))
+    return outside_largest(connected_components(graph, directed=False)[1][: len(names)], names)
+
+
+def outside_largest(component: Integers, names: Sequence[str]) -> list[str]:
+    """Names of the items outside the largest component, of several the first; component: (items,), labels."""
+    largest = np.bincount(component).argmax()
+    return [name for name, own in zip(names, component, strict=True) if own != largest]

@@ -1,0 +1,174 @@
+"""Errors of an estimated ranking: each metric gives one value per replication.
+
+A metric is called with (truth, release, estimate) of a block; theta is (reps, m) in both truth and estimate.
+`units`, `long_name`, `least` and `most` (its range) go into the dataset.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pipeline.study.arrays import Floats
+from pipeline.study.parameters import Checked, InvalidInput, parameter
+
+# Equal scores leave a solver with estimates that differ a little, either way: up to 2e-12 of the estimates' range was
+# measured. They are ties. In units of the range, since a strong ridge shrinks all estimates: different scores
+# have differed by 2e-7 logits at a range of 6e-6.
+TIE = 1e-8
+ROUNDING = 1e-14  # logits, where all scores are equal
+
+
+@dataclass(frozen=True)
+class ErrorInf:
+    """‖θ̂ − θ*‖∞. Source: Xu, Sun and Cheng, Theorem 2."""
+
+    long_name: ClassVar[str] = "largest error ‖θ̂ − θ*‖∞"
+    units: ClassVar[str] = "logits"
+    least: ClassVar[float] = 0.0
+
+    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+        values: Floats = np.abs(estimate.theta - truth.theta).max(axis=1)
+        return values
+
+
+@dataclass(frozen=True)
+class ErrorL2:
+    """‖θ̂ − θ*‖₂/√m. Source: Xu, Sun and Cheng, Theorem 2."""
+
+    long_name: ClassVar[str] = "root mean square error ‖θ̂ − θ*‖₂/√m"
+    units: ClassVar[str] = "logits"
+    least: ClassVar[float] = 0.0
+
+    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+        values: Floats = np.sqrt(np.square(estimate.theta - truth.theta).mean(axis=1))
+        return values
+
+
+@dataclass(frozen=True)
+class _TopK(Checked):
+    """What metrics of the top K items share. K defaults to half of the items."""
+
+    m: int = parameter("items", unit="items", low=2)
+    K: int | None = parameter("size of the top set", unit="items", default=None, low=1)
+
+    least: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.K is not None and self.K >= self.m:
+            raise InvalidInput("K", self.K, f"must be below the number of items, m={self.m}")
+
+    @property
+    def top(self) -> int:
+        """K."""
+        return self.K or self.m // 2
+
+    def hits(self, truth: Any, estimate: Any) -> Floats:
+        """(reps,): true top items among the estimated ones, NaN where the estimate is not finite; O(reps · m log m)"""
+        orders = [np.argsort(-levels(theta), axis=1, kind="stable")[:, : self.top] for theta in
+                 (truth.theta, estimate.theta)]
+        chosen = np.zeros((2, *truth.theta.shape), bool)
+        for side, items in zip(chosen, orders, strict=True):
+            np.put_along_axis(side, items, True, axis=1)
+        return _or_nan((chosen[0] & chosen[1]).sum(axis=1), estimate.theta)
+
+
+@dataclass(frozen=True)
+class HammingTopK(_TopK):
+    """H_K: share of the true top K items that are missed. Ties at the edge are resolved by the item's number.
+
+    Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its 1/(2K) sum is this share.
+    """
+
+    long_name: ClassVar[str] = "top-K Hamming error H_K"
+    units: ClassVar[str] = "share of K"
+    most: ClassVar[float] = 1.0
+
+    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+        """One value per replication, (reps,). O(reps · m log m)."""
+        return (self.top - self.hits(truth, estimate)) / self.top
+
+
+@dataclass(frozen=True)
+class ExactTopK(_TopK):
+    """1 where the set of the top K items is recovered exactly, else 0; its mean is the chance of that.
+
+    Ties as in `HammingTopK`. Source: Xu, Sun and Cheng, Theorem 4.
+    """
+
+    long_name: ClassVar[str] = "exact recovery of the top K"
+    units: ClassVar[str] = "probability"
+    most: ClassVar[float] = 1.0
+
+    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+        """One value per replication, (reps,). O(reps · m log m)."""
+        return _or_nan(self.hits(truth, estimate) == self.top, estimate.theta)
+
+
+@dataclass(frozen=True)
+class Lemma4Bound(_TopK):
+    """K⁻¹ [#{i in the top K: θ̂_i ≤ t} + #{i not in it: θ̂_i ≥ t}], t midway between θ*_(K) and θ*_(K+1).
+
+    Its mean is the right side of Lemma 4; it is at least H_K in every replication. An estimate that ties with t
+    counts on both sides. Source: Xu, Sun and Cheng, Lemma 4.
+    """
+
+    long_name: ClassVar[str] = "Lemma 4's bound on H_K"
+    units: ClassVar[str] = "share of K"
+
+    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+        """One value per replication, (reps,). O(reps · m log m)."""
+        order = np.argsort(-levels(truth.theta), axis=1, kind="stable")
+        true_scores, scores = (np.take_along_axis(x.theta, order, axis=1) for x in (truth, estimate))
+        middle = true_scores[:, self.top - 1 : self.top + 1].mean(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            above, tie = scores - middle, tie_width(scores)
+        crossed = (above[:, : self.top] <= tie).sum(axis=1) + (above[:, self.top :] >= -tie).sum(axis=1)
+        return _or_nan(crossed / self.top, estimate.theta)
+
+
+@dataclass(frozen=True)
+class Kendall:
+    """Share of pairs of items in the wrong order; a tie counts one half.
+
+    Source: Xu, Sun and Cheng, §4.3.
+    """
+
+    long_name: ClassVar[str] = "Kendall distance"
+    units: ClassVar[str] = "share of pairs"
+    least: ClassVar[float] = 0.0
+    most: ClassVar[float] = 1.0
+
+    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
+        """(reps,); O(reps · m²) comparisons"""
+        m = truth.theta.shape[1]
+        ordered = np.take_along_axis(levels(estimate.theta), np.argsort(-truth.theta, axis=1), axis=1)
+        wrong = np.zeros(len(ordered))
+        for gap in range(1, m):
+            difference = ordered[:, gap:] - ordered[:, :-gap]
+            wrong += (difference > 0).sum(axis=1) + 0.5 * (difference == 0).sum(axis=1)
+        return _or_nan(wrong / (m * (m - 1) / 2), estimate.theta)
+
+
+def levels(theta: Floats) -> Floats:
+    """(reps, m): 0 for the lowest items, 1 for the next, …; neighbours within `tie_width` share a level.
+
+    O(reps · m log m).
+    """
+    order = np.argsort(theta, axis=1)
+    with np.errstate(invalid="ignore"):
+        step = np.diff(np.take_along_axis(theta, order, axis=1), axis=1) > tie_width(theta)
+    level = np.zeros(theta.shape, int)
+    np.put_along_axis(level, order[:, 1:], step.cumsum(axis=1), axis=1)
+    return level
+
+
+def tie_width(theta: Floats) -> Floats:
+    """(reps, 1): difference up to which two items tie."""
+    values: Floats = TIE * np.ptp(theta, axis=1, keepdims=True) + ROUNDING
+    return values
+
+
+def _or_nan(values: Floats, theta: Floats) -> Floats:
+    return np.where(np.isfinite(theta).all(axis=1), values, np.nan)

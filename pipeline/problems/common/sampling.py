@@ -1,0 +1,20 @@
+"""Draws that several problems share, exact in law."""
+
+import numpy as np
+
+
+def bernoulli(probability: np.ndarray | float, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """Bernoulli draws, bool of a shape that the probability broadcasts to; exact to 2⁻⁵².
+
+    A random byte decides all but one in 256, a further uniform these.
+    """
+    bound = np.asarray(probability, float) * (256 - 2**-44)  # whole parts are bytes, also at probability 1
+    whole = bound.astype(np.uint8)
+    size = int(np.prod(shape))
+    byte = rng.integers(0, 1 << 64, -(-size // 8), np.uint64).astype("<u8", copy=False).view(np.uint8)[:size]
+    byte = byte.reshape(shape)
+    drawn = byte < whole
+    tie = np.flatnonzero(byte == whole)
+    rest = np.broadcast_to(bound - whole, shape)[np.unravel_index(tie, shape)]
+    drawn.reshape(-1)[tie] = rng.random(tie.size) < rest
+    return drawn

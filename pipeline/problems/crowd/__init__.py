@@ -1,0 +1,63 @@
+"""Private crowdsourced labels (one-coin Dawid–Skene): everything of this problem is in this package."""
+
+from pipeline.study.problem import Problem
+
+PROBLEM = Problem(
+    name="crowd",
+    title="Private crowdsourced labels (one-coin Dawid–Skene)",
+    package=__name__,
+    models={
+        "dawid_skene": ".model:DawidSkene",
+        "recorded": ".recorded:RecordedCrowd",
+    },
+    mechanisms={
+        "none": "pipeline.privacy.no_privacy:NoPrivacy",
+        "randomized_response": ".mechanisms:RandomizedResponse",
+    },
+    estimators={
+        "dawid_skene": ".estimators.dawid_skene:DawidSkene",
+        "known_flip": ".estimators.dawid_skene:KnownFlip",
+        "majority_vote": ".estimators.majority_vote:MajorityVote",
+    },
+    metrics={
+        "label_error": ".metrics.labels:LabelError",
+        "label_error_flip": ".metrics.labels:LabelErrorFlip",
+        "label_recovered": ".metrics.labels:LabelRecovered",
+        "soft_label_error": ".metrics.labels:SoftLabelError",
+        "start_error": ".metrics.labels:StartError",
+        "ability_error_inf": ".metrics.abilities:AbilityErrorInf",
+        "ability_error_inf_flip": ".metrics.abilities:AbilityErrorInfFlip",
+        "ability_error_l2": ".metrics.abilities:AbilityErrorL2",
+        "ability_error_l2_flip": ".metrics.abilities:AbilityErrorL2Flip",
+        "wisdom": ".metrics.yardsticks:Wisdom",
+        "label_error_bound": ".metrics.yardsticks:LabelErrorBound",
+        "theorem_2_holds": ".metrics.yardsticks:Theorem2Holds",
+        "majority_error_exact": ".metrics.yardsticks:MajorityErrorExact",
+        "oracle_error": ".metrics.yardsticks:OracleError",
+        "answers_wrong": ".metrics.answers:AnswersWrong",
+        "answers_wrong_expected": ".metrics.answers:AnswersWrongExpected",
+        "ability_error_inf_plain": ".metrics.abilities:AbilityErrorInfPlain",
+        "label_flipped": ".metrics.labels:LabelFlipped",
+        "labels_unlike_plain": ".metrics.recorded:LabelsUnlikePlain",
+        "abilities_unlike_plain": ".metrics.recorded:AbilitiesUnlikePlain",
+    },
+    derivations={
+        "answered_from_answers": ".derivations:answered_from_answers",
+        "answers_per_task": ".derivations:answers_per_task",
+        "ability_error_bound": ".theory.bounds:ability_error_bound",
+        "crowd_strength": ".derivations:crowd_strength",
+        "initial_error_from_lead": ".derivations:initial_error_from_lead",
+        "crowd_tasks": ".files:crowd_tasks",
+        "crowd_workers": ".files:crowd_workers",
+        "epsilon_from_private_tasks": ".derivations:epsilon_from_private_tasks",
+        "epsilon_from_wisdom": ".derivations:epsilon_from_wisdom",
+        "expert_error_bound": ".theory.bounds:expert_error_bound",
+        "expert_vote_error": ".theory.vote_errors:expert_vote_error",
+        "expert_wisdom": ".theory.wisdom:expert_wisdom",
+        "private_tasks": ".derivations:private_tasks",
+        "total_wisdom": ".theory.wisdom:total_wisdom",
+        "workers_from_wisdom": ".derivations:workers_from_wisdom",
+    },
+    claims=".claims:CLAIMS",
+    experiments=("wang",),
+)

@@ -1,0 +1,14 @@
+"""Claims of Wang and Xu: every theorem, the limits, and what the paper leaves open."""
+
+from . import abilities, experts, labels, limits, projection, recorded, start, strength
+
+CLAIMS = (
+    *limits.CLAIMS,
+    *labels.CLAIMS,
+    *abilities.CLAIMS,
+    *experts.CLAIMS,
+    *strength.CLAIMS,
+    *start.CLAIMS,
+    *projection.CLAIMS,
+    *recorded.CLAIMS,
+)

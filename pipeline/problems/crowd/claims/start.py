@@ -1,0 +1,191 @@
+"""Claims on what Wang and Xu leave open: from which initial vectors EM finds the labels."""
+
+import xarray as xr
+
+from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.controls import replaced, reversed_along, shifted_along
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import (
+    Cells,
+    difference,
+    mean_cells,
+    mean_over_cells,
+    measure,
+    measure_every_cell,
+    share,
+)
+from pipeline.analysis.selection import Level, NotTested, select
+from pipeline.analysis.summary import summarise
+from pipeline.analysis.tolerances import AtLeast, AtMost, Within
+
+from .common import OPEN, STRENGTH
+
+LEAD = 4  # of right over wrong initial labels, in units of √m
+FOUND = 3.0  # strength from which the start does not matter
+LITTLE = 0.01  # of the labels
+SELDOM = 0.03  # of the data sets
+_BASIN = dict(m=1, epsilon=1, lead=3)
+_STARTS = dict(ability_low=1, m=1, epsilon=1, initialisation=2)
+_ACCIDENTS = "A start that is as good as any, but for rare accidents."
+
+
+def _worse(data: xr.Dataset, axis: str, first: Level, second: Level) -> Estimate:
+    """Share of data sets with `LITTLE` more wrong labels at the first level of an axis than at the second."""
+    for level in (first, second):
+        if level not in data[axis].values.tolist():
+            raise NotTested(f"needs {axis}={level}")
+    error = data["label_error"].where(data["status"] > 0)
+    apart = error.sel({axis: first}, drop=True) - error.sel({axis: second}, drop=True)
+    return share((apart > LITTLE).where(apart.notnull()))
+
+
+def _mean_flipped(data: xr.Dataset) -> Estimate:
+    cells = summarise(data)
+    return mean_over_cells(cells["label_flipped"], cells["label_flipped_mcse"])
+
+
+@measure("share of data sets with 1 % more wrong labels from a lead (1 − 2r)√m of 4 than from 8")
+def _lead_is_enough(results: xr.Dataset) -> Estimate:
+    data = select(results, "label_error", "crowd_strength", min_levels=_BASIN,
+                  within=lambda d: (d["crowd_strength"] >= FOUND) & (d["lead"] >= LEAD))
+    if not (data["lead"] > LEAD).any():
+        raise NotTested(f"needs a lead beyond {LEAD}")
+    return _worse(data, "lead", LEAD, data["lead"].values.max())
+
+
+@measure("share of replications with flipped labels at a lead of 0, mean over cells")
+def _flipped_at_chance(results: xr.Dataset) -> Estimate:
+    return _mean_flipped(select(results, "label_flipped", min_levels=_BASIN, within=lambda d: d["lead"] == 0))
+
+
+@measure("share flipped with most tasks less that with fewest at the same lead, mean over cells")
+def _flipped_by_tasks(results: xr.Dataset) -> Estimate:
+    data = select(results, "label_flipped", min_levels=_BASIN | dict(m=2),
+                  within=lambda d: (d["epsilon"] >= 1) & (d["lead"] >= 0.25) & (d["lead"] <= 1))
+    cells = summarise(data)
+    mean, mcse = (cells[name].reset_coords(drop=True) for name in ("label_flipped", "label_flipped_mcse"))
+    fewest, most = dict(m=0), dict(m=-1)
+    variance = mcse.isel(most, drop=True) ** 2 + mcse.isel(fewest, drop=True) ** 2
+    return mean_over_cells(mean.isel(most, drop=True) - mean.isel(fewest, drop=True), variance**0.5)
+
+
+def _two_leads_before(results: xr.Dataset) -> xr.Dataset:
+    flipped = results["label_flipped"].copy(deep=True)
+    flipped[dict(m=-1)] = results["label_flipped"].isel(m=-1).roll(lead=2).variable
+    return results.assign(label_flipped=flipped)
+
+
+@measure("share of data sets with 1 % more wrong labels from the mean vote than from the truth")
+def _vote_is_enough(results: xr.Dataset) -> Estimate:
+    data = select(results, "label_error", "crowd_strength", min_levels=_STARTS,
+                  within=lambda d: (d["crowd_strength"] >= FOUND) & (d["ability_low"] >= 0.4))
+    return _worse(data, "initialisation", "majority", "given")
+
+
+@measure("share of wrong labels from the spectral vector less that from the mean vote, mean over cells")
+def _spectral_less_vote(results: xr.Dataset) -> Estimate:
+    data = select(results, "label_error", min_levels=_STARTS)
+    apart = difference(data, "label_error", "initialisation", "spectral", "majority")
+    return mean_over_cells(apart["mean"], apart["mcse"])
+
+
+@measure("share of replications with flipped labels, mean over cells")
+def _flipped_without_side(results: xr.Dataset) -> Estimate:
+    return _mean_flipped(select(
+        results, "label_flipped", "crowd_strength", at=dict(initialisation="majority"),
+        min_levels=dict(ability_low=1, m=1, epsilon=1),
+        within=lambda d: (d["ability_low"] == 0.2) & (d["crowd_strength"] >= FOUND)))
+
+
+@measure_every_cell("share of wrong labels from the truth less the oracle's")
+def _from_truth(results: xr.Dataset) -> Cells:
+    data = select(results, "label_error", "oracle_error", "crowd_strength", at=dict(initialisation="given"),
+                  min_levels=dict(ability_low=1, m=1, epsilon=1), within=lambda d: d["crowd_strength"] <= 1.5)
+    data["lost"] = data["label_error"] - data["oracle_error"]
+    return mean_cells(data, "lost")
+
+
+CLAIMS = (
+    Claim(
+        id="wang.basin.recovered",
+        statement="EM finds the same labels from every initial vector that is better than chance could make it: with "
+                  "an error up to ½ − 2/√m, not √(log m/m).",
+        source="relaxes eq. (14) of Wang and Xu, their open problem",
+        experiment="wang/basin",
+        measure=_lead_is_enough,
+        tolerance=AtMost(SELDOM),
+        why=_ACCIDENTS + " At m = 1,800 a lead of 4 is an initial error of 0.453; eq. (14) allows 0.065.",
+        conditions=f"Cells with {STRENGTH}, at least {FOUND:g}; n = 50, abilities uniform on [½, 1].",
+        control=NegativeControl("errors from a lead of 0 upwards in place of those from 4 upwards",
+                                shifted_along("label_error", "lead", LEAD)),
+    ),
+    Claim(
+        id="wang.basin.chance",
+        statement="From an initial vector with half of the labels wrong all labels come out flipped half of the time.",
+        source="symmetry of the model",
+        experiment="wang/basin",
+        measure=_flipped_at_chance,
+        tolerance=Within(0.5, 0.06),
+        why="By symmetry it is ½.",
+        conditions="Lead 0, all m and ε together.",
+        control=NegativeControl("flips in the opposite order of leads", reversed_along("label_flipped", "lead")),
+    ),
+    Claim(
+        id="wang.basin.collapse",
+        statement="Where EM stops recovering is ruled by (1 − 2r)√m, r the initial error.",
+        source="relaxes eq. (14) of Wang and Xu, their open problem",
+        experiment="wang/basin",
+        measure=_flipped_by_tasks,
+        tolerance=Within(0, 0.06),
+        why="The share falls by 0.2 from a lead of ¼ to ½.",
+        conditions="Leads ¼ to 1, ε ≥ 1, n = 50.",
+        control=NegativeControl("with most tasks, the flips of two leads before", _two_leads_before),
+    ),
+    Claim(
+        id="wang.start.majority",
+        statement="A majority vote is a good enough initial vector: EM ends where it ends if started at the truth.",
+        source=OPEN,
+        experiment="wang/initialisation",
+        measure=_vote_is_enough,
+        tolerance=AtMost(SELDOM),
+        why=_ACCIDENTS,
+        conditions=f"Cells with {STRENGTH}, at least {FOUND:g}, and mean ability 0.6 or more; n = 100.",
+        control=NegativeControl("EM not run: the initial vector's error", replaced("label_error", "start_error")),
+    ),
+    Claim(
+        id="wang.start.spectral",
+        statement="A spectral initial vector is on average no better than a majority vote.",
+        source=OPEN,
+        experiment="wang/initialisation",
+        measure=_spectral_less_vote,
+        tolerance=AtLeast(-LITTLE),
+        why="A hundredth of the labels; in single cells up to that much either way. "
+            "Both fail where the mean ability is ½, which leaves the sign open, and in weak crowds.",
+        conditions="All cells: strengths 1 to 20, mean ability 0.5 to 0.65; n = 100.",
+        control=NegativeControl("spectral labels with the sign of the truth", lambda r: r.assign(
+            label_error=r["label_error"].where(r["initialisation"] != "spectral", r["label_error_flip"]))),
+    ),
+    Claim(
+        id="wang.start.half",
+        statement="Where the mean ability is ½, majority vote starts EM on the wrong side half of the time.",
+        source="a condition that Theorem 2 hides in eq. (14): labels and abilities are known up to a flip only",
+        experiment="wang/initialisation",
+        measure=_flipped_without_side,
+        tolerance=Within(0.5, 0.1),
+        why="By symmetry it is ½.",
+        conditions=f"Cells with {STRENGTH}, at least {FOUND:g}; abilities uniform on [0.2, 0.8].",
+        control=NegativeControl("mean abilities in the opposite order", reversed_along("label_flipped", "ability_low")),
+    ),
+    Claim(
+        id="wang.start.weak",
+        statement="In a weak crowd no initial vector helps: even from the truth EM leaves it.",
+        source="beyond Wang and Xu",
+        experiment="wang/initialisation",
+        measure=_from_truth,
+        tolerance=AtLeast(0.05),
+        why="One label in twenty.",
+        conditions=f"Cells with {STRENGTH}, at most 1.5; n = 100.",
+        control=NegativeControl("the initial vector's error in place of the final one",
+                                replaced("label_error", "start_error")),
+    ),
+)

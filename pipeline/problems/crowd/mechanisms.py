@@ -1,0 +1,52 @@
+"""Randomized response on the answers of a crowd."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.privacy.randomized_response import flip_probability
+from pipeline.problems.common.sampling import bernoulli
+from pipeline.study.parameters import Checked, parameter
+
+from .model import Answers
+from .releases import ReleasedAnswers
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Checked):
+    """Every answer is flipped with probability 1/(1 + e^ε) before it leaves its worker; missing ones stay missing.
+
+    unit: one answer of one worker. neighbours: that answer replaced by its opposite; which tasks a worker answered is
+    public, and so never protected. budget: pure ε-LADP (local attribute differential privacy) per answer; the k
+    answers of a worker compose to kε-LDP, k ≤ m, and no less: the bound is attained.
+    Estimators debias abilities: that is post-processing and costs no budget. The initial vector, if any, is released as
+    it is: the simulation made it from the truth, so that no answer is in it.
+    Source: Wang and Xu, eq. (9) and Theorem 1; Warner (1965).
+    """
+
+    n: int = parameter("workers", unit="workers", low=1)
+    m: int = parameter("tasks", unit="tasks", low=1)
+    epsilon: float = parameter("privacy budget of one answer; mechanism=none is for no privacy", unit="nats", above=0)
+
+    stream_label: ClassVar[str] = "randomized_answers"  # its former name: streams, and so numbers, stay
+    unit: ClassVar[str] = "one answer of one worker"
+    neighbours: ClassVar[str] = "that answer replaced by its opposite; which tasks a worker answered is public"
+    budget: ClassVar[str] = "pure ε-LADP per answer; kε-LDP for the k ≤ m answers of a worker"
+    accepts: ClassVar[type] = Answers
+    releases: ClassVar[type] = ReleasedAnswers
+
+    def release(self, data: Answers, rng: np.random.Generator) -> ReleasedAnswers:
+        """Released answers of a block, (reps, n, m) int8. O(reps · n · m)."""
+        flip = float(flip_probability(self.epsilon))
+        flipped = bernoulli(flip, data.answers.shape, rng).view(np.int8)
+        answers = data.answers * (1 - 2 * flipped)
+        return ReleasedAnswers(answers, flip, data.start)
+
+    def spent(self) -> dict[str, float]:
+        """Budgets, in nats: of one answer, and of a worker who answers all m tasks, the most that is spent."""
+        return {"one answer": self.epsilon, "all answers of a worker who answers every task": self.m * self.epsilon}
+
+    def cost(self) -> float:
+        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
+        return 0.8 * self.n * self.m

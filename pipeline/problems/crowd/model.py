@@ -1,0 +1,112 @@
+"""One-coin crowds (Dawid and Skene): workers label tasks, rightly or wrongly."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.problems.common.sampling import bernoulli
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import Checked, InvalidInput, parameter
+
+from .releases import ReleasedAnswers
+from .theory.wisdom import experts
+
+
+@dataclass(frozen=True)
+class CrowdTruth:
+    """Truth of the model. abilities: (reps, n) in [0, 1], p*. labels: (reps, m) int8, 0 or 1, y*."""
+
+    abilities: Floats
+    labels: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers of a block, as the workers gave them.
+
+    answers: (reps, n, m) int8, +1 says label 1, −1 says label 0, 0 is no answer. start: (reps, m) in [0, 1], an
+    initial vector y⁽⁰⁾ that the simulation lends to estimators, or None: made from the truth, so never data.
+    """
+
+    answers: NDArray[np.int8]
+    start: Floats | None = None
+
+    plain_release: ClassVar[type] = ReleasedAnswers
+
+    def release_plainly(self) -> ReleasedAnswers:
+        """The answers as they are, without privacy."""
+        return ReleasedAnswers(self.answers, 0.0, self.start)
+
+
+@dataclass(frozen=True)
+class DawidSkene(Checked):
+    """P(worker i is right on task j) = p*_i, independently: n workers, m tasks, labels 0 and 1.
+
+    Every answer is given with probability `answered`, whatever the label. A worker or a task may then have no answer
+    at all: its row or column is 0, and it is kept, so estimators must cope. Symmetric in the labels: from answers
+    alone (p*, y*) and (1 − p*, 1 − y*) are the same; a mean ability above ½ distinguishes them.
+    Source: Wang and Xu, §2.2; experts and spammers: their §4. Missing answers are not in the paper.
+    """
+
+    n: int = parameter("workers", unit="workers", low=1, high=10**7)
+    m: int = parameter("tasks", unit="tasks", low=1, high=10**8)
+    ability_law: str = parameter("law of the abilities p*, anew in every replication", default="uniform",
+                                 choices=("uniform", "beta", "experts"))
+    ability_low: float = parameter("least ability, if uniform", default=0.5, low=0, high=1)
+    ability_high: float = parameter("greatest ability, if uniform", default=1.0, low=0, high=1)
+    ability_a: float = parameter("first shape, if beta: mean a/(a + b)", default=4.0, above=0, high=1e6)
+    ability_b: float = parameter("second shape, if beta", default=2.0, above=0, high=1e6)
+    expert_exponent: float = parameter("⌈n^x⌉ workers are experts, the others spammers of ability ½", default=0.4,
+                                       low=0, high=1)
+    expert_ability: float = parameter("ability of an expert", default=1.0, low=0, high=1)
+    label_prior: float = parameter("probability that a label is 1", default=0.5, low=0, high=1)
+    answered: float = parameter("probability that a worker answers a task", default=1.0, above=0, high=1)
+    initial_error: float | None = parameter("share of the true labels that are flipped in the initial vector lent to "
+                                            "estimators; null lends none", default=None, low=0, high=1)
+
+    population: ClassVar[tuple[str, ...]] = ()
+    produces: ClassVar[type] = Answers
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ability_low > self.ability_high:
+            raise InvalidInput("ability_low", self.ability_low, f"must be at most ability_high={self.ability_high:g}")
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> CrowdTruth:
+        """p* (reps, n) and y* (reps, m) of a block of replications; experts come first."""
+        shape = reps, self.n
+        if self.ability_law == "uniform":
+            abilities = rng.uniform(self.ability_low, self.ability_high, shape)
+        elif self.ability_law == "beta":
+            abilities = rng.beta(self.ability_a, self.ability_b, shape)
+        else:
+            expert = np.arange(self.n) < experts(self.n, self.expert_exponent)
+            abilities = np.tile(np.where(expert, self.expert_ability, 0.5), (reps, 1))
+        return CrowdTruth(abilities, (rng.random((reps, self.m)) < self.label_prior).astype(np.int8))
+
+    def simulate(self, truth: CrowdTruth, rng: np.random.Generator) -> Answers:
+        """Answers of n workers to m tasks, and an initial vector if one is lent. O(reps · n · m) bytes and steps.
+
+        round(m · initial_error) labels are flipped in it, at random; it is drawn last, and a larger error flips more
+        of the same labels, so cells paired across initial_error share answers and have nested initial vectors.
+        """
+        shape = (*truth.abilities.shape, truth.labels.shape[1])
+        wrong = bernoulli(1 - truth.abilities[:, :, None], shape, rng)
+        answers: NDArray[np.int8] = 2 * (wrong ^ (truth.labels[:, None] == 1)).view(np.int8) - 1
+        if self.answered < 1:
+            answers *= bernoulli(self.answered, shape, rng)
+        if self.initial_error is None:
+            return Answers(answers)
+        return Answers(answers, _with_flips(truth.labels, round(self.m * self.initial_error), rng))
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        return self.n * self.m * (1 if self.answered == 1 else 2) + 10 * self.m
+
+
+def _with_flips(labels: NDArray[np.int8], flips: int, rng: np.random.Generator) -> Floats:
+    """Labels (reps, m), of which an exact number are flipped in every replication, at random."""
+    order: Integers = rng.permuted(np.broadcast_to(np.arange(labels.shape[1]), labels.shape), axis=1)
+    return np.where(order < flips, 1.0 - labels, labels)

@@ -1,0 +1,81 @@
+"""A crowd's recorded answers to tasks of known truth, as the data of a study."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.arrays import Integers
+from pipeline.study.parameters import Checked, DataFile, InvalidInput, parameter
+
+from .files import Crowd, load
+from .model import Answers, CrowdTruth
+from .releases import ReleasedAnswers
+
+
+@dataclass(frozen=True)
+class RecordedCrowdTruth(CrowdTruth):
+    """Truth of recorded answers: labels from the file, abilities the shares of right answers.
+
+    crowd: all that the file says. chosen: (reps, n), numbers of the workers drawn.
+    """
+
+    crowd: Crowd
+    chosen: Integers
+
+    def recorded_answers(self) -> ReleasedAnswers:
+        """The chosen workers' answers as they gave them, (reps, n, m); (1, n, m) if all replications have the same."""
+        same = (self.chosen == self.chosen[0]).all()
+        return Answers(self.crowd.answers[self.chosen[:1] if same else self.chosen]).release_plainly()
+
+
+@dataclass(frozen=True)
+class RecordedCrowd(Checked):
+    """All answers of n of a file's workers, drawn without replacement in every replication, to its m tasks.
+
+    p*: a worker's share of right answers among all that he gave. Where n is less than all workers, a task may have no
+    answer left; it is kept. `derive: {n: crowd_workers, m: crowd_tasks}` takes both from the file. Files: see `files`;
+    without one, a synthetic stand-in. Which tasks a worker answered is public.
+    Source: Wang and Xu, §2.2; they have no data.
+    """
+
+    n: int = parameter("workers drawn from the file", unit="workers", low=1, high=10**7)
+    m: int = parameter("tasks, all of the file", unit="tasks", low=1, high=10**8)
+    data_path: "DataFile | None" = parameter("answers of a crowd, task,worker,label; null is a stand-in", default=None)
+    data_truth: "DataFile | None" = parameter("true labels of the tasks, task,truth", default=None)
+
+    population: ClassVar[tuple[str, ...]] = ()
+    produces: ClassVar[type] = Answers
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        workers, tasks = self._crowd.answers.shape
+        if self.n > workers:
+            raise InvalidInput("n", self.n, f"there are {workers:,} workers; give n={workers} or less")
+        if self.m != tasks:
+            raise InvalidInput("m", self.m, f"there are {tasks:,} tasks; give m={tasks}")
+
+    @property
+    def _crowd(self) -> Crowd:
+        return load(self.data_path, self.data_truth)
+
+    @property
+    def source(self) -> str:
+        """One sentence for the report: what data, how many, their hash; or that they are made up."""
+        return self._crowd.source
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> RecordedCrowdTruth:
+        """y* (reps, m), the same in every replication, and p* (reps, n) of the workers drawn."""
+        crowd = self._crowd
+        chosen = np.tile(np.arange(len(crowd.workers)), (reps, 1))
+        if self.n < len(crowd.workers):
+            chosen = np.sort(rng.permuted(chosen, axis=1)[:, : self.n], axis=1)
+        return RecordedCrowdTruth(crowd.abilities[chosen], np.broadcast_to(crowd.labels, (reps, self.m)), crowd, chosen)
+
+    def simulate(self, truth: RecordedCrowdTruth, rng: np.random.Generator) -> Answers:
+        """The answers of the workers of the truth, as they gave them; O(reps · n · m) bytes."""
+        return Answers(truth.crowd.answers[truth.chosen])
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        return 25 * len(self._crowd.workers) + 0.2 * self.n * self.m

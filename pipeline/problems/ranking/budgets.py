@@ -1,0 +1,50 @@
+"""Users in groups that share a budget: what mechanisms with personalised budgets have in common."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pipeline.privacy.budget_groups import groups_of
+from pipeline.problems.common.rounding import largest_remainder
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import Checked, InvalidInput, parameter
+
+from .theory.rates import epsilon_user
+
+
+@dataclass(frozen=True)
+class Budgets(Checked):
+    """L users, their groups and the budgets of these.
+
+    profile: groups of users as "share:multiple, …"; a group's budget is multiple · epsilon, its size
+    share · L rounded so that sizes add up. "1:1" is one budget for all.
+    """
+
+    m: int = parameter("items", unit="items", low=2)
+    L: int = parameter("users", unit="users", low=1)
+    epsilon: float = parameter("privacy budget of one comparison; mechanism=none is for no privacy", unit="nats",
+                               above=0)
+    profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.users == 0).any():
+            raise InvalidInput("profile", self.profile, f"a group has no user at L={self.L}; raise its share")
+
+    @cached_property
+    def users(self) -> Integers:
+        """(groups,): users in each group, by largest remainder."""
+        shares = np.array([share for share, _ in groups_of(self.profile)])
+        exact = shares / shares.sum() * self.L  # shares may miss 1 by rounding, sizes may not miss L
+        return largest_remainder(exact, self.L)
+
+    @cached_property
+    def budgets(self) -> Floats:
+        """(groups,): budget of one comparison in each group."""
+        return self.epsilon * np.array([multiple for _, multiple in groups_of(self.profile)])
+
+    def spent(self) -> dict[str, float]:
+        """Largest budget of a user, in nats: of one comparison, and of all by basic composition."""
+        one = float(self.budgets.max())
+        return {"one comparison": one, "all comparisons of a user": epsilon_user(one, self.m)}

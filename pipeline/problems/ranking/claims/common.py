@@ -1,0 +1,131 @@
+"""What several modules of claims on rankings share: metrics, schemes, the cells in use, measures, negative controls."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import xarray as xr
+
+from pipeline.analysis.claims import NegativeControl
+from pipeline.analysis.controls import Make, exchanged, scaled
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import Cells, Measure, confidence_for, exponent, labelled, measure
+from pipeline.analysis.selection import LEAST, Condition, NotTested, constant, select
+from pipeline.analysis.summary import summarise
+from pipeline.analysis.tolerances import AtLeast, AtMost, Tolerance, Within
+from pipeline.privacy.randomized_response import amplification
+
+NORMS = {"l2": ("error_l2", "‖θ̂ − θ*‖₂/√m"), "inf": ("error_inf", "‖θ̂ − θ*‖∞")}  # variable, symbol
+THEOREM_2 = {"l2": "Xu, Sun and Cheng, Theorem 2, eq. (6)", "inf": "Xu, Sun and Cheng, Theorem 2, eq. (7)"}
+RANKINGS = {"kendall": ("kendall", "Kendall distance"), "top_k": ("hamming_top_k", "top-K error H_K")}
+SCHEMES = {  # order of the budget, and how the error goes as users are added
+    "log": ("log(mL)/√(mL)", "falls"),
+    "critical": ("1/√(mL)", "stays stable"),
+    "inverse_log": ("1/(√(mL) log(mL))", "rises"),
+}
+COMMON = "1:1"  # the profile in which all users have one budget
+SMALL_BUDGET = 0.75  # t(ε) within 5 % of ε/2, and a comparison's own variance below 15 % of privacy's
+LARGE = 200  # mL/G(ε) from which the ridge hardly changes an exponent
+VERY_LARGE = 800  # mL/G(ε) from which the ridge hardly changes a constant
+DIRECTION = "The statement is one of direction."
+
+PLUG_IN_FOR_DEBIASED = NegativeControl("the plug-in estimator, which does not debias, in place of the debiased",
+                                       exchanged("estimator", "debiased", "plug_in"))
+DEBIASED_FOR_PLUG_IN = NegativeControl("the debiased estimator in place of the plug-in",
+                                       exchanged("estimator", "debiased", "plug_in"))
+DOUBLED_BUDGETS = NegativeControl("budgets recorded as twice what they are",
+                                  lambda results: results.assign_coords(epsilon=2 * results["epsilon"]))
+
+
+def tilted(metric: str, power: float) -> Make:
+    """Control data: errors multiplied by (mL/1000)^power."""
+    return scaled(metric, lambda results: (results["m"] * results["L"] / 1000) ** power)
+
+
+# ----------------------------------------------------------------------------------------------------- cells in use
+
+
+def one_budget(results: xr.Dataset) -> xr.Dataset:
+    """`results`, if all users of the study have one budget; raises `NotTested` for budgets of their own."""
+    recorded = results["profile"].values if "profile" in results.coords else constant(results, "profile") or COMMON
+    profiles = np.atleast_1d(recorded).tolist()
+    if any(profile != COMMON for profile in profiles):
+        raise NotTested(f"is stated for one budget of all users, not for profile={', '.join(profiles)}")
+    return results
+
+
+def phase(
+    results: xr.Dataset, *variables: str, estimator: str = "debiased", x: int = 3, within: Condition | None = None
+) -> xr.Dataset:
+    """Cells (m, L, x) of one estimator in xu/phase_transition, with at least three L and `x` levels of x = ε√(mL)."""
+    return select(one_budget(results), *variables, at=dict(estimator=estimator), min_levels=dict(m=1, L=3, x=x),
+                  within=within)
+
+
+def gain(data: xr.Dataset) -> xr.DataArray:
+    """G(ε) = coth²(ε/2), by which privacy multiplies the variance of a comparison of equal items."""
+    squared: xr.DataArray = xr.apply_ufunc(amplification, data["epsilon"]) ** 2
+    return squared
+
+
+def released_sample(data: xr.Dataset) -> xr.DataArray:
+    """mL/G(ε): the size of the released sample in unperturbed users, times items."""
+    return data["m"] * data["L"] / gain(data)
+
+
+def large_sample_small_budget(data: xr.Dataset) -> xr.DataArray:
+    """Cells where the ridge hardly changes an exponent, and where the error is not yet smaller than the rate."""
+    return (released_sample(data) >= LARGE) & (data["epsilon"] <= SMALL_BUDGET)
+
+
+def above_log(data: xr.Dataset) -> xr.DataArray:
+    """Cells with ε ≥ log(mL)/√(mL), the condition of Corollary 1 with constant 1."""
+    least: xr.DataArray = xr.ufuncs.log(data["m"] * data["L"])
+    return data["x"] >= least
+
+
+# --------------------------------------------------------------------------------------------------------- measures
+
+
+def t_cells(data: xr.Dataset, metric: str, part: float = 1.0) -> Cells:
+    """Mean of a metric in every cell with its t interval (see `summarise`), simultaneous over the cells in use."""
+    cells = summarise(data[[metric, "status"]], confidence_for(data, part))
+    return labelled(cells, metric, f"{metric}_low", f"{metric}_high", f"{metric}_mcse")
+
+
+def exponent_in_users(words: str, metric: str, at: Mapping[str, str], least: int = LEAST) -> Measure:
+    """Exponent of a mean in the number of users L, common to all m, at these levels of the other axes."""
+
+    @measure(words)
+    def in_users(results: xr.Dataset) -> Estimate:
+        data = select(one_budget(results), metric, at=at, min_levels=dict(m=1, L=3), least=least)
+        return exponent(data, metric, ("m",), L=data["L"])
+
+    return in_users
+
+
+IN_SAMPLE = "in mL/G(ε) at fixed m"
+RATIO_IN_USERS = "of its ratio to the rate, in L at fixed m and x"
+
+
+def rate_and_ratio(metric: str, symbol: str, over_rate: Callable[[xr.Dataset], xr.DataArray]) -> Measure:
+    """Exponent of a mean in the released sample, and that of its ratio to a theorem's rate in the number of users."""
+
+    @measure(f"exponents of the mean {symbol}")
+    def exponents(results: xr.Dataset) -> Mapping[str, Estimate]:
+        large = phase(results, metric, within=large_sample_small_budget)
+        data = phase(results, metric)
+        data[metric] = over_rate(data)
+        return {IN_SAMPLE: exponent(large, metric, ("m",), part=0.5, size=released_sample(large)),
+                RATIO_IN_USERS: exponent(data, metric, ("m", "x"), part=0.5, L=data["L"])}
+
+    return exponents
+
+
+# ------------------------------------------------------------------------------------------------------- tolerances
+
+
+def trend(scheme: str, size: float) -> Tolerance:
+    """What the exponent in L of an error may be under a scheme of budgets that depend on L."""
+    tolerances: dict[str, Tolerance] = {
+        "log": AtMost(-size), "critical": Within(0, size), "inverse_log": AtLeast(size)}
+    return tolerances[scheme]

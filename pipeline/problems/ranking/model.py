@@ -1,0 +1,106 @@
+"""Bradley–Terry–Luce model: every user compares every pair of items once."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import Checked, parameter
+
+from .releases import FlippedWins
+from .theory.rates import win_probability
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """Truth of the model. theta: (reps, m), each row sums to 0."""
+
+    theta: Floats
+
+
+class Comparisons:
+    """Raw comparisons of a block, drawn when first asked for; asking again gives the same numbers.
+
+    probability: (reps, pairs), P(i beats j) for i < j in the order of `numpy.triu_indices(m, 1)`.
+    users: L. items: m. Given the truth users are exchangeable, so counts are sufficient.
+    Data of another origin offer the same; their probability is None where the law is not known.
+    """
+
+    plain_release: ClassVar[type] = FlippedWins
+
+    def __init__(self, probability: Floats | None, users: int, items: int, rng: np.random.Generator):
+        self.probability, self.users, self.items, self._rng = probability, users, items, rng
+
+    def compared(self, sizes: Integers) -> Integers | None:
+        """(reps, groups, pairs): comparisons made within the groups of `split`; None if all users made all."""
+        return None
+
+    def release_plainly(self) -> FlippedWins:
+        """Raw win counts without privacy, as one group with an infinite budget."""
+        users = np.array([self.users])
+        return FlippedWins(self.wins[:, None], users, np.array([np.inf]), self.items, self.compared(users))
+
+    @cached_property
+    def wins(self) -> Integers:
+        """(reps, pairs): number of users who prefer i to j; Binomial(L, P(i beats j))."""
+        if self.probability is None:
+            raise NotImplementedError("data without a known law count their own wins")
+        return self._rng.binomial(self.users, self.probability)
+
+    def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
+        """(reps, groups, pairs): wins within disjoint groups of users of the given sizes.
+
+        Given the total, the wins of a group of exchangeable users are hypergeometric: exact in law.
+        """
+        if len(sizes) == 1:
+            return self.wins[:, None]
+        left, users = self.wins, self.users
+        parts = []
+        for size in sizes[:-1]:
+            part = rng.hypergeometric(left, users - left, int(size))
+            parts.append(part)
+            left, users = left - part, users - int(size)
+        return np.stack([*parts, left], axis=1)
+
+
+@dataclass(frozen=True)
+class BTL(Checked):
+    """P(i beats j) = σ(θ_i − θ_j), Σθ = 0; L users compare all m(m−1)/2 pairs.
+
+    Source: Xu, Sun and Cheng, §2 and §5.1.
+    """
+
+    m: int = parameter("items", unit="items", low=2)
+    L: int = parameter("users", unit="users", low=1, high=10**9 - 1)
+    spread: float = parameter("half-width of the law of θ*, before it is centred", unit="logits", default=2.0, low=0,
+                              high=50)
+    theta: str = parameter("θ* anew in every replication, one for all, evenly spaced, or two groups at ±spread",
+                           default="redrawn", choices=("redrawn", "fixed", "spaced", "two_groups"))
+    spacing: float = parameter("gap Δ between neighbours in θ* if evenly spaced", unit="logits", default=0.1,
+                               above=0, high=50)
+
+    population: ClassVar[tuple[str, ...]] = ("m", "spread")
+    produces: ClassVar[type] = Comparisons
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Preferences:
+        """θ* of a block of replications, (reps, m), centred; evenly spaced ones and groups in random order."""
+        if self.theta in ("spaced", "two_groups"):  # the order is random because ties are resolved by an item's number
+            rank = np.arange(self.m) - (self.m - 1) / 2
+            theta = self.spacing * rank if self.theta == "spaced" else self.spread * np.sign(rank)
+            return Preferences(rng.permuted(np.tile(theta, (reps, 1)), axis=1))
+        fixed = self.theta == "fixed"
+        theta = (population if fixed else rng).uniform(
+            -self.spread, self.spread, (1 if fixed else reps, self.m)
+        )
+        theta -= theta.mean(axis=1, keepdims=True)
+        return Preferences(np.broadcast_to(theta, (reps, self.m)))
+
+    def simulate(self, truth: Preferences, rng: np.random.Generator) -> Comparisons:
+        """Comparisons of L users; cost O(reps · m²), whatever L."""
+        return Comparisons(win_probability(truth.theta), self.L, self.m, rng)
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        return 50 * self.m**2

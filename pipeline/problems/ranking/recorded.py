@@ -1,0 +1,238 @@
+"""Comparisons that real people made, or that follow from their ratings, as the data of a study."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.problems.common.components import unconnected
+from pipeline.study.arrays import Array, Floats, Integers
+from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
+
+from . import stand_in
+from .comparison_files import load
+from .model import Comparisons, Preferences
+from .theory.fit import weighted_fit
+from .theory.rates import win_probability
+
+MOST_ANSWERS = 10**9  # users × pairs held in memory, one byte each
+SLICE_BYTES = 1 << 24  # of one work array
+
+
+class Answers(NamedTuple):
+    """Everybody's comparisons of the m chosen items under a rule, and what follows from them.
+
+    verdict: (users, pairs) int8, 1 where i < j wins, −1 where j does, 0 neither. coins: whether a coin decides
+    where there is no verdict; else no comparison is made there. truth: θ* (m,) and the shares. source: a sentence.
+    """
+
+    verdict: NDArray[np.int8]
+    coins: bool
+    theta: Floats
+    shares: dict[str, float]
+    source: str
+
+
+@dataclass(frozen=True)
+class RecordedPreferences(Preferences):
+    """Truth of recorded data: the fit to everybody's comparisons, and how these came about.
+
+    Shares of all users' pairs of the m chosen items: coin_flips, by a coin under the paper's rule; two_ratings,
+    from two unequal ratings, or compared by the user himself; one_rating, because one item only was rated.
+    """
+
+    coin_flips: float
+    two_ratings: float
+    one_rating: float
+
+
+class RecordedComparisons(Comparisons):
+    """Comparisons of L users drawn without replacement, anew in every replication; coins are the replication's own.
+
+    The users of a group of `split` are the next ones of the replication's random order. All draws start from
+    addresses, so asking again gives the same numbers, and no user is ever looped over: O(reps · users · pairs)
+    multiplications.
+    """
+
+    def __init__(self, answers: Answers, users: int, items: int, reps: int, rng: np.random.Generator):
+        super().__init__(None, users, items, rng)
+        self._answers, self._reps = answers, reps
+        self._counted: tuple[tuple[int, ...], tuple[Integers, Integers]] | None = None
+        self._order, self._coins, self._shares = _seed(rng).spawn(3)
+
+    def compared(self, sizes: Integers) -> Integers | None:
+        """(reps, groups, pairs): comparisons made within the groups of `split`; None where coins fill the gaps."""
+        return None if self._answers.coins else self._count(sizes)[1]
+
+    @cached_property
+    def wins(self) -> Integers:
+        """(reps, pairs): users who prefer i to j, decided ones and, under the paper's rule, Binomial(coins, ½)."""
+        won, made = (count[:, 0] for count in self._count([self.users]))
+        if not self._answers.coins:
+            return won
+        return won + _generator(self._coins).binomial(self.users - made, 0.5)
+
+    def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
+        """(reps, groups, pairs): wins within disjoint groups of users of the given sizes, which add up to `wins`.
+
+        Who is in a group belongs to the data, so rng is not needed. Given their total, heads of fair coins fall
+        into groups by the hypergeometric law.
+        """
+        won, made = self._count(sizes)
+        if not self._answers.coins:
+            return won
+        coins = np.asarray(sizes)[:, None] - made
+        heads, left, draw = self.wins - won.sum(axis=1), coins.sum(axis=1), _generator(self._shares)
+        parts = []
+        for k in range(len(sizes) - 1):
+            parts.append(draw.hypergeometric(heads, left - heads, coins[:, k]))
+            heads, left = heads - parts[-1], left - coins[:, k]
+        wins: Integers = won + np.stack([*parts, heads], axis=1)
+        return wins
+
+    def _count(self, sizes: Sequence[int] | Integers) -> tuple[Integers, Integers]:
+        """Decided wins and decided comparisons of each group, (reps, groups, pairs) both."""
+        if self._counted is None or self._counted[0] != tuple(sizes):
+            self._counted = tuple(sizes), _count(self._answers.verdict, sizes, self._reps, _generator(self._order))
+        return self._counted[1]
+
+
+@dataclass(frozen=True)
+class Recorded(Checked):
+    """L of the users of a file, drawn without replacement in every replication, and their comparisons of m items.
+
+    Items: the m most rated (most compared) ones, ties by name. All users of the file count, also those without
+    any of these items. θ*: the regularised fit, λ = 1/users, to everybody's comparisons under the same rule,
+    coins at ½. Files, by their header:
+    * userId,movieId,rating,timestamp: ratings. The higher one wins and an unrated item loses to a rated one; by
+      rule `paper` a coin decides the rest (equal, or neither rated), by `decided` it is not compared; by `rated`
+      only two unequal ratings make a comparison.
+    * user,winner,loser: comparisons as they were made. Those that were not made stay missing, so the three rules
+      are one.
+    * none: a synthetic stand-in for MovieLens.
+    What is compared under `decided` and `rated` is public, and tells what somebody rated.
+    comparisons: a person's own hang together; `independent` draws those of L users from the model at θ* instead, as
+    theorems assume.
+    Source: Xu, Sun and Cheng, §5.4; θ* by their eq. (2). One time cost O(users · m²) for each m and rule.
+    """
+
+    m: int = parameter("items", unit="items", low=2)
+    L: int = parameter("users", unit="users", low=1, high=10**7)
+    rule: str = parameter("what makes a comparison of two ratings", default="paper",
+                          choices=("paper", "decided", "rated"))
+    data_path: "DataFile | None" = parameter("ratings or comparisons of real people; null is a stand-in", default=None)
+    data_items: "DataFile | None" = parameter("names of all items that may be compared, one a line", default=None)
+    comparisons: str = parameter("of users drawn from the file, or independent ones from the model at θ*",
+                                 default="users", choices=("users", "independent"))
+    other_ratings: bool = parameter("accept ratings that are not MovieLens ml-latest-small", default=False)
+
+    population: ClassVar[tuple[str, ...]] = ()
+    produces: ClassVar[type] = Comparisons
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        users = len(self._answers.verdict)
+        if self.L > users:
+            raise InvalidInput("L", self.L, f"there are {users:,} users; give L={users} or less")
+
+    @property
+    def _answers(self) -> Answers:
+        return _answers(self.m, self.rule, self.data_path, self.data_items, self.other_ratings)
+
+    @property
+    def source(self) -> str:
+        """One sentence for the report: what data, how many, their hash and their terms; or that they are made up."""
+        return self._answers.source
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> RecordedPreferences:
+        """θ* of everybody, the same in every replication, (reps, m)."""
+        answers = self._answers
+        return RecordedPreferences(np.broadcast_to(answers.theta, (reps, self.m)), **answers.shares)
+
+    def simulate(self, truth: RecordedPreferences, rng: np.random.Generator) -> Comparisons:
+        """Comparisons of L users drawn anew in every replication."""
+        if self.comparisons == "independent":
+            return Comparisons(win_probability(truth.theta), self.L, self.m, rng)
+        return RecordedComparisons(self._answers, self.L, self.m, len(truth.theta), rng)
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        users, pairs = self._answers.verdict.shape
+        return float(users * (15 + 0.2 * pairs) + 50 * self.m**2)
+
+
+@lru_cache(maxsize=8)
+def _answers(m: int, rule: str, path: DataFile | None, items: DataFile | None, other_ratings: bool) -> Answers:
+    """Checked answers; once for each rule and content of files."""
+    if path is None and items is not None:
+        raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
+    records = stand_in.ratings() if path is None else load(path, items, other_ratings)
+    if len(records.names) < m:
+        raise InvalidInput("m", m, f"there are {len(records.names):,} items; give m={len(records.names)} or less")
+    if records.users * m * (m - 1) // 2 > MOST_ANSWERS:
+        raise InvalidInput("m", m, f"{records.users:,} users and all pairs are more than {MOST_ANSWERS:,} comparisons, "
+                           "too many to hold; give a smaller m")
+    chosen = np.sort(np.argsort(-records.popularity, kind="stable")[:m])
+    verdict, direct = records.verdicts(chosen)
+    decided, two = (verdict != 0).mean(), (direct & (verdict != 0)).mean()
+    shares = dict(coin_flips=1 - decided if records.coins else 0.0, two_ratings=two, one_rating=decided - two)
+    if rule == "rated":
+        verdict *= direct
+    coins = records.coins and rule == "paper"
+    _check_connected(verdict, coins, [records.names[k] for k in chosen])
+    won, lost = (verdict > 0).sum(axis=0), (verdict < 0).sum(axis=0)
+    made = np.full(len(won), records.users) if coins else won + lost
+    theta = weighted_fit((won + (made - won - lost) / 2) / records.users, made / records.users, m, 1 / records.users)
+    return Answers(verdict, coins, theta, {name: float(share) for name, share in shares.items()}, records.source)
+
+
+def _check_connected(verdict: Array, coins: bool, names: Sequence[str]) -> None:
+    m = len(names)
+    linked = np.flatnonzero(coins | verdict.any(axis=0))
+    first, second = np.triu_indices(m, 1)
+    apart = unconnected(first[linked], second[linked], m, names)
+    if apart:
+        raise InvalidInput("m", m, "no comparisons link these items to the others: "
+                           f"{shorten(', '.join(apart), LISTED)}; give another m, or more comparisons")
+
+
+def _seed(rng: np.random.Generator) -> np.random.SeedSequence:
+    """The seed sequence that a generator was made from."""
+    seed = rng.bit_generator.seed_seq
+    assert isinstance(seed, np.random.SeedSequence)
+    return seed
+
+
+def _generator(address: np.random.SeedSequence) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(address))
+
+
+def _count(
+    verdict: Array, sizes: Sequence[int] | Integers, reps: int, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """Wins of i and comparisons within groups of users in random order, (reps, groups, pairs) both.
+
+    A product of the 0/1 matrix (rep, user) of a group with (user, pair), slice by slice; exact in float32.
+    """
+    users, pairs = verdict.shape
+    won, made = np.empty((2, reps, len(sizes), pairs), np.int64)
+    length = max(1, SLICE_BYTES // (8 * users))
+    width = max(1, SLICE_BYTES // (4 * users))
+    bounds = np.cumsum([0, *sizes])
+    for start in range(0, reps, length):
+        rows = slice(start, min(start + length, reps))
+        order = rng.permuted(np.tile(np.arange(users), (rows.stop - start, 1)), axis=1)
+        member = np.zeros((len(sizes), *order.shape), np.float32)
+        for k in range(len(sizes)):
+            np.put_along_axis(member[k], order[:, bounds[k] : bounds[k + 1]], 1, axis=1)
+        for left in range(0, pairs, width):
+            columns = slice(left, left + width)
+            part = verdict[:, columns].astype(np.float32)
+            lead = (member @ part).swapaxes(0, 1)
+            all_made = (member @ np.abs(part, out=part)).swapaxes(0, 1)
+            made[rows, :, columns] = all_made
+            won[rows, :, columns] = (all_made + lead) / 2
+    return won, made

@@ -1,0 +1,212 @@
+"""Exact yardsticks of the private Bradley–Terry–Luce model: sandwich covariance and Cramér–Rao bound.
+
+Both are Laplacians of the complete graph on the m items. With p = σ(θ_i − θ_j), w = p(1 − p):
+H has weights w, the variance of the score has weights V_ij = Var(z̄_ij), the released comparisons carry
+information with weights Σ_l t²w²/(p̃(1 − p̃)). Xu, Sun and Cheng give rates only; these give the constants.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from pipeline.study.arrays import Floats, Numbers
+
+Risk: TypeAlias = Callable[[Floats, Floats, Floats], Floats]  # of (curvature, theta, ridge): (reps,)
+
+# Bytes of one slice's (rep, item, item) array: a few such arrays stay in the cache.
+_SLICE_BYTES = 1 << 19
+# Up to this size LAPACK's inverse beats splitting the matrix.
+_SMALL = 10
+# An inverse keeps about four digits at this condition number.
+_WORST_CONDITION = 1e12
+
+
+def debiased_variance(probability: Numbers, epsilon: Numbers) -> Floats:
+    """Variance a²(¼ − t²(p − ½)²) of one debiased comparison z; broadcasts.
+
+    It is p(1 − p) + e^ε/(e^ε − 1)²: the comparison's own variance plus privacy's, whatever p. Equals the
+    paper's form, without its cancellation near p = 0 or 1. Source: Xu, Sun and Cheng, Lemma 2.
+    """
+    probability = np.asarray(probability, float)
+    values: Floats = probability * (1 - probability) + _privacy_variance(epsilon)
+    return values
+
+
+def curvature(theta: Floats) -> Floats:
+    """w_ij = σ(θ_i − θ_j) σ(θ_j − θ_i), zero on the diagonal; (reps, m) logits -> (reps, m, m).
+
+    Rows must span less than 700 logits. Source: Xu, Sun and Cheng, Lemma S5.
+    """
+    theta = np.asarray(theta, float)
+    middle = (theta.max(axis=-1, keepdims=True) + theta.min(axis=-1, keepdims=True)) / 2
+    odds = np.exp(theta - middle)
+    share = odds[..., :, None] / (odds[..., :, None] + odds[..., None, :])
+    weights = share * share.mT
+    np.einsum("...ii->...i", weights)[...] = 0
+    values: Floats = weights
+    return values
+
+
+def risks(
+    theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers = 0.0, weights: Floats | None = None
+) -> Floats:
+    """`sandwich_risk` and `cramer_rao_risk` as two rows, (2, reps); arguments and source as theirs."""
+    return _per_slice(theta, ridge, _sandwich(epsilon, users, weights), _cramer_rao(epsilon, users))
+
+
+def sandwich_risk(
+    theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers = 0.0, weights: Floats | None = None
+) -> Floats:
+    """Predicted E‖θ̂ − θ*‖₂²/m of the debiased M-estimator, to first order in its score; logits².
+
+    [tr((H+2λI)⁺ V (H+2λI)⁺) + 4λ²‖(H+2λI)⁺θ*‖²]/m in the space Σθ = 0; at λ = 0 it is tr(H⁺VH⁺)/m.
+    V_ij = Σ_l v_l² Var(z_ij^(l))/(Σ_l v_l)², where z̄ weights users by v. The first order speaks when the
+    errors are small against 1; a ridge comparable to H's eigenvalues (m/4 at most) makes it rough.
+
+    theta: (reps, m), rows summing to 0. epsilon, users, weights v: (group,) or scalar; weights None is equal
+    weights, and attenuation(epsilon)² is nearly optimal. ridge λ ≥ 0: scalar or (reps,). Returns (reps,),
+    NaN where H's condition number exceeds 1e12 (rows spanning about 28 logits). O(reps · m³).
+    Source: eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng, by the delta method.
+    """
+    values: Floats = _per_slice(theta, ridge, _sandwich(epsilon, users, weights))[0]
+    return values
+
+
+def cramer_rao_risk(theta: Floats, epsilon: Numbers, users: Numbers) -> Floats:
+    """Cramér–Rao bound tr(I⁺)/m on E‖θ̂ − θ*‖₂²/m of unbiased estimators with Σθ̂ = 0; logits².
+
+    I = Σ_l Σ_{i<j} t_l²w²/(p̃(1 − p̃)) (e_i − e_j)(e_i − e_j)ᵀ, from the law of the released comparisons.
+
+    theta: (reps, m). epsilon, users: (group,) or scalar. Returns (reps,), NaN where I's condition number
+    exceeds 1e12. O(reps · (m³ + groups · m²)). Source: Fisher information of Lemma 1 of Xu, Sun and Cheng.
+    """
+    values: Floats = _per_slice(theta, 0.0, _cramer_rao(epsilon, users))[0]
+    return values
+
+
+def sandwich_covariance(
+    theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers = 0.0, weights: Floats | None = None
+) -> Floats:
+    """Covariance (H+2λI)⁺V(H+2λI)⁺ of the debiased M-estimator to first order; (reps, m, m), logits².
+
+    Arguments and source as in `sandwich_risk`, without the ridge's bias. O(reps · m³).
+    """
+    theta = np.asarray(theta, float)
+    ridge = np.broadcast_to(np.asarray(ridge, float), len(theta))
+    own, privacy = score_variance(epsilon, users, weights)
+    inverse = _inverse_laplacian(curvature(theta), ridge)
+    ridge = ridge[:, None, None]
+    values: Floats = own * inverse + (privacy * theta.shape[1] - 2 * own * ridge) * (inverse @ inverse)
+    return values
+
+
+def _privacy_variance(epsilon: Numbers) -> Floats:
+    """(a² − 1)/4 = e^ε/(e^ε − 1)²; zero at ε = ∞."""
+    epsilon = np.asarray(epsilon, float)
+    values: Floats = np.exp(-epsilon) / np.expm1(-epsilon) ** 2
+    return values
+
+
+def score_variance(epsilon: Numbers, users: Numbers, weights: Floats | None = None) -> tuple[float, float]:
+    """Scalars s, c such that Var(z̄_ij) = s·w_ij + c, privacy's share being c; arguments as in `sandwich_risk`."""
+    privacy, users, weights = np.broadcast_arrays(
+        _privacy_variance(epsilon), np.asarray(users, float), 1.0 if weights is None else weights
+    )
+    square = users * weights**2 / np.sum(users * weights) ** 2
+    return np.sum(square), np.sum(square * privacy)
+
+
+def _sandwich(epsilon: Numbers, users: Numbers, weights: Floats | None) -> Risk:
+    own, privacy = score_variance(epsilon, users, weights)
+
+    def risk(curve: Floats, theta: Floats, ridge: Floats) -> Floats:
+        # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is enough.
+        m = theta.shape[1]
+        inverse = _inverse_laplacian(curve, ridge)
+        trace, square = np.einsum("rii->r", inverse), np.einsum("rij,rij->r", inverse, inverse)
+        variance = own * trace + (privacy * m - 2 * own * ridge) * square
+        bias = 2 * ridge[:, None] * np.matvec(inverse, theta)
+        values: Floats = (variance + np.vecdot(bias, bias)) / m
+        return values
+
+    return risk
+
+
+def _cramer_rao(epsilon: Numbers, users: Numbers) -> Risk:
+    privacy, users = np.broadcast_arrays(np.atleast_1d(_privacy_variance(epsilon)), np.asarray(users, float))
+
+    def risk(curve: Floats, theta: Floats, ridge: Floats) -> Floats:
+        # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
+        scale = np.maximum(privacy, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
+        weights = sum(n * curve / (curve + c) for n, c in zip(users, scale, strict=True)) * curve
+        inverse = _inverse_laplacian(weights, np.zeros(len(theta)))
+        values: Floats = np.einsum("rii->r", inverse) / theta.shape[1]
+        return values
+
+    return risk
+
+
+def _per_slice(theta: Floats, ridge: Numbers, *functions: Risk) -> Floats:
+    """Each function of (curvature, theta, ridge), slice by slice of the replications; (functions, reps)."""
+    theta = np.asarray(theta, float)
+    reps, m = theta.shape
+    ridge = np.broadcast_to(np.asarray(ridge, float), reps)
+    result = np.empty((len(functions), reps))
+    length = max(1, _SLICE_BYTES // (8 * m * m))
+    for start in range(0, reps, length):
+        rows = slice(start, start + length)
+        curve = curvature(theta[rows])
+        for k, function in enumerate(functions):
+            result[k, rows] = function(curve, theta[rows], ridge[rows])
+    return result
+
+
+def _inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
+    """(Laplacian + 2λI)⁺ in the space orthogonal to 1; weights (reps, m, m), zero diagonal; ridge λ (reps,).
+
+    The null space is lifted to the mean eigenvalue, whatever the units of the weights, so that the inverse is
+    as well conditioned as the problem.
+    """
+    m = weights.shape[1]
+    degrees = weights.sum(axis=2)
+    lift = degrees.mean(axis=1) + 2 * ridge
+    matrix = (lift / m)[:, None, None] - weights
+    np.einsum("rii->ri", matrix)[...] += degrees + 2 * ridge[:, None]
+    inverse = _invert(matrix)
+    inverse -= (1 / (m * (lift + 2 * ridge)))[:, None, None]  # the lifted eigenvector 1
+    condition = np.einsum("rii->r", inverse) * lift
+    inverse[~((condition > 0) & (condition < _WORST_CONDITION))] = np.nan
+    return inverse
+
+
+def _invert(matrix: Floats) -> Floats:
+    """Inverses of (reps, m, m) positive definite matrices; NaN for those that are singular to LAPACK."""
+    try:
+        return _split_inverse(matrix)
+    except np.linalg.LinAlgError:
+        half = len(matrix) // 2
+        if half == 0:
+            return np.full_like(matrix, np.nan)
+        return np.concatenate([_invert(matrix[:half]), _invert(matrix[half:])])
+
+
+def _split_inverse(matrix: Floats) -> Floats:
+    """Inverse by Schur complements of halves: mostly matrix products, twice as fast as LAPACK's at m = 40.
+
+    Needs no pivoting, because every Schur complement of a positive definite matrix is one.
+    """
+    m = matrix.shape[1]
+    if m <= _SMALL:
+        return np.asarray(np.linalg.inv(matrix), float)
+    k = m // 2
+    corner = _split_inverse(matrix[:, :k, :k])
+    slope = corner @ matrix[:, :k, k:]
+    rest = _split_inverse(matrix[:, k:, k:] - matrix[:, k:, :k] @ slope)
+    cross = slope @ rest
+    inverse = np.empty_like(matrix)
+    inverse[:, :k, :k] = corner + cross @ slope.mT
+    inverse[:, :k, k:] = -cross
+    inverse[:, k:, :k] = -cross.mT
+    inverse[:, k:, k:] = rest
+    return inverse

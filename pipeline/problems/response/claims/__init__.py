@@ -1,0 +1,27 @@
+"""Claims of Nguyen and Zhang: every figure, theorem and lemma."""
+
+from . import (
+    consistency,
+    entrywise,
+    figure_1,
+    pair_share,
+    price,
+    privacy,
+    recorded,
+    shuffling,
+    sparse,
+    top_k,
+)
+
+CLAIMS = (
+    *entrywise.CLAIMS,
+    *consistency.CLAIMS,
+    *top_k.CLAIMS,
+    *price.CLAIMS,
+    *privacy.CLAIMS,
+    *shuffling.CLAIMS,
+    *figure_1.CLAIMS,
+    *recorded.CLAIMS,
+    *pair_share.CLAIMS,
+    *sparse.CLAIMS,
+)

@@ -1,0 +1,128 @@
+"""Claims of Nguyen and Zhang on the privacy that noise costs: exact audits, without Monte Carlo error."""
+
+from collections.abc import Mapping
+
+import xarray as xr
+
+from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.controls import scaled
+from pipeline.analysis.measures import Cells, Measure, exact_cells, measure_every_cell
+from pipeline.analysis.selection import select
+from pipeline.analysis.tolerances import AtMost, Within
+
+from .common import EXACT, ROUNDING
+
+COARSE = 1e-3  # of noise on integers: its variance is less than σ² by up to this share, at σ² = 0.6
+_MECHANISMS = {"discrete Gaussian": "discrete_gaussian", "discrete Laplace": "discrete_laplace"}
+_GAUSSIAN = dict(mechanism="discrete_gaussian", calibration="tight")
+
+
+def _audited(results: xr.Dataset, metric: str, at: Mapping[str, str]) -> Cells:
+    return exact_cells(select(results, metric, at=at, min_levels=dict(m=3, epsilon_user=3))[metric])
+
+
+def _audit(metric: str, estimand: str, at: Mapping[str, str] = _GAUSSIAN) -> Measure:
+    @measure_every_cell(estimand)
+    def audit(results: xr.Dataset) -> Cells:
+        return _audited(results, metric, at)
+
+    return audit
+
+
+@measure_every_cell("what the released noise costs for the worst replacement of a person's row, over the declared "
+                    "budget")
+def _either_mechanism(results: xr.Dataset) -> Mapping[str, Cells]:
+    return {name: _audited(results, "person_spent", dict(mechanism=mechanism, calibration="tight"))
+            for name, mechanism in _MECHANISMS.items()}
+
+
+def _less_noise(metric: str) -> NegativeControl:
+    return NegativeControl("noise of a tenth less variance", scaled(metric, 1 / 0.9))
+
+
+_WHY = EXACT + " They are computed from the whole distributions; margins are for rounding."
+_GRID = "m = 2 to 100, ε = 0.1 to 7.5 at δ = 1e-4. All cells."
+_ROWS = " The entries that one row can change are counted over all pairs of rows."
+
+
+def _count_claim(mechanism: str, lemma: str, noise: str, budget: str) -> Claim:
+    return Claim(
+        id=f"nguyen.lemma_{lemma.replace('.', '_')}",
+        statement=f"A count that one person changes by up to Δ, with {noise}, is {budget}, and no better.",
+        source=f"Nguyen and Zhang, supplement, Lemma {lemma}",
+        experiment="nguyen/privacy",
+        measure=_audit("count_spent", "largest privacy loss over the declared one: Rényi divergence over its order, "
+                                      "or log ratio", dict(mechanism=mechanism, calibration="tight")),
+        tolerance=Within(1, ROUNDING),
+        why=_WHY,
+        conditions=_GRID + " Here the count is of all right answers, and Δ = m.",
+        control=_less_noise("count_spent"),
+    )
+
+
+CLAIMS = (
+    _count_claim("discrete_gaussian", "3.2", "discrete Gaussian noise of variance Δ²/ε²", "½ε²-CDP"),
+    _count_claim("discrete_laplace", "4.2", "discrete Laplace noise of scale Δ/ε", "ε-DP"),
+    Claim(
+        id="nguyen.lemma_4_1",
+        statement="As printed: noise of variance √(m(m−1))/ε*² on every measurement is ½ε*²-CDP.",
+        source="Nguyen and Zhang, Lemma 4.1",
+        experiment="nguyen/privacy",
+        measure=_audit("person_spent_printed",
+                       "what this noise costs for the worst replacement of a person's row, over ½ε*²"),
+        tolerance=AtMost(1 + ROUNDING),
+        why=_WHY,
+        conditions=f"{_GRID}{_ROWS} The statement is false: √(m(m−1)) belongs to the standard deviation. The two "
+                   "claims that follow are about the corrected variance.",
+        control=_less_noise("person_spent_printed"),
+    ),
+    Claim(
+        id="nguyen.lemma_4_1.corrected",
+        statement="Corrected: noise of variance m(m−1)/ε*² on every measurement is ½ε*²-CDP.",
+        source="Nguyen and Zhang, Lemma 4.1, with the variance that its proof gives",
+        experiment="nguyen/privacy",
+        measure=_audit("person_spent",
+                       "what the released noise costs for the worst replacement of a person's row, over ½ε*²",
+                       dict(mechanism="discrete_gaussian", calibration="paper")),
+        tolerance=AtMost(1 + COARSE),
+        why=_WHY,
+        conditions=f"{_GRID}{_ROWS} calibration: paper. At m = 2 it costs all of the budget, at large m about half: "
+                   "see the next claim.",
+        control=_less_noise("person_spent"),
+    ),
+    Claim(
+        id="nguyen.lemma_4_1.tight",
+        statement="Noise for 2⌊m²/4⌋ entries, the most that a row can change, costs exactly the declared budget.",
+        source="sharpens Lemma 4.1 of Nguyen and Zhang, which charges all m(m−1) entries",
+        experiment="nguyen/privacy",
+        measure=_either_mechanism,
+        tolerance=dict.fromkeys(_MECHANISMS, Within(1, COARSE)),
+        why=_WHY,
+        conditions=f"{_GRID}{_ROWS} calibration: tight. The variance of noise on integers is its σ² to 0.1 % here.",
+        control=NegativeControl("rows charged as if they were added or removed, and not replaced",
+                                scaled("person_spent", 2)),
+    ),
+    Claim(
+        id="nguyen.lemma_4_3.cited",
+        statement="By the conversion that the paper cites, ρ = ε²/(4 log(1/δ)) suffices for (ε, δ)-DP.",
+        source="Nguyen and Zhang, supplement, below Lemma 4.3",
+        experiment="nguyen/privacy",
+        measure=_audit("shortcut_epsilon_cited", "ρ + √(4ρ log(1/δ)) over ε"),
+        tolerance=AtMost(1 + ROUNDING),
+        why=_WHY,
+        conditions=f"{_GRID} The statement is false: the shortcut drops ρ, and for ε = 5 the conversion gives 5.68. "
+                   "The next claim is about the exact account.",
+        control=NegativeControl("budgets twice what they are", scaled("shortcut_epsilon_cited", 2)),
+    ),
+    Claim(
+        id="nguyen.lemma_4_3.exact",
+        statement="By an exact account ρ = ε²/(4 log(1/δ)) suffices all the same, at δ = 1e-4 and ε up to 7.5.",
+        source="against the lemma cited: exact account of Gaussian noise, Balle and Wang (2018)",
+        experiment="nguyen/privacy",
+        measure=_audit("shortcut_delta_exact", "exact δ at ε over δ"),
+        tolerance=AtMost(1 + ROUNDING),
+        why=_WHY,
+        conditions=f"{_GRID} Continuous Gaussian noise of that ρ. At ε = 7.5 it is 0.99, and above 1 from 7.53 on.",
+        control=NegativeControl("δ twice what it is", scaled("shortcut_delta_exact", 2)),
+    ),
+)

@@ -1,0 +1,55 @@
+"""Estimates of the items' difficulties, and the base of estimators that need counts of pairs of items only."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.parameters import Checked, parameter
+
+from ..releases import PairwiseRelease
+
+
+@dataclass(frozen=True)
+class ItemEstimate:
+    """theta: (reps, m), difficulties β̂ in logits, rows sum to 0; NaN where there is none. converged: (reps,)."""
+
+    theta: Floats
+    converged: Booleans
+
+    @classmethod
+    def of(cls, theta: Floats, converged: Booleans | bool = True) -> "ItemEstimate":
+        """The estimate centred; replications that are not finite, or did not converge, become NaN, not converged."""
+        with np.errstate(invalid="ignore"):
+            theta = theta - theta.mean(axis=1, keepdims=True)
+        valid: Booleans = np.all(np.isfinite(theta), axis=1)
+        valid &= converged
+        theta[~valid] = np.nan
+        return cls(theta, valid)
+
+
+@dataclass(frozen=True)
+class PairCountEstimator(Checked):
+    """An estimator that needs the released Y alone, made positive: max(Y_ij, floor) + pseudo_count on the edges.
+
+    Noise and debiasing make counts negative, and zero counts may disconnect items. This uses only what is public or
+    released. pseudo_count = floor = 0 keeps Y as it is, but for negative counts, which become 0.
+    Source: Nguyen and Zhang (supplement, code): λ = 1, floor 1.
+    """
+
+    m: int = parameter("items", unit="items", low=2)
+    pseudo_count: float = parameter("λ, added to every released count", unit="persons", default=1.0, low=0)
+    floor: float = parameter("lowest count: smaller ones are raised to it", unit="persons", default=1.0, low=0)
+
+    accepts: ClassVar[type] = PairwiseRelease
+    debiased: ClassVar[bool] = False
+
+    def counts(self, release: PairwiseRelease) -> Floats:
+        """Cleaned counts, (reps, m, m), 0 on the diagonal and off the edges; a new array."""
+        counts: Floats = np.maximum(release.differences(self.debiased), self.floor, dtype=float)
+        counts += self.pseudo_count
+        if release.edges is not None:
+            counts *= release.edges
+        np.einsum("rii->ri", counts)[...] = 0
+        return counts

@@ -1,0 +1,230 @@
+"""Files of people's right and wrong answers: read, checked, and cached by content. Nothing is ever written.
+
+Four formats, recognised by how a file begins: ARFF (the students of UCI 467), a header with school, G1, G2 and G3
+(those of UCI 320), MovieLens's ratings, and else persons × items: a header of item names, a first column
+person, user or id if wanted, a last column count if a row stands for several persons; 0, 1, and nothing or NA for
+missing.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from pipeline.problems.common import rating_files, tables
+from pipeline.problems.common.tables import Unreadable
+from pipeline.study.arrays import Array, Booleans, Integers
+from pipeline.study.parameters import DataFile, InvalidInput, shorten
+
+from . import rating_completion
+from .table import Table, check_connected
+
+MISSING = 2
+VALUES = {"0": 0, "1": 1, "": MISSING, "NA": MISSING}
+PERSON = ("person", "user", "id")
+MOST_PERSONS = 10**7
+HEADER = "a header of item names"
+GRADES, STUDENTS = ("G1", "G2", "G3"), 649
+MARKS = ("tnp", "twp", "iap", "esp")  # columns 2 to 5, counted from 0
+LEVELS = {"Best": 1, "Vg": 1, "Good": 0, "Pass": 0, "Fail": 0}
+PAPERS_STUDENTS = 131
+# Persons by pattern, read as a number of two: 00000, 00001, …, 11111.
+LSAT_6 = (3, 6, 2, 11, 1, 1, 3, 4, 1, 8, 0, 16, 0, 3, 2, 15, 10, 29, 14, 81, 3, 28, 15, 80, 16, 56, 21, 173, 11, 61,
+          28, 298)
+
+Columns = Sequence[Sequence[str]]  # the texts of a file, column by column
+Numbers = Sequence[int]  # the number of each row in the file
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a file of persons × items, each checked by itself.
+
+    answers: (rows, items), False where missing. observed: (rows, items). persons: (rows,), how many a row stands for.
+    person: (rows,), their names, or None where the file has no such column. items: names.
+    """
+
+    answers: Booleans
+    observed: Booleans
+    persons: Integers
+    person: Sequence[str] | None
+    items: tuple[str, ...]
+
+
+@lru_cache(maxsize=4)
+def load(path: DataFile, other_ratings: bool = False) -> Table:
+    """The responses of a file; InvalidInput with the row of the first mistake, or what was found and expected.
+
+    other_ratings: accept ratings that are not MovieLens's ml-latest-small. Read once per content.
+    """
+    try:
+        lines = tables.lines(path)
+        stripped = (line.strip().lower() for line in lines if not line.startswith("%"))
+        if next(filter(None, stripped), "").startswith("@relation"):
+            return _marks(lines, path)
+        header, start, delimiter = tables.header(lines, HEADER, ",;")
+        if header == rating_files.RATINGS:
+            return _ratings(path, other_ratings)
+        columns, numbers = _below(lines, header, start, delimiter)
+        if {"school", *GRADES} <= {*header}:
+            return _grades(header, columns, numbers, path)
+        return _responses(_rows(header, columns, numbers), numbers, path)
+    except Unreadable as error:
+        raise InvalidInput("data_path", path.path, str(error)) from None
+
+
+def load_rows(path: DataFile) -> Rows:
+    """The rows of a file of persons × items, for the release of real data.
+
+    Each row is checked by itself: whether a file is refused does not depend on what rows say together.
+    Raises InvalidInput with the row of the first mistake.
+    """
+    try:
+        lines = tables.lines(path)
+        header, start, delimiter = tables.header(lines, HEADER, ",;")
+        return _rows(header, *_below(lines, header, start, delimiter))
+    except Unreadable as error:
+        raise InvalidInput("data_path", path.path, str(error)) from None
+
+
+def _below(lines: Sequence[str], header: Sequence[str], start: int, delimiter: str) -> tuple[Columns, Numbers]:
+    """Columns below the header and the numbers of their rows."""
+    rows, numbers = tables.rows(lines, range(start, len(lines)), delimiter)
+    return tables.columns(rows, numbers, len(header), ", as the header"), numbers
+
+
+def _coded(columns: Columns, names: Sequence[str], numbers: Numbers, codes: Mapping[str, int], allowed: str) -> Array:
+    """Codes of texts, (persons, items) int8; refuses the first text, by row, that has none."""
+    coded = np.array([[codes.get(text, -1) for text in column] for column in columns], np.int8).T
+    bad = np.argwhere(coded < 0)
+    if bad.size:
+        row, item = bad[0]
+        raise Unreadable(f"row {numbers[row]}, column {shorten(names[item], 30)!r}: is "
+                         f"{shorten(columns[item][row], 30)!r}; must be {allowed}")
+    return coded
+
+
+def _rows(header: tuple[str, ...], columns: Columns, numbers: Numbers) -> Rows:
+    """Rows of persons × items, from the header's names and the columns below it."""
+    person, persons = None, np.ones(len(numbers), np.int64)
+    if header[0].lower() in PERSON:
+        person = columns[0]
+        header, columns = header[1:], columns[1:]
+        _check_person_names(person, numbers)
+    if header and header[-1].lower() == "count":
+        if person is not None:  # a named person's row would weigh more than one, which no budget covers
+            raise Unreadable("has a column of persons and a last column 'count'; a row must be one person, or stand "
+                             "for several without a name")
+        persons = _persons(columns[-1], numbers)
+        header, columns = header[:-1], columns[:-1]
+    if len(header) < 2:
+        raise Unreadable(f"has {len(header)} item{'s' * (len(header) != 1)}; needs two at least, a column each")
+    if all(name in VALUES for name in header[1:]):
+        raise Unreadable("begins with answers; must begin with a header of item names")
+    _check_item_names(header)
+    coded = _coded(columns, header, numbers, VALUES, "0, 1, or nothing or NA for a missing answer")
+    return Rows(coded == 1, coded != MISSING, persons, person, header)
+
+
+def _check_item_names(header: Sequence[str]) -> None:
+    for position, name in enumerate(header):
+        if not name:
+            raise Unreadable(f"item {position + 1} has no name in the header")
+        if name in header[:position]:
+            raise Unreadable(f"the header names item {shorten(name, 30)!r} twice")
+
+
+def _check_person_names(column: Sequence[str], numbers: Numbers) -> None:
+    for number, name in zip(numbers, column, strict=True):
+        if not name:
+            raise Unreadable(f"row {number}: the person has no name")
+
+
+def _check_one_row_each(column: Sequence[str], numbers: Numbers) -> None:
+    seen: dict[str, int] = {}
+    for number, name in zip(numbers, column, strict=True):
+        if name in seen:
+            raise Unreadable(f"row {number}: person {shorten(name, 30)!r} has a row before, {seen[name]}")
+        seen[name] = number
+
+
+def _persons(column: Sequence[str], numbers: Numbers) -> Integers:
+    """How many persons each row stands for, (rows,)."""
+    for number, text in zip(numbers, column, strict=True):
+        if not (text.isascii() and text.isdigit() and len(text) < 9):
+            raise Unreadable(f"row {number}, column 'count': is {shorten(text, 30)!r}; must be a number of persons")
+    return np.array(column, dtype=np.int64)
+
+
+def _responses(rows: Rows, numbers: Numbers, file: DataFile) -> Table:
+    """The table of a file of persons × items."""
+    if rows.person is not None:
+        _check_one_row_each(rows.person, numbers)
+    if rows.persons.sum() > MOST_PERSONS:
+        raise Unreadable(f"has {rows.persons.sum():,} persons; at most {MOST_PERSONS:,}")
+    answers, observed = (np.repeat(cells, rows.persons, axis=0) for cells in (rows.answers, rows.observed))
+    if len(answers) < 2:
+        raise Unreadable("has fewer than two persons; needs two at least")
+    kind = "A file of responses"
+    if not observed.all():
+        check_connected(observed, rows.items)
+        return Table.of(answers, observed, rows.items, f"{kind}: {_size(answers, file)}")
+    if answers.shape[1] == 5:
+        patterns = np.bincount(answers @ (1 << np.arange(5)[::-1]), minlength=32)
+        if tuple(patterns) == LSAT_6:
+            kind = "LSAT, Section 6, known by the counts of its patterns in Bock and Lieberman (1970)"
+    return Table.of(answers, None, rows.items, f"{kind}: {_size(answers, file)}")
+
+
+def _grades(header: Sequence[str], columns: Columns, numbers: Numbers, file: DataFile) -> Table:
+    """UCI 320: three grades of a student, each right above the median of all."""
+    _check_item_names(header)
+    if len(numbers) != STUDENTS:
+        raise Unreadable(f"has G1, G2 and G3 of {len(numbers):,} students; the Portuguese grades of UCI 320 "
+                         f"(student-por.csv) are of {STUDENTS}. For others give 0 and 1, persons × items")
+    columns = [columns[header.index(name)] for name in GRADES]
+    codes = {str(grade): grade for grade in range(21)}
+    grades = _coded(columns, GRADES, numbers, codes, "a grade, a whole number from 0 to 20")
+    medians = np.median(grades, axis=0)
+    above = ", ".join(f"{name} > {median:g}" for name, median in zip(GRADES, medians, strict=True))
+    return Table.of(grades > medians, None, GRADES, "Three Grades, Portuguese, of UCI 320 (Cortez and Silva, 2008): "
+                    f"{_size(grades, file)}; 1 is above the median of all {len(grades)} ({above}); believed CC BY 4.0, "
+                    "not verified")
+
+
+def _marks(lines: Sequence[str], file: DataFile) -> Table:
+    """UCI 467, an ARFF file: four marks of a student, right if Best or Vg."""
+    words = [line.split(None, 2) if not line.startswith("%") else [] for line in lines]
+    data = next((k for k, word in enumerate(words) if word and word[0].lower() == "@data"), len(lines))
+    names = [word[1].strip("'\"") for word in words[:data] if len(word) > 1 and word[0].lower() == "@attribute"]
+    absent = [name for name in MARKS if name not in names]
+    if absent:
+        raise Unreadable(f"is ARFF without the attributes {', '.join(absent)}; must be the students of UCI 467, "
+                         f"whose marks are {', '.join(MARKS)}")
+    rows, numbers = tables.rows(lines, [k for k in range(data + 1, len(lines)) if words[k]])
+    if len(rows) < 2:
+        raise Unreadable(f"has {len(rows)} students below @DATA; needs two at least")
+    columns = tables.columns(rows, numbers, len(names), ", as there are attributes")
+    columns = [columns[names.index(name)] for name in MARKS]
+    answers = _coded(columns, MARKS, numbers, LEVELS, "one of " + ", ".join(LEVELS)) == 1
+    paper = "as many as" if len(rows) == PAPERS_STUDENTS else f"not the {PAPERS_STUDENTS} of"
+    return Table.of(answers, None, MARKS, f"Students of UCI 467 (Hussain, 2018): {_size(answers, file)}; 1 is Best or "
+                    f"Vg; {paper} Nguyen and Zhang; believed CC BY 4.0, not verified")
+
+
+def _ratings(path: DataFile, other_ratings: bool) -> Table:
+    """MovieLens: ratings completed to low rank, right below the person's mean."""
+    ratings = rating_files.load(path, other_ratings)
+    answers, names, rank = rating_completion.binarise(ratings)
+    if rank == 0 or len(names) < 2:
+        raise Unreadable(f"has ratings of {len(names)} films by {len(answers):,} users, too alike or too few to "
+                         "complete")
+    return Table.of(answers, None, names, f"Responses made of ratings: {answers.shape[1]} most-rated films, ratings "
+                    f"completed to rank {rank} for {len(answers):,} persons who rated one of them, 1 where a score is "
+                    "below the person's mean, so that an answer depends on everybody's ratings and budgets are of the "
+                    f"answers only; {ratings.source.rstrip('.')}", subsets=True)
+
+
+def _size(values: Array, file: DataFile) -> str:
+    return f"{len(values):,} persons × {values.shape[1]} items, sha256 {file.sha256[:8]}…"

@@ -1,0 +1,262 @@
+"""Integer noise on counts of pairs of items: discrete Gaussian and discrete Laplace."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.privacy import accounting, vetted_noise
+from pipeline.privacy.integer_laws import gaussian_variance, laplace_variance
+from pipeline.privacy.integer_noise import LARGEST, discrete_gaussian, discrete_laplace
+from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.parameters import Checked, InvalidInput, parameter
+
+from ..connectivity import connected
+from ..model import Responses
+from ..pair_counts import weighted_differences
+from ..releases import Differences, Published
+from ..theory.cuts import EXACT
+from ..theory.sensitivity import CALIBRATIONS, ROWS, charged_sensitivity, released_entries, squared_sensitivity
+from .public_graph import TRIES, random_graphs
+
+CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho, "paper": accounting.paper_rho}
+SLACK = 1e-12  # by which noise for real data is wider than asked for, so that rounding never spends more
+
+
+@dataclass(frozen=True)
+class NoisyDifferences(Checked, ABC):
+    """Noise on every released entry of Y, whatever the data are; on the edges of a public random graph if p0 < 1.
+
+    unit: all responses of one person, and which of them are missing. neighbours: that person's row replaced by another;
+    or, with neighbours_are=add_remove, there or not. n is released and not protected: a person who is not there leaves
+    a row without answers, and n counts it.
+    Public: n, the graph, the variance of the noise. Off the graph, and on the diagonal, released counts are 0.
+    calibration: `paper` charges 1 for every released entry (Lemma 4.1 of Nguyen and Zhang, read correctly), `tight`
+    the exact sensitivity of a person's row, half or a quarter of that; each graph is charged by itself.
+
+    A law of noise has one parameter, its variance or its scale, which follows from the budget and the sensitivity.
+    """
+
+    m: int = parameter("items", unit="items", low=2)
+    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
+    calibration: str = parameter("sensitivity that is charged", default="tight", choices=CALIBRATIONS)
+    neighbours_are: str = parameter("what a person may change: the row replaced, or there or not",
+                                    default="replace_one", choices=tuple(ROWS))
+    p0: float = parameter("edge probability of the public graph; 1 releases all pairs", default=1.0, above=0, high=1)
+
+    unit: ClassVar[str] = "all responses of one person"
+    neighbours: ClassVar[str] = ("one person's row replaced by another; with neighbours_are=add_remove, by one without "
+                                 "answers; n is public")
+    accepts: ClassVar[type] = Responses
+    releases: ClassVar[type] = Differences
+
+    _parameter: ClassVar[str]  # name of the law's parameter in `vetted_noise`: variance or scale
+    _widest: ClassVar[float]  # largest parameter that can be drawn
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        with np.errstate(all="ignore"):  # of the tiniest and the largest budgets
+            widest = self._law(self._charged())
+        if widest == 0:
+            raise InvalidInput("epsilon_user", self.epsilon_user, "asks for no noise at all; must be smaller")
+        if not widest <= self._widest:
+            raise InvalidInput("epsilon_user", self.epsilon_user,
+                               f"asks for noise wider than {LARGEST**0.5:g} at m={self.m}; must be larger")
+
+    @abstractmethod
+    def _law(self, charge: int) -> float:
+        """Parameter of the noise that spends the budget at a squared L2 sensitivity, which is the L1 sensitivity."""
+
+    @staticmethod
+    @abstractmethod
+    def _draw(rng: np.random.Generator, law: float, size: int | tuple[int, ...], /) -> Integers:
+        """Independent draws of the noise, for simulation."""
+
+    @staticmethod
+    @abstractmethod
+    def _variance(law: float, /) -> float:
+        """Variance of the noise."""
+
+    @property
+    @abstractmethod
+    def _asked(self) -> float:
+        """Budget that is asked for, in the measure in which OpenDP accounts: ρ or ε."""
+
+    @staticmethod
+    @abstractmethod
+    def _norm(squared: int) -> float:
+        """Sensitivity in the norm in which OpenDP accounts, rounded up, from the squared L2 sensitivity."""
+
+    @abstractmethod
+    def _account_of(self, budget: float) -> dict[str, float]:
+        """Budgets to state for a release that spends `budget` in the measure of `_asked`."""
+
+    def release(self, data: Responses, rng: np.random.Generator) -> Differences:
+        """Noisy Y of a block, (reps, m, m) int64; a graph without edges releases nothing, of variance 0.
+
+        O(reps · entries) draws. A tight charge of a graph costs O(m³), or O(2^m) for m ≤ 16.
+        """
+        counts = data.differences()
+        if self.p0 < 1:
+            return self._release_on_graphs(counts, data.persons, rng)
+        law = self._law(self._charged())
+        noisy = self._draw(rng, law, counts.shape)
+        noisy += counts  # which may be the data's own
+        np.einsum("rii->ri", noisy)[...] = 0
+        return Differences(noisy, data.persons, np.full(len(counts), self._variance(law)))
+
+    def _release_on_graphs(self, counts: Integers, persons: int, rng: np.random.Generator) -> Differences:
+        """Noise on the edges of a graph for each replication, by the charge of that graph."""
+        reps = len(counts)
+        edges, charges = random_graphs(rng, reps, self.m, self.p0), np.zeros(reps, int)
+        some = edges.any(axis=(1, 2))
+        charges[some] = charged_sensitivity(self.calibration, self.m, self.neighbours_are, edges[some])
+        noisy, variance = counts * edges, np.zeros(reps)
+        for charge in np.unique(charges[some]).tolist():  # graphs of one charge share a law
+            rows, law = np.flatnonzero(charges == charge), self._law(charge)
+            where = edges[rows]
+            noise = np.zeros(where.shape, np.int64)
+            noise[where] = self._draw(rng, law, int(np.count_nonzero(where)))
+            noisy[rows] += noise
+            variance[rows] = self._variance(law)
+        return Differences(noisy, persons, variance, edges)
+
+    def publish(self, answers: Booleans, observed: Booleans | None, persons: Integers | None = None) -> Published:
+        """Y of real people, once, with OpenDP's noise on every released entry; nothing can seed it.
+
+        answers, observed: (rows, m), as in `Responses` without replications. persons: (rows,), how many persons a row
+        stands for; None is one each. The graph, which is public, is drawn by NumPy from the system's entropy. What is
+        spent is by OpenDP's own map, which rounds up, at the exact sensitivity (of a graph of more than 16 items, an
+        upper bound). 10 µs an entry.
+        Raises `InvalidInput` if no graph drawn connects the items, and without OpenDP.
+        """
+        graph = self._published_graph()
+        edges = ~np.eye(self.m, dtype=bool) if graph is None else graph
+        charge = self._charged(graph)
+        exact = int(squared_sensitivity(self.m, self.neighbours_are, graph))
+        noise = {self._parameter: self._law(charge) * (1 + SLACK)}
+        if not vetted_noise.spent(self._norm(charge), **noise) <= self._asked:
+            raise ArithmeticError(f"{noise} spends more than {self._asked}")
+        counts = weighted_differences(answers, observed, persons)
+        noisy = np.zeros_like(counts)
+        noisy[edges] = vetted_noise.release(counts[edges], **noise)
+        spent = self._account_of(vetted_noise.spent(self._norm(exact), **noise))
+        return Published(noisy, edges, noise, charge, exact, spent)
+
+    def _published_graph(self) -> Booleans | None:
+        """A connected public graph, (m, m); None where all pairs are released."""
+        if self.p0 == 1:
+            return None
+        graph: Booleans = random_graphs(np.random.default_rng(), 1, self.m, self.p0)[0]
+        if not connected(graph[None]).all():
+            raise InvalidInput("p0", self.p0, f"no graph of {TRIES} connected the {self.m} items; must be larger")
+        return graph
+
+    def _charged(self, graph: Booleans | None = None) -> int:
+        """Sensitivity that the noise is made for, of all pairs or of a graph (m, m)."""
+        return int(charged_sensitivity(self.calibration, self.m, self.neighbours_are, graph))
+
+    @property
+    def used(self) -> float:
+        """Exact sensitivity over the one charged, for the worst graph: the paper charges too much."""
+        if self.calibration == "tight":
+            return 1.0
+        if self.p0 < 1:  # a graph may be bipartite: a row can change all its edges
+            return ROWS[self.neighbours_are] / 2
+        return int(squared_sensitivity(self.m, self.neighbours_are)) / int(released_entries(self.m))
+
+    def cost(self) -> float:
+        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
+        if self.p0 == 1:
+            return 12 * self.m**2
+        cut = 2.0**self.m if self.m <= EXACT else 0.3 * self.m**3
+        return 7e5 + (8 + 25 * self.p0) * self.m**2 + (cut if self.calibration == "tight" else 0)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(NoisyDifferences):
+    """Discrete Gaussian noise N_Z(0, Δ²/(2ρ)) on pairwise differential measurements: ρ-zCDP for a person's row.
+
+    ρ is that of (ε, δ): `conversion` tight is numerical (Canonne, Kamath and Steinke), bun_steinke the closed form
+    ε = ρ + √(4ρ log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than ε: see `spent`.
+    Raises `InvalidInput` for budgets so small that the noise is wider than 1e9, or beyond the range of numbers.
+    Source: Nguyen and Zhang, Algorithm 2 and Lemma 4.1, corrected (variance, not standard deviation; noise also where
+    Y is 0).
+    """
+
+    delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
+    conversion: str = parameter("how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS))
+
+    budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
+    _parameter, _widest = "variance", LARGEST
+    _draw, _variance = staticmethod(discrete_gaussian), staticmethod(gaussian_variance)
+
+    def __post_init__(self) -> None:
+        Checked.__post_init__(self)  # ρ is computed from values that are allowed
+        with np.errstate(all="ignore"):
+            rho = self.rho
+        if not 0 < rho < math.inf:
+            raise InvalidInput("epsilon_user", self.epsilon_user, f"has no ρ within the range of numbers at δ = "
+                               f"{self.delta:g}; must be {'larger' if rho == 0 else 'smaller'}")
+        super().__post_init__()
+
+    @cached_property
+    def rho(self) -> float:
+        """ρ that the noise is made for."""
+        return float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
+
+    def spent(self) -> dict[str, float]:
+        """What a person's responses really cost, `used` · ρ: ε at δ by the tight conversion and by the closed form."""
+        rho, person = self.used * self.rho, f"all responses of a person, ε at δ = {self.delta:g}"
+        return {person: float(accounting.zcdp_epsilon(rho, self.delta)),
+                f"{person}, by Bun and Steinke": float(accounting.bun_steinke_epsilon(rho, self.delta)),
+                "all responses of a person, zCDP ρ": rho}
+
+    def _law(self, charge: int) -> float:
+        return float(accounting.calibrated_variance(charge, self.rho))
+
+    @property
+    def _asked(self) -> float:
+        return self.rho
+
+    @staticmethod
+    def _norm(squared: int) -> float:
+        return math.nextafter(math.sqrt(squared), math.inf)
+
+    def _account_of(self, budget: float) -> dict[str, float]:
+        return {"rho": budget, "delta": self.delta, "epsilon": float(accounting.zcdp_epsilon(budget, self.delta)),
+                "epsilon_bun_steinke": float(accounting.bun_steinke_epsilon(budget, self.delta))}
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(NoisyDifferences):
+    """Discrete Laplace noise of scale Δ₁/ε on pairwise differential measurements: pure ε-DP for a person's row.
+
+    Raises `InvalidInput` for budgets so small that the noise is wider than 1e9.
+    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden and Sundararajan, 2009).
+    """
+
+    budget: ClassVar[str] = "pure ε-DP for all responses of a person"
+    _parameter, _widest = "scale", LARGEST**0.5
+    _draw, _variance = staticmethod(discrete_laplace), staticmethod(laplace_variance)
+
+    def spent(self) -> dict[str, float]:
+        """What a person's responses really cost, `used` · ε."""
+        return {"all responses of a person": self.used * self.epsilon_user}
+
+    def _law(self, charge: int) -> float:
+        return charge / self.epsilon_user
+
+    @property
+    def _asked(self) -> float:
+        return self.epsilon_user
+
+    @staticmethod
+    def _norm(squared: int) -> float:
+        return float(squared)
+
+    def _account_of(self, budget: float) -> dict[str, float]:
+        return {"epsilon": budget}

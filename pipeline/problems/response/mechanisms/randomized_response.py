@@ -1,0 +1,115 @@
+"""Randomized response on answers, each by its own person, with or without shuffling of the reports."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.privacy import accounting
+from pipeline.privacy.randomized_response import flip_probability
+from pipeline.study.arrays import Booleans
+from pipeline.study.parameters import Checked, DataFile, parameter
+
+from ..model import Responses
+from ..recorded import all_observed
+from ..releases import FlippedResponses
+from ..theory.sensitivity import response_budget
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Checked):
+    """Every response is flipped with probability 1/(1 + e^{ε0/m}) before it leaves its person.
+
+    unit: all responses of one person. neighbours: one person's answers replaced; n and who answered what are public.
+    budget: pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in random order, and ε0 > ε where
+    amplification by shuffling is known to allow it: then all reports together are (ε, δ)-DP. Elsewhere ε0 stays ε, and
+    `unamplified` says why. Amplification needs complete responses, of a file too: who left which items out tells
+    reports apart.
+    Source: Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar, 2022, Theorem III.1).
+    """
+
+    n: int = parameter("persons", unit="persons", low=1)
+    m: int = parameter("items", unit="items", low=2)
+    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
+    p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
+    shuffled: bool = parameter("charge the amplification by shuffling", default=False)
+    delta: float = parameter("δ of the (ε, δ)-guarantee when shuffled", default=1e-4, above=0, below=1)
+    data_path: DataFile | None = parameter("file of the responses, whose missing answers rule out amplification",
+                                           default=None)
+    other_ratings: bool = parameter("accept ratings that are not MovieLens's ml-latest-small", default=False)
+
+    stream_label: ClassVar[str] = "randomized_responses"  # its former name: streams, and so numbers, stay
+    unit: ClassVar[str] = "all responses of one person"
+    neighbours: ClassVar[str] = "one person's answers replaced by others; n and who answered what are public"
+    budget: ClassVar[str] = "pure ε-LDP for all responses of a person; shuffled, (ε, δ)-DP"
+    accepts: ClassVar[type] = Responses
+    releases: ClassVar[type] = FlippedResponses
+
+    @cached_property
+    def _account(self) -> tuple[float, str | None]:
+        """(ε0, None), or (ε, why shuffling amplifies nothing)."""
+        if not self.shuffled:
+            return self.epsilon_user, "reports are not shuffled"
+        if self.p < 1 or not all_observed(self.data_path, self.other_ratings):
+            return self.epsilon_user, ("amplification by shuffling does not apply where responses are missing; the "
+                                       f"local budget is epsilon itself, {self.epsilon_user:g}")
+        local, reason = accounting.local_budget(self.epsilon_user, self.n, self.delta)
+        return local, reason
+
+    @property
+    def local_epsilon(self) -> float:
+        """ε0, budget of a person's report: more than ε where shuffling is known to amplify."""
+        return self._account[0]
+
+    @property
+    def unamplified(self) -> str | None:
+        """Why ε0 is no more than ε, in a line; None where it is more."""
+        return self._account[1]
+
+    def remark(self, model: object) -> str | None:
+        """For readers of the account: why shuffling, though asked for, allows no larger ε0; None where it does."""
+        return self.unamplified if self.shuffled else None
+
+    def release(self, data: Responses, rng: np.random.Generator) -> FlippedResponses:
+        """Flipped responses of a block, (reps, n, m); rows in random order where that is charged. O(reps · n · m).
+
+        Raises ValueError where shuffling is charged and the data have missing answers.
+        """
+        answers, observed = data.answers, data.observed
+        shuffle = self.unamplified is None
+        if shuffle and observed is not None:
+            raise ValueError("shuffled reports have missing answers, though p is 1 and data_path has none")
+        epsilon = float(response_budget(self.local_epsilon, self.m))
+        answers = answers ^ draw_flips(answers.shape, float(flip_probability(epsilon)), rng)
+        if observed is not None:
+            answers &= observed
+        if shuffle:
+            reps, n, _ = answers.shape
+            answers = answers[np.arange(reps)[:, None], rng.permuted(np.tile(np.arange(n), (reps, 1)), axis=1)]
+        return FlippedResponses(answers, observed, epsilon)
+
+    def spent(self) -> dict[str, float]:
+        """Budgets of a person and of one response, before and, where that amplifies, after shuffling."""
+        local = self.local_epsilon
+        if self.unamplified is not None:
+            return {"all responses of a person": local, "one response": local / self.m}
+        return {f"all responses of a person, ε at δ = {self.delta:g}":
+                float(accounting.shuffled_epsilon(local, self.n, self.delta)),
+                "all responses of a person, before shuffling": local, "one response": local / self.m}
+
+    def cost(self) -> float:
+        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
+        return 2 * self.n * self.m
+
+
+def draw_flips(shape: tuple[int, ...], flip: float, rng: np.random.Generator) -> Booleans:
+    """Bernoulli draws of probability `flip`, exact to 2⁻⁵³: a random byte decides all but one in 256, a uniform these.
+
+    `common.sampling.bernoulli` has the same law from other random numbers: using it here would change every result.
+    """
+    whole, rest = divmod(256 * flip, 1)
+    byte = rng.integers(0, 256, shape, np.uint8)
+    flipped, tie = byte < np.uint8(whole), np.flatnonzero(byte == np.uint8(whole))
+    flipped.reshape(-1)[tie] = rng.random(tie.size) < rest
+    return flipped

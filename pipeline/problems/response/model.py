@@ -1,0 +1,140 @@
+"""The Rasch model: persons answer items, rightly or wrongly."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.problems.common.sampling import bernoulli
+from pipeline.study.arrays import Booleans, Floats, Integers
+from pipeline.study.parameters import Checked, parameter
+
+from .pair_counts import differences_of, pairs_of, slices
+from .releases import OpenResponses
+
+
+@dataclass(frozen=True)
+class ItemParameters:
+    """Truth of the model. theta: (reps, m), difficulties β* of items, rows sum to 0. ability: (reps, n), θ* of persons.
+
+    Metrics of all problems call what is estimated theta; here that is β*, while θ* is the ability.
+    """
+
+    theta: Floats
+    ability: Floats
+
+
+class Responses:
+    """Raw responses of a block, drawn when first asked for; asking again gives the same numbers.
+
+    ability: θ, (reps, n). theta: β, (reps, m). p: probability that a response is observed.
+    P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory reps · n · m bytes, twice that if p < 1.
+    """
+
+    plain_release: ClassVar[type] = OpenResponses
+
+    def __init__(self, ability: Floats, theta: Floats, p: float, rng: np.random.Generator):
+        self._ability, self._theta, self._p, self._rng = ability, theta, p, rng
+        self.persons, self.items = ability.shape[1], theta.shape[1]
+
+    @property
+    def answers(self) -> Booleans:
+        """X, whether person l has item i right, (reps, n, m); False where it is not observed."""
+        return self._drawn[0]
+
+    @property
+    def observed(self) -> Booleans | None:
+        """A, whether the response of person l to item i is observed, (reps, n, m); None where all are."""
+        return self._drawn[1]
+
+    @cached_property
+    def _drawn(self) -> tuple[Booleans, Booleans | None]:
+        shape = (*self._ability.shape, self.items)
+        answers, observed = np.empty(shape, bool), None if self._p == 1 else np.empty(shape, bool)
+        with np.errstate(over="ignore"):  # e^β may be infinite: then every answer to the item is wrong
+            person, item = np.exp(self._ability)[:, :, None], np.exp(self._theta)[:, None]
+        for rows, people in slices(*shape):
+            skill = person[rows, people]
+            probability = skill / (skill + item[rows])
+            part = bernoulli(probability, probability.shape, self._rng)
+            if observed is not None:
+                observed[rows, people] = bernoulli(self._p, part.shape, self._rng)
+                part &= observed[rows, people]
+            answers[rows, people] = part
+        return answers, observed
+
+    def differences(self) -> Integers:
+        """Pairwise differential measurements, (reps, m, m), read-only, 0 on the diagonal.
+
+        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j wrong. Source: Nguyen and Zhang,
+        eq. (2). O(reps · n · m²), once, for all mechanisms that share the data.
+        """
+        return self._differences
+
+    @cached_property
+    def _differences(self) -> Integers:
+        counts = differences_of(self.answers, self.observed).astype(np.int64)
+        counts.setflags(write=False)
+        return counts
+
+    def pairs(self) -> Integers:
+        """Persons who answered both items, B_ij = Σ_l A_li A_lj; (reps, m, m)."""
+        return pairs_of(self.answers, self.observed).astype(np.int64)
+
+    def release_plainly(self) -> OpenResponses:
+        """The responses as they are, without privacy."""
+        return OpenResponses(self.answers, self.observed)
+
+
+@dataclass(frozen=True)
+class Rasch(Checked):
+    """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0: n persons, m items, each response observed with probability p.
+
+    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~ N(0, 1), p = 1.
+    """
+
+    n: int = parameter("persons", unit="persons", low=1, high=10**9 - 1)
+    m: int = parameter("items", unit="items", low=2)
+    p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
+    item_law: str = parameter("law of the difficulties β*, then centred; spaced has equal gaps, in random order",
+                              default="normal", choices=("normal", "uniform", "spaced"))
+    item_spread: float = parameter("standard deviation of normal, half-width of uniform difficulties", unit="logits",
+                                   default=1.0, low=0, high=50)
+    spacing: float = parameter("gap Δ between neighbours in β* if evenly spaced", unit="logits", default=0.1,
+                               above=0, high=50)
+    items: str = parameter("β* anew in every replication, or one for all", default="redrawn",
+                           choices=("redrawn", "fixed"))
+    person_law: str = parameter("law of the abilities θ*, anew in every replication", default="normal",
+                                choices=("normal", "uniform"))
+    person_spread: float = parameter("standard deviation of normal, half-width of uniform abilities", unit="logits",
+                                     default=1.0, low=0, high=50)
+
+    population: ClassVar[tuple[str, ...]] = ("m", "item_law", "item_spread", "spacing")
+    produces: ClassVar[type] = Responses
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> ItemParameters:
+        """β* (reps, m), centred, and θ* (reps, n) of a block; with items=fixed β* is drawn from `population`."""
+        fixed = self.items == "fixed"
+        theta = self._difficulties(population if fixed else rng, 1 if fixed else reps)
+        theta -= theta.mean(axis=1, keepdims=True)
+        ability = _draw(self.person_law, self.person_spread, (reps, self.n), rng)
+        return ItemParameters(np.broadcast_to(theta, (reps, self.m)), ability)
+
+    def _difficulties(self, rng: np.random.Generator, rows: int) -> Floats:
+        if self.item_law == "spaced":  # in random order, since metrics resolve ties by the item's number
+            return rng.permuted(np.tile(self.spacing * np.arange(self.m), (rows, 1)), axis=1)
+        return _draw(self.item_law, self.item_spread, (rows, self.m), rng)
+
+    def simulate(self, truth: ItemParameters, rng: np.random.Generator) -> Responses:
+        """Responses of n persons to m items; cost O(reps · n · m), and O(reps · n · m²) of `differences`."""
+        return Responses(truth.ability, truth.theta, self.p, rng)
+
+    def cost(self) -> float:
+        """Predicted cost of one replication and its differences, in steps of about a nanosecond."""
+        missing = self.p < 1
+        return self.n * self.m * (6 if missing else 4) + (0.03 if missing else 0.018) * self.n * self.m**2
+
+
+def _draw(law: str, spread: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+    return rng.normal(0, spread, shape) if law == "normal" else rng.uniform(-spread, spread, shape)

@@ -1,0 +1,122 @@
+"""Right and wrong answers that real people gave, or that were made of their ratings, as the data of a study."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.parameters import Checked, DataFile, InvalidInput, parameter
+
+from . import stand_in
+from .files import load
+from .model import ItemParameters, Responses
+from .table import Table
+from .theory.spectral_fit import spectral_fit
+
+
+@dataclass(frozen=True)
+class RecordedItems(ItemParameters):
+    """Truth of recorded responses: the fit to everybody's. chosen: (reps, m), indices of items. No abilities."""
+
+    chosen: Integers
+
+
+class RecordedAnswers(Responses):
+    """Responses to chosen items of n persons drawn without replacement, anew in every replication.
+
+    chosen: (reps, m), indices of items of the table. Drawn when first asked for; asking again gives the same numbers.
+    Memory reps · n · m bytes, twice that where some are missing.
+    """
+
+    def __init__(self, table: Table, n: int, chosen: Integers, rng: np.random.Generator):
+        self._table, self._chosen, self._rng = table, chosen, rng
+        self.persons, self.items = n, chosen.shape[1]
+
+    @cached_property
+    def _drawn(self) -> tuple[Booleans, Booleans | None]:
+        everybody = np.tile(np.arange(len(self._table.answers), dtype=np.int32), (len(self._chosen), 1))
+        people = self._rng.permuted(everybody, axis=1)[:, : self.persons, None]
+        cells, observed = (people, self._chosen[:, None]), self._table.observed
+        return self._table.answers[cells], None if observed is None else observed[cells]
+
+
+@dataclass(frozen=True)
+class RecordedResponses(Checked):
+    """Responses of n of a file's persons, drawn without replacement in every replication, to its m items.
+
+    β*: the spectral fit to the responses of all persons, counts max(Y, 1) + 1 whatever the study's pseudo-count, as the
+    paper measures errors. So `spectral` with its defaults has no error at n = all persons without privacy.
+    Files (see `files`): responses, persons × items; the grades of UCI 320; the marks of UCI 467; ratings, which are
+    completed to low rank (see `rating_completion`): of the 200 most-rated films every replication takes a random set of
+    m, and β* is the fit to these. Without a file, a synthetic stand-in: 1,000 persons × m items.
+    Medians and completion depend on everybody: mechanisms protect the answers, not the grades or ratings behind them.
+    Source: Nguyen and Zhang, §5. O(persons · items²), once.
+    """
+
+    n: int = parameter("persons drawn from the file", unit="persons", low=1, high=10**7)
+    m: int = parameter("items: all of the file, or of ratings a random set", unit="items", low=2)
+    data_path: DataFile | None = parameter("responses or ratings of real people; null is a stand-in", default=None)
+    other_ratings: bool = parameter("accept ratings that are not MovieLens ml-latest-small", default=False)
+
+    population: ClassVar[tuple[str, ...]] = ()
+    produces: ClassVar[type] = Responses
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        persons, items = self._table.answers.shape
+        if self.m > items or self.m < items and not self._table.subsets:
+            raise InvalidInput("m", self.m, f"there are {items:,} items; give m={items}"
+                               + (" or less" if self._table.subsets else ""))
+        if self.n > persons:
+            raise InvalidInput("n", self.n, f"there are {persons:,} persons; give n={persons} or less")
+
+    @property
+    def _table(self) -> Table:
+        return stand_in_table(self.m) if self.data_path is None else load(self.data_path, self.other_ratings)
+
+    @property
+    def source(self) -> str:
+        """One sentence for the report: which data, how many, hash and terms of use; or that they are synthetic."""
+        return self._table.source
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> RecordedItems:
+        """β* of all persons, (reps, m), the same in every replication unless the items are a random set."""
+        table, items = self._table, len(self._table.names)
+        chosen = np.arange(items)[None]
+        if self.m < items:
+            chosen = np.sort(rng.permuted(np.tile(chosen, (reps, 1)), axis=1)[:, : self.m], axis=1)
+        block = chosen[:, :, None], chosen[:, None]
+        theta = spectral_fit(table.differences[block], None if table.observed is None else table.pairs[block])
+        shape = reps, self.m
+        return RecordedItems(np.broadcast_to(theta, shape), np.empty((reps, 0)), np.broadcast_to(chosen, shape))
+
+    def simulate(self, truth: RecordedItems, rng: np.random.Generator) -> RecordedAnswers:
+        """Responses of n persons drawn anew in every replication, to the items of the truth."""
+        return RecordedAnswers(self._table, self.n, truth.chosen, rng)
+
+    def cost(self) -> float:
+        """Predicted cost of one replication and its differences, in steps of about a nanosecond."""
+        persons, items = self._table.answers.shape
+        missing = self._table.observed is not None
+        draw, count = (6, 0.03) if missing else (3, 0.018)
+        subset = 0.6 * self.m**3 if self.m < items else 0
+        steps: float = 25 * persons + draw * self.n * self.m + count * self.n * self.m**2 + subset
+        return steps
+
+
+def all_observed(data_path: DataFile | None, other_ratings: bool = False) -> bool:
+    """Whether every response of the data is observed: what decides if shuffling can amplify their privacy."""
+    return data_path is None or load(data_path, other_ratings).observed is None
+
+
+@lru_cache(maxsize=8)
+def stand_in_table(items: int) -> Table:
+    """The stand-in's table of 1,000 persons; `InvalidInput` above 1,000 items."""
+    if items > stand_in.MOST_ITEMS:
+        raise InvalidInput("m", items, f"the stand-in has at most {stand_in.MOST_ITEMS:,} items; give fewer, or "
+                           "data.path")
+    answers = stand_in.answers(items)
+    return Table.of(answers, None, [f"item {k + 1}" for k in range(items)], "Synthetic stand-in made by this program, "
+                    f"{len(answers):,} persons × {items} items under the Rasch model, no real data: give data.path")

@@ -1,0 +1,114 @@
+"""What mechanisms release: noisy counts for pairs of items, flipped responses, or responses as they are."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pipeline.privacy.randomized_response import flip_probability
+from pipeline.study.arrays import Array, Booleans, Floats, Integers
+
+from .pair_counts import differences_of, pairs_of
+
+
+class PairwiseRelease:
+    """A release that gives pairwise differential measurements: all that most estimators need to know of it.
+
+    persons: n. edges: (reps or 1, m, m), symmetric, pairs of which something was released; None is all.
+    """
+
+    if TYPE_CHECKING:  # fields of some releases, computed by others
+
+        @property
+        def persons(self) -> int: ...
+
+        @property
+        def edges(self) -> Booleans | None: ...
+
+    def differences(self, debiased: bool = False) -> Array:
+        """Measurements of Y, any reals, (reps, m, m); they mean nothing on the diagonal and off the edges."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Differences(PairwiseRelease):
+    """Pairwise differential measurements with noise on every released entry.
+
+    counts: (reps, m, m), integers or reals. persons: n. variance: (reps,), of the noise of one entry. edges: of a
+    public graph, (reps or 1, m, m), symmetric; None is the complete graph.
+    """
+
+    counts: Array
+    persons: int
+    variance: Floats
+    edges: Booleans | None = None
+
+    def differences(self, debiased: bool = False) -> Array:
+        """The counts, (reps, m, m), which are unbiased as they are."""
+        return self.counts
+
+
+@dataclass(frozen=True)
+class FlippedResponses(PairwiseRelease):
+    """Responses after randomized response: each is flipped with probability f = 1/(1 + e^ε).
+
+    answers: (reps, n, m). observed: (reps, n, m), or None for all; who answered what is public. epsilon: per response.
+    """
+
+    answers: Booleans
+    observed: Booleans | None
+    epsilon: float
+
+    @property
+    def persons(self) -> int:
+        """Number of persons n."""
+        return int(self.answers.shape[1])
+
+    @cached_property
+    def pairs(self) -> Floats:
+        """Persons who answered both items, B_ij; (reps, m, m)."""
+        return pairs_of(self.answers, self.observed)
+
+    @property
+    def edges(self) -> Booleans | None:
+        """Pairs that somebody answered, (reps, m, m); None where all are observed."""
+        return None if self.observed is None else self.pairs > 0
+
+    def differences(self, debiased: bool = False) -> Floats:
+        """Ỹ of the flipped responses as they are, or, debiased, Ŷ with E[Ŷ | X] = Y and a zero diagonal; (reps, m, m).
+
+        With x̂ = (x̃ − f)/(1 − 2f), flips being independent over items, Σ_l A_li A_lj x̂_li (1 − x̂_lj) is
+        Ŷ_ij = [(1 − f) Ỹ_ij + f Ỹ_ji − f(1 − f) B_ij]/(1 − 2f)², unbiased for i ≠ j. O(reps · n · m²).
+        """
+        counts, flip = differences_of(self.answers, self.observed), float(flip_probability(self.epsilon))
+        if not debiased or flip == 0:
+            return counts
+        counts = (1 - flip) * counts + flip * counts.swapaxes(1, 2) - flip * (1 - flip) * self.pairs
+        counts /= np.tanh(self.epsilon / 2) ** 2
+        np.einsum("rii->ri", counts)[...] = 0
+        return counts
+
+
+@dataclass(frozen=True)
+class OpenResponses(FlippedResponses):
+    """Responses released as they are: no privacy."""
+
+    epsilon: float = np.inf
+
+
+@dataclass(frozen=True)
+class Published:
+    """What is published of real people's responses, and what it costs them.
+
+    counts: (m, m), noisy Y, 0 off the edges. edges: (m, m), pairs released. noise: parameter of its law, variance σ² of
+    the discrete Gaussian or scale of the discrete Laplace. charged: the sensitivity that the noise is made for, squared
+    in L2, which is that in L1. sensitivity: the exact one. spent: budgets of all responses of a person.
+    """
+
+    counts: Integers
+    edges: Booleans
+    noise: dict[str, float]
+    charged: int
+    sensitivity: int
+    spent: dict[str, float]

@@ -1,0 +1,78 @@
+"""Largest cuts of graphs on the items: exact for few items, bounded from above for more."""
+
+import numpy as np
+
+from pipeline.study.arrays import Array, Booleans, Integers
+from pipeline.study.parameters import InvalidInput
+
+EXACT = 16  # items up to which all cuts of a graph are tried
+
+
+def checked_items(m: int) -> int:
+    """The number of items; `InvalidInput` unless it is a whole number ≥ 2."""
+    if int(m) != m or m < 2:
+        raise InvalidInput("m", m, "must be a whole number ≥ 2 (items)")
+    return int(m)
+
+
+def checked_graphs(graph: Array, m: int) -> Booleans:
+    """Adjacency matrices (..., m, m) of 0 and 1, as booleans.
+
+    Raises `InvalidInput` for a matrix that is not a graph on m items, or has no edge.
+    """
+    graph = np.asarray(graph)
+    if graph.shape[-2:] != (m, m) or not np.isin(graph, (0, 1)).all():
+        raise InvalidInput("graph", graph.shape, f"must be an adjacency matrix (m, m) of 0 and 1, with m={m}")
+    edges = graph.astype(bool)
+    if (edges != np.swapaxes(edges, -1, -2)).any() or np.diagonal(edges, axis1=-2, axis2=-1).any():
+        raise InvalidInput("graph", graph.shape, "must be symmetric, with zeros on the diagonal")
+    if not edges.any(axis=(-1, -2)).all():
+        raise InvalidInput("graph", graph.shape, "must have an edge: nothing would be released")
+    return edges
+
+
+def exact_cut(graph: Array) -> Integers:
+    """Largest number of edges between two sides, over all 2^(m−1) ways to part the items.
+
+    graph: symmetric (..., m, m) of 0 and 1 -> (...), whole. Memory and time O(2^m) per graph: m ≤ 20 or so.
+    """
+    graph = np.asarray(graph).astype(np.int16)
+    cuts = np.zeros(graph.shape[:-2] + (1,), np.int16)  # of the items so far; last axis: sides of items 1, 2, …
+    for k in range(1, graph.shape[-1]):
+        other = np.zeros_like(cuts[..., :1])  # neighbours of k on the side away from item 0, in the same order
+        for j in range(1, k):
+            other = np.concatenate([other, other + graph[..., k, j, None]], axis=-1)
+        earlier = graph[..., k, :k].sum(axis=-1, dtype=np.int16)[..., None]
+        cuts = np.concatenate([cuts + other, cuts + earlier - other], axis=-1)
+    largest: Integers = cuts.max(axis=-1).astype(int)
+    return largest
+
+
+def cut_bound(graph: Array) -> Integers:
+    """Upper bound of the largest cut: the least of |E|, m λ_max(D − A)/4 and |E|/2 − m λ_min(A)/4, rounded down.
+
+    graph: symmetric adjacency A, (..., m, m), D its degrees -> (...), whole. A cut with signs s has sᵀ(D − A)s/4
+    edges, and Σ s_i² (d̄ − d_i) = 0 may be added: with it the eigenvalues are those of d̄ − A. O(m³) per graph.
+    Source: Mohar and Poljak (1990); Delorme and Poljak (1993).
+    """
+    graph = np.asarray(graph, float)
+    m, degrees = graph.shape[-1], graph.sum(axis=-1)
+    edges = degrees.sum(axis=-1) / 2
+    laplacian = np.eye(m) * degrees[..., None] - graph
+    spectral = np.minimum(m * np.linalg.eigvalsh(laplacian)[..., -1] / 4,
+                          edges / 2 - m * np.linalg.eigvalsh(graph)[..., 0] / 4)
+    bound: Integers = np.floor(np.minimum(edges, spectral + 1e-6)).astype(int)  # eigenvalues are off by far less
+    return bound
+
+
+def largest_cut(m: int, graph: Array | None = None) -> int | Integers:
+    """c, or for graphs of more than 16 items an upper bound of it (finding it is NP-hard); whole.
+
+    graph: None for all pairs, or (..., m, m) -> (...). Noise for an upper bound is never too little.
+    Raises `InvalidInput` for a matrix that is not a graph on m items, or has no edge.
+    """
+    m = checked_items(m)
+    if graph is None:
+        return m * m // 4
+    edges = checked_graphs(graph, m)
+    return exact_cut(edges) if m <= EXACT else cut_bound(edges)

@@ -1,0 +1,75 @@
+"""Whether curves of all sizes fall on one when the position is rescaled: both pictures, and how well they agree."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from pipeline.analysis.collapse import collapse, collapse_exponent
+from pipeline.report import style
+from pipeline.report.captions import bars, caption, missing
+from pipeline.report.cells import Drawing, columns_of, tabulate
+from pipeline.report.curve_styles import CurveStyles, curves_of, error_bars, extent
+from pipeline.report.formatting import axis_label, interval, metric_label, number, percent, power, product, symbol
+from pipeline.report.specs import Collapse, PhaseDiagram
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+
+def size_of(data: xr.Dataset, spec: Collapse | PhaseDiagram) -> xr.DataArray:
+    """Product of the axes that make up the size of the problem."""
+    size = xr.DataArray(1.0)
+    for axis in spec.size:
+        size = size * data[axis].astype(float)
+    return size
+
+
+def collapsed(spec: Collapse, data: xr.Dataset) -> Drawing:
+    """Two panels with one axis of means: as it is, and with the position multiplied by size^exponent."""
+    columns, size, at = columns_of(data, spec.metric), size_of(data, spec), data[spec.position].astype(float)
+    table = tabulate(columns.assign(rescaled=at * size**spec.exponent), data, spec)
+    label = metric_label(data[spec.metric], spec.metric)
+    rescaled = f"{symbol(spec.position)}·{power(product(spec.size), spec.exponent)}"
+    figure = _panels(spec, table, label, {spec.position: axis_label(data[spec.position]), "rescaled": rescaled})
+    content = f"Mean of the {label}; left against {symbol(spec.position)}, right against {rescaled}."
+    return Drawing(spec.kind, figure, spec.title or f"One curve in {rescaled}?", table, caption(
+        spec, data, content, _agreement(spec, columns, at, size), bars(table, data.attrs["confidence"],
+        figure.axes[0]), missing(table)))
+
+
+def _panels(spec: Collapse, table: "DataFrame", label: str, names: dict[str, str]) -> "Figure":
+    """A panel for each column of positions. names: column -> label of its axis."""
+    figure, grid = style.new_figure(2, width=style.WIDTH + 1.2, height=3.7, sharey=True)
+    styles = CurveStyles(table, spec.size)
+    finite = table["mean"][np.isfinite(table["mean"])]
+    y_log = bool(len(finite)) and bool((finite > 0).all())
+    for axes, (column, name) in zip(grid[0], names.items(), strict=True):
+        for levels, rows in curves_of(table, spec.size):
+            rows = rows[np.isfinite(rows["mean"]) & np.isfinite(rows[column])].sort_values(column)
+            error_bars(axes, rows[column].to_numpy(float), rows, **styles[levels])
+        x = table[column][np.isfinite(table[column])]
+        style.scale(axes.xaxis, x, True, 8, x)
+        axes.set_xlabel(name)
+    style.scale(grid[0, 0].yaxis, extent(table, y_log), y_log)
+    grid[0, 0].set_ylabel(style.wrapped(label, 3.7))
+    styles.legend(figure)
+    return figure
+
+
+def _agreement(spec: Collapse, columns: xr.Dataset, at: xr.DataArray, size: xr.DataArray) -> str:
+    """How well the curves agree, raw and rescaled, and with which exponent they would agree best."""
+    mean, mcse = columns["mean"], columns["mcse"]
+    raw, rescaled = (collapse(mean, mcse, at * size**alpha, spec.size) for alpha in (0, spec.exponent))
+    if not rescaled.n:
+        return "The curves cannot be compared: no two share a position."
+    quality = "" if math.isnan(rescaled.quality) else \
+        f" (quality {number(rescaled.quality, 2)}; 1 is perfect within Monte Carlo error)"
+    before = f"; unscaled they differ by {percent(raw.spread)}" if raw.n else ""
+    bounds = spec.exponent - 0.5, spec.exponent + 0.5
+    draws = 200 if mean.size <= 500 else 50  # the cost grows with the square of the cells
+    best = collapse_exponent(mean, mcse, at, size, spec.size, bounds, draws)
+    drawn = f" Best exponent {interval(best)} (95 %), drawn {number(spec.exponent)}." * math.isfinite(best.value)
+    return f"Rescaled curves agree to {percent(rescaled.spread)}{quality}{before}.{drawn}"

@@ -1,0 +1,151 @@
+"""Curves of a figure: their styles, the legend, and their error bars."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pipeline.report import style
+from pipeline.report.formatting import number, symbol
+from pipeline.study.arrays import Floats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from pandas import DataFrame
+
+Levels = tuple[Any, ...]  # one level for each of several axes
+Style = dict[str, Any]  # arguments of Line2D
+MOST_ENTRIES = 9  # of one list in a legend
+LONGEST = 22  # letters of an entry on one line
+
+
+class CurveStyles:
+    """Colour, mark and line of every curve, and the legend that explains them.
+
+    The first axis of `by` has the colours, the others together the marks (the same if there is only one), and
+    `split` the lines. So a legend has a list for each, and grows with their sum, not with their product; where
+    some combinations do not occur and the others are few, it lists these instead.
+    """
+
+    def __init__(self, table: "DataFrame", by: tuple[str, ...], split: str | None = None):
+        self.by = by
+        self.split = (split,) if split else ()
+        self.first = distinct(table, by[:1])
+        self.rest = distinct(table, by[1:] or by)
+        self.lines = distinct(table, self.split)
+        self.curves = distinct(table, (*by, *self.split))
+        self.colours = style.colours([levels[0] for levels in self.first] if by else [""])
+
+    def __getitem__(self, levels: Levels) -> Style:
+        """Matplotlib's arguments for the curve with these levels of `by` and `split`."""
+        of_by, of_split = levels[: len(self.by)], levels[len(self.by):]
+        return {"color": self._colour(of_by[:1]),
+                "marker": self._marker(of_by[1:] if len(self.by) > 1 else of_by),
+                "linestyle": self._line(of_split)}
+
+    def _colour(self, levels: Levels) -> Any:
+        return self.colours[self.first.index(levels) if self.by else 0]
+
+    def _marker(self, levels: Levels) -> str:
+        return style.MARKERS[self.rest.index(levels) % len(style.MARKERS) if self.by else 0]
+
+    def _line(self, levels: Levels) -> Any:
+        return style.LINES[self.lines.index(levels) % len(style.LINES) if self.split else 0]
+
+    @property
+    def gaps(self) -> bool:
+        """Whether some combinations of the levels that occur do not occur."""
+        lists = (self.first, self.rest if len(self.by) > 1 else (), self.lines)
+        return len(self.curves) < math.prod(len(levels) or 1 for levels in lists)
+
+    def legend(self, figure: "Figure", *guides: Mapping[str, Style]) -> None:
+        """Lists of colours, marks and lines to the right of the panels, outside the data; last other lines, by name."""
+        entries: list[tuple[Line2D, str]] = []
+        for names, all_levels, look in self._lists():
+            entries += [_entry("")] * bool(entries) + _section(names, all_levels, look)
+        entries += [_entry(name, **look) for guide in guides for name, look in guide.items()]
+        if entries:
+            handles, labels = zip(*entries, strict=True)
+            figure.legend(handles, labels, loc="outside right upper", handlelength=2.6, labelspacing=0.32)
+
+    def _lists(self) -> Iterator[tuple[tuple[str, ...], list[Levels], Callable[[Levels], Style]]]:
+        """The lists of the legend: the axes that each explains, their levels, and the style of a level."""
+        if self.gaps and len(self.curves) <= MOST_ENTRIES:
+            yield (*self.by, *self.split), self.curves, self.__getitem__
+            return
+        if len(self.by) == 1:
+            yield self.by, self.first, lambda levels: self[(*levels, *(self.lines[0] if self.split else ()))]
+        elif self.by:
+            yield self.by[:1], self.first, lambda levels: {
+                "color": self._colour(levels), "linewidth": 3, "marker": "", "linestyle": "-"}
+            yield self.by[1:], self.rest, lambda levels: {
+                "color": "0.35", "linestyle": "none", "marker": self._marker(levels)}
+        if self.split:
+            yield self.split, self.lines, lambda levels: {"color": "0.35", "linestyle": self._line(levels)}
+
+
+def _section(names: tuple[str, ...], all_levels: list[Levels], look: Callable[[Levels], Style]) -> list[Any]:
+    """One list of a legend under its heading; of many levels only some, evenly spread."""
+    shown, last = all_levels, len(all_levels) - 1
+    if last >= MOST_ENTRIES:
+        shown = [all_levels[round(i * last / (MOST_ENTRIES - 1))] for i in range(MOST_ENTRIES)]
+    some = f" ({len(shown)} of {len(all_levels)})" if len(shown) < len(all_levels) else ""
+    return [_entry(", ".join(map(symbol, names)) + some), *(_entry(_name(levels), **look(levels)) for levels in shown)]
+
+
+def _entry(label: str, **look: Any) -> "tuple[Line2D, str]":
+    """An entry of a legend; without a look, a heading or an empty line."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], **(look or {"linestyle": "none"})), label
+
+
+def _name(levels: Levels) -> str:
+    """Levels of a curve, on a line each if they are long."""
+    names = [*map(number, levels)]
+    return (", " if sum(map(len, names)) <= LONGEST else ",\n").join(names)
+
+
+def distinct(table: "DataFrame", names: Sequence[str]) -> list[Levels]:
+    """Combinations of levels that occur, numbers rising, words in the order of the table; none for no names."""
+    if not names:
+        return []
+    columns = [table[name].tolist() for name in names]
+    ranks = []
+    for column in columns:
+        levels = list(dict.fromkeys(column))
+        numeric = all(isinstance(level, (int, float)) for level in levels)
+        ranks.append({level: rank for rank, level in enumerate(sorted(levels) if numeric else levels)})
+    combinations = dict.fromkeys(zip(*columns, strict=True))
+    return sorted(combinations, key=lambda one: [rank[level] for rank, level in zip(ranks, one, strict=True)])
+
+
+def curves_of(table: "DataFrame", names: Sequence[str]) -> "Iterator[tuple[Levels, DataFrame]]":
+    """Levels of `names` and the rows that have them, in the order of the table."""
+    if not names:
+        yield (), table
+        return
+    yield from table.groupby(list(names), sort=False)
+
+
+def error_bars(axes: "Axes", x: Floats, rows: "DataFrame", **look: Any) -> None:
+    """Means with their intervals; no bar where an interval is infinite."""
+    y = rows["mean"].to_numpy(float)
+    ends = np.array([y - rows["low"], rows["high"] - y], float)
+    ends = np.where(np.isfinite(ends), np.maximum(ends, 0), np.nan)
+    axes.errorbar(x, y, ends, elinewidth=0.9, markeredgecolor="w", markeredgewidth=0.5, **look)
+
+
+def extent(table: "DataFrame", log: bool) -> Floats:
+    """Values that an axis must show: the means, and the ends of bars unless they are far out."""
+    y: Floats = table["mean"].to_numpy(float)
+    y = y[np.isfinite(y)]
+    if not y.size:
+        return y
+    ends = table[["low", "high"]].to_numpy(float).ravel()
+    reach = (y.min() / 2, y.max() * 2) if log else (y.min() - np.ptp(y), y.max() + np.ptp(y))
+    ends = ends[np.isfinite(ends) & (ends > 0 if log else True)]
+    return np.concatenate([y, np.clip(ends, *reach)])

@@ -1,0 +1,132 @@
+"""Which code and arithmetic computed stored numbers, and which of these agree bit for bit.
+
+A writer is what computes: fingerprints of the parts of the study, and the environment. The first writer of a study is
+recorded; a later one is recorded once it has reproduced stored units of every combination of model, mechanism and
+estimator exactly, or because the user accepted it.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.storage.replications import RAW, Damage, Store
+from pipeline.study.files import PARTIAL
+from pipeline.study.streams import canonical, digest
+
+FOLDER = f"{RAW}/agreed"
+SHOWN = 4  # names in one message
+UNKNOWN = "no record is left of the code and arithmetic that computed them"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """code: part -> fingerprint. environment: name -> version or kind. modules: name -> digest, to say what changed."""
+
+    code: Mapping[str, str]
+    environment: Mapping[str, str]
+    modules: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits that name it."""
+        return digest(canonical({"code": dict(self.code), "environment": dict(self.environment)}), 8).hex()
+
+    def differences(self, other: "Writer") -> list[str]:
+        """What differs between this writer and the other, in short texts; code before versions."""
+        parts, edited = _unlike(self.code, other.code), _unlike(self.modules, other.modules)
+        texts = [f"code of {_some(parts)}" + (f" in {_some(edited)}" if edited else "")] if parts else []
+        before, after = other.environment, self.environment
+        return texts + [_change(name, before.get(name, "none"), after.get(name, "none"))
+                        for name in _unlike(before, after)]
+
+    def distance(self, other: "Writer") -> int:
+        """How many parts, versions and kinds differ."""
+        return len(_unlike(self.code, other.code)) + len(_unlike(self.environment, other.environment))
+
+
+def _unlike(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    return [name for name in {**one, **other} if one.get(name) != other.get(name)]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _change(name: str, before: str, after: str) -> str:
+    if name != "CPU features":
+        return f"{name} {before} → {after}"
+    lost, gained = {*before.split()} - {*after.split()}, {*after.split()} - {*before.split()}
+    return "CPU features " + " ".join([*(f"−{one}" for one in sorted(lost)), *(f"+{one}" for one in sorted(gained))])
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """A recorded writer. accepted: why it was let in though its numbers differ; empty if they agree."""
+
+    writer: Writer
+    accepted: str = ""
+
+
+def agrees(store: Store, writer: Writer) -> bool:
+    """Whether a writer is recorded; one whose record is damaged is not."""
+    return _read(store, f"{writer.id}.json") is not None
+
+
+def record(store: Store, writer: Writer, accepted: str = "") -> None:
+    """Record a writer whose numbers agree, or are accepted."""
+    store.backend.put(f"{FOLDER}/{writer.id}.json", _content(Agreed(writer, accepted)))
+
+
+def recorded(store: Store) -> list[Agreed]:
+    """All recorded writers, by name; damaged records are left out: their writers are compared again."""
+    records = (_read(store, key) for key in sorted(store.backend.keys(FOLDER)))
+    return [one for one in records if one]
+
+
+def damaged(store: Store) -> Iterator[Damage]:
+    """Records that are not what this program wrote; without them their writers are compared again."""
+    for key in sorted(store.backend.keys(FOLDER)):
+        if not key.endswith(PARTIAL) and _read(store, key) is None:
+            yield Damage(f"{FOLDER.removeprefix(f'{RAW}/')}/{key}", "is not what this program wrote")
+
+
+def _content(one: Agreed) -> bytes:
+    text = {"code": dict(one.writer.code), "environment": dict(one.writer.environment),
+            "modules": dict(one.writer.modules), "accepted": one.accepted}
+    whole = text | {"digest": digest(canonical(text), 8).hex()}
+    return (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _read(store: Store, key: str) -> Agreed | None:
+    """A record; None where there is none, or one that is not what was written."""
+    content = store.backend.read(f"{FOLDER}/{key}")
+    try:
+        text: dict[str, Any] = json.loads(content or b"")
+        one = Agreed(Writer(text["code"], text["environment"], text["modules"]), text["accepted"])
+        return one if key == f"{one.writer.id}.json" and content == _content(one) else None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def provenance(store: Store, writers: Collection[str]) -> list[dict[str, Any]]:
+    """Records of the writers, named by their ids, of some units: code, environment, and why they were accepted.
+
+    A writer without a record counts as mixed in: nothing shows that its numbers agree.
+    """
+    known = {one.writer.id: one for one in recorded(store)}
+    return [{"writer": name, "code": dict(known[name].writer.code), "environment": dict(known[name].writer.environment),
+             "accepted": known[name].accepted} if name in known else {"writer": name, "accepted": UNKNOWN}
+            for name in sorted(writers)]
+
+
+def changes(store: Store, writer: Writer) -> str:
+    """What is new in a writer, against the recorded one that is most like it."""
+    known = [one.writer for one in recorded(store)]
+    if not known:
+        return "no record is left of what computed the stored numbers"
+    different = writer.differences(min(known, key=writer.distance))
+    if not different:
+        return "nothing that is recorded changed: a part may not be deterministic"
+    return f"changed since: {', '.join(different)}"

@@ -1,0 +1,147 @@
+"""A folder on a disk, local or shared, as a backend; and the lock of a folder."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO
+
+from pipeline.storage.backend import Item, Result
+from pipeline.study.files import PARTIAL, write_whole
+
+
+class Folder:
+    """A folder as a backend: see `Backend`. Disk errors are raised where they appear, as OSError."""
+
+    setting = "outputs"
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def zarr(self, key: str) -> Path:
+        """What zarr and xarray open as the array or group under a key."""
+        return self.path / key
+
+    def check(self, write: bool = False) -> None:
+        """No test: what is wrong with a disk shows when it is used."""
+
+    def read(self, key: str) -> bytes | None:
+        """Content of a file; None if there is none."""
+        try:
+            with open(f"{self.path}/{key}", "rb", buffering=0) as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def put(self, key: str, content: bytes) -> None:
+        """Write a file: under another name first, which is then renamed, so that it is never seen in part."""
+        write_whole(f"{self.path}/{key}", content)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Keys of the files below a prefix, relative to it, in no particular order."""
+        yield from (key for key, _ in _below(str(self.path / prefix), ""))
+
+    def sizes(self, prefix: str) -> dict[str, int]:
+        """Size in bytes of every file below a prefix, by its key relative to the prefix."""
+        return {key: entry.stat().st_size for key, entry in _below(str(self.path / prefix), "")}
+
+    def delete(self, *keys: str) -> None:
+        """Delete files, in this order; one that is missing is no error."""
+        for key in keys:
+            (self.path / key).unlink(missing_ok=True)
+
+    def remove(self, prefix: str) -> None:
+        """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the whole."""
+        self.delete(f"{prefix}/zarr.json")
+        shutil.rmtree(self.path / prefix, ignore_errors=True)
+
+    def stage(self, name: str) -> str:
+        """Key under which a new Zarr hierarchy is built before it is published as `name`; nothing is there yet."""
+        shutil.rmtree(self.path / f"{name}{PARTIAL}", ignore_errors=True)
+        return f"{name}{PARTIAL}"
+
+    def publish(self, staged: str, name: str, root: bytes) -> None:
+        """Let what was built under `staged` be `name`, in place of another, by its root document in one last step."""
+        self.put(f"{staged}/zarr.json", root)
+        self.remove(name)
+        (self.path / staged).rename(self.path / name)
+
+    def stamp(self, key: str) -> str | None:
+        """Time of the last change of a file, in nanoseconds; None if there is none."""
+        try:
+            return str((self.path / key).stat().st_mtime_ns)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Results of a function that reads or writes one file, in order, computed as they are asked for."""
+        return map(function, items)
+
+    @contextmanager
+    def locked(self, owner: str) -> Iterator[None]:
+        """No further lock: that on the local folder, which the caller has, is enough."""
+        yield
+
+    @contextmanager
+    def sweeping(self) -> Iterator[None]:
+        """To be entered while units are written; several processes may be inside at once."""
+        with open(self.path / ".sweeps", "a+") as handle:  # NFS gives a shared lock to readers only
+            fcntl.flock(handle, fcntl.LOCK_SH)
+            yield
+
+    def left_over(self, prefix: str) -> list[str]:
+        """Keys of files whose write was cut off; empty while somebody may be `sweeping`."""
+        with ExitStack() as stack:
+            try:
+                fcntl.flock(stack.enter_context(_open(self.path / ".sweeps")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except FileNotFoundError:  # no sweep has begun
+                pass
+            except OSError:  # a sweep is under way, or this cannot be known
+                return []
+            return sorted(key for key in self.keys(prefix) if key.endswith(PARTIAL))
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[str]:
+    """One process at a time, on this folder; the lock ends with its process. Yields a name of the lock file.
+
+    The name is never that of a lock file of another machine or folder: machines made from one image are alike in
+    their names, but not in when they were started.
+    """
+    with open(folder / ".lock", "w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        status = os.fstat(handle.fileno())
+        yield f"{_machine()}-{status.st_dev:x}-{status.st_ino:x}"
+
+
+def _open(path: Path) -> IO[str]:
+    try:
+        return open(path, "r+")  # NFS gives an exclusive lock to writers only
+    except FileNotFoundError:
+        raise
+    except OSError:  # another user's, or on a disk that is read-only
+        return open(path)
+
+
+def _machine() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
+    except OSError:
+        return os.uname().nodename
+
+
+def _below(folder: str, prefix: str) -> "Iterator[tuple[str, os.DirEntry[str]]]":
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from _below(entry.path, f"{prefix}{entry.name}/")
+                else:
+                    yield prefix + entry.name, entry
+    except (FileNotFoundError, NotADirectoryError):
+        return

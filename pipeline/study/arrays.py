@@ -1,0 +1,12 @@
+"""Types of arrays, for annotations. Docstrings name the axes: (reps, items), say."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Booleans = NDArray[np.bool_]
+Array = NDArray[Any]  # where several kinds of numbers will do
+Numbers = float | Array  # a number or an array of them: the function broadcasts

@@ -1,0 +1,30 @@
+"""Files that are never seen in part."""
+
+import itertools
+import os
+from pathlib import Path
+
+PARTIAL = ".partial"  # the end of the name under which a file or folder is built before it is renamed
+_NUMBER = itertools.count()
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Write a file under another name first, which is then renamed; its folder is made if it is not there.
+
+    Whoever opens the file reads the old content or the new one, both complete. A process that is killed leaves a file
+    whose name ends with `PARTIAL`. Raises OSError.
+    """
+    target = os.fspath(path)
+    partial = f"{target}.{os.getpid()}-{next(_NUMBER)}{PARTIAL}"
+    try:
+        handle = open(partial, "wb")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        handle = open(partial, "wb")
+    try:
+        with handle:
+            handle.write(content)
+        os.replace(partial, target)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,245 @@
+"""Parameters of components: declared once, checked everywhere.
+
+Models, mechanisms, estimators and metrics are frozen dataclasses. Each field is made by `parameter`,
+which carries its meaning, unit and range; the command's help, the checks of a config and the labels of
+a dataset are all read from there.
+"""
+
+import dataclasses
+import difflib
+import hashlib
+import inspect
+import math
+import sys
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+LISTED = 110  # characters of a list of names in a message
+
+
+class InvalidInput(ValueError):
+    """Bad input from a person, in one line: key, value, and what is allowed."""
+
+    def __init__(self, key: str, value: Any, allowed: str):
+        self.key, self.value, self.allowed = key, value, allowed
+        super().__init__(f"{shorten(key, 80)}={shorten(value)}: {allowed}")
+
+    def __reduce__(self) -> tuple[type["InvalidInput"], tuple[str, Any, str]]:  # workers send it to the driver
+        return type(self), (self.key, self.value, self.allowed)
+
+
+def place_of(path: str, key: str) -> Path:
+    """The file or folder of a path that a person wrote: "~" is a home. Raises InvalidInput if there is no such user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InvalidInput(key, path, "there is no such user; must be a whole path") from None
+
+
+@dataclasses.dataclass(frozen=True)
+class DataFile:
+    """A file of a person's data. sha256: 64 hexadecimal digits of its content. Equal content makes equal files."""
+
+    sha256: str
+    path: str = dataclasses.field(compare=False)
+
+    @classmethod
+    def at(cls, path: str, key: str) -> "DataFile":
+        """The file at a path; InvalidInput naming `key` if it cannot be read."""
+        file = place_of(path, key)
+        try:
+            if file.exists() and not file.is_file():
+                raise InvalidInput(key, path, "must be a file, not a folder or a pipe: it is read more than once")
+            return cls(hashlib.sha256(file.read_bytes()).hexdigest(), str(file.absolute()))
+        except OSError as error:
+            raise InvalidInput(key, path, f"cannot be read ({error.strerror}); must be the path of a file") from None
+
+    def read(self) -> bytes:
+        """Its content; OSError if the file is gone or its content has changed."""
+        content = Path(self.path).read_bytes()
+        if hashlib.sha256(content).hexdigest() != self.sha256:
+            raise OSError(f"{self.path} has changed since the study began; put back what it was")
+        return content
+
+    def __str__(self) -> str:
+        return f"sha256:{self.sha256}"
+
+
+def shorten(value: Any, width: int = 60) -> str:
+    """Text of a value, cut so that a message stays on one line."""
+    text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def nearest(name: Any, valid: Iterable[str]) -> str:
+    """Advice on an unknown name: the nearest valid one, then all of them, or as many as fit on a line."""
+    valid = sorted(valid)
+    close = difflib.get_close_matches(str(name), valid, 1, 0.5)
+    listed = ", ".join(valid)
+    if len(listed) > LISTED:
+        listed = listed[: listed.rindex(", ", 0, LISTED)] + ", …"
+    return (f"did you mean {close[0]!r}? " if close else "") + f"allowed: {listed or 'nothing'}"
+
+
+class Limits(TypedDict, total=False):
+    """Unit and allowed range of a parameter: `low` and `high` inclusive, `above` and `below` not.
+
+    choices: allowed texts. infinite: whether +inf is allowed.
+    """
+
+    unit: str
+    low: float | None
+    above: float | None
+    high: float | None
+    below: float | None
+    choices: tuple[str, ...] | None
+    infinite: bool
+
+
+def declaration(meaning: str, **limits: Unpack[Limits]) -> dict[str, Any]:
+    """Metadata of a field that holds a parameter."""
+    unlimited = Limits(unit="1", low=None, above=None, high=None, below=None, choices=None, infinite=False)
+    return {"meaning": meaning, **unlimited, **limits}
+
+
+def parameter(meaning: str, *, default: Any = dataclasses.MISSING, **limits: Unpack[Limits]) -> Any:
+    """Field of a component: meaning, unit and allowed range.
+
+    Values are checked against the annotation, one of int, float, str, bool, DataFile (given as a path), optionally
+    `| None`.
+    """
+    return dataclasses.field(default=default, metadata=declaration(meaning, **limits))
+
+
+class Checked:
+    """Base of frozen dataclasses whose fields are made by `parameter`: every value is checked at construction.
+
+    Values are converted to the declared type as those of a config are: 10.0 becomes the whole number 10, a path
+    becomes a `DataFile`. Raises InvalidInput, naming the field, for a value that is not allowed.
+    """
+
+    def __post_init__(self) -> None:
+        for name, declared in fields(type(self)).items():
+            if "choices" in declared.metadata:  # made by `parameter`
+                object.__setattr__(self, name, check(declared, getattr(self, name), name))
+
+
+def fields(component: type[Any]) -> dict[str, Field[Any]]:
+    """Parameters of a component class, by name."""
+    return {f.name: f for f in dataclasses.fields(component)}
+
+
+def arguments(function: Callable[..., Any]) -> dict[str, Field[Any]]:
+    """Inputs of a derivation as parameters, from its annotations: a type, or Annotated[type, meaning].
+
+    The function itself checks their ranges.
+    """
+    inputs = {}
+    for name, argument in inspect.signature(function, eval_str=True).parameters.items():
+        kind, *meaning = typing.get_args(argument.annotation) or (argument.annotation,)
+        inputs[name] = parameter(meaning[0] if meaning else "input of a derivation", infinite=True)
+        inputs[name].type = getattr(kind, "__name__", str(kind))
+    return inputs
+
+
+def outcome(function: Callable[..., Any]) -> dict[str, str]:
+    """Meaning and unit of what a derivation gives, from its annotation Annotated[type, meaning, unit]."""
+    notes = typing.get_args(inspect.signature(function, eval_str=True).return_annotation)[1:]
+    return dict(zip(("long_name", "units"), (*notes, "1")[:2], strict=False)) if notes else {}
+
+
+def describe(field: Field[Any]) -> str:
+    """Description of the values that a parameter may take."""
+    meta, kinds = field.metadata, _kinds(field)
+    if meta["choices"]:
+        return "one of " + ", ".join(meta["choices"])
+    kind = next(k for k in kinds if k != "None")
+    words = {"int": "a whole number", "float": "a number", "str": "a name", "bool": "true or false",
+             "DataFile": "the path of a file"}[kind]
+    bounds = [f"{sign} {_number(meta[name])}" for name, sign in
+              (("low", "≥"), ("above", ">"), ("high", "≤"), ("below", "<")) if meta[name] is not None]
+    return words + (" " + " and ".join(bounds) if bounds else "") + (" or null" if "None" in kinds else "")
+
+
+def check(field: Field[Any], value: Any, key: str) -> Any:
+    """The value, in the declared type, or `InvalidInput` naming `key`.
+
+    A whole float such as 1e3 is a valid int, and yes and no are valid bools; nothing else is converted across types.
+    """
+    kinds = _kinds(field)
+    if value is None and "None" in kinds:
+        return None
+    if "DataFile" in kinds:
+        return _checked_file(field, value, key)
+    if "str" in kinds:
+        return _checked_text(field, value, key)
+    if "bool" in kinds:
+        if isinstance(value, str) and value in ("yes", "no"):  # as a person types it
+            return value == "yes"
+        if not isinstance(value, bool):
+            raise InvalidInput(key, value, _allowed(field))
+        return value
+    return _checked_number(field, value, key)
+
+
+def _allowed(field: Field[Any]) -> str:
+    return f"must be {describe(field)} ({field.metadata['meaning']})"
+
+
+def _checked_file(field: Field[Any], value: Any, key: str) -> DataFile:
+    if isinstance(value, DataFile):
+        return value
+    if not isinstance(value, str) or not _is_text(value):
+        raise InvalidInput(key, value, _allowed(field))
+    return DataFile.at(value, key)
+
+
+def _checked_text(field: Field[Any], value: Any, key: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput(key, value, _allowed(field))
+    if not _is_text(value):
+        raise InvalidInput(key, ascii(value), "must be plain text, without NUL and broken bytes")
+    choices = field.metadata["choices"]
+    if choices and value not in choices:
+        raise InvalidInput(key, value, nearest(value, choices))
+    return str(value)  # also those of NumPy
+
+
+def _checked_number(field: Field[Any], value: Any, key: str) -> int | float:
+    limits, whole = field.metadata, "int" in _kinds(field)
+    number = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", ()) else value
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise InvalidInput(key, repr(value) if isinstance(value, str) else value, _allowed(field))
+    infinite = limits["infinite"] and not whole and number == math.inf
+    if abs(number) > sys.float_info.max and not infinite:
+        raise InvalidInput(key, value, _allowed(field).replace("must be", "must be finite,", 1))
+    if number != number or (whole and number != int(number)) or not _inside(limits, number):
+        raise InvalidInput(key, value, _allowed(field))
+    return int(number) if whole else float(number) + 0.0  # -0.0 and 0.0 are one label
+
+
+def _inside(limits: Mapping[str, Any], number: float) -> bool:
+    low, above, high, below = (limits[name] for name in ("low", "above", "high", "below"))
+    return ((low is None or number >= low) and (above is None or number > above)
+            and (high is None or number <= high) and (below is None or number < below))
+
+
+def _number(bound: float) -> str:
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
+
+
+def _is_text(value: str) -> bool:
+    try:
+        return "\0" not in value and bool(value.encode() or True)
+    except UnicodeEncodeError:
+        return False
+
+
+def _kinds(field: Field[Any]) -> tuple[str, ...]:
+    name = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
+    return tuple(part.strip().rpartition(".")[2] for part in name.split("|"))

@@ -1,0 +1,121 @@
+"""What the parts of a problem must offer so that a study can simulate them.
+
+A study builds the parts of a cell once and calls them for a block of replications at a time (see
+`pipeline.study.study`). Every array has the replications of the block on its first axis, `reps`. Parts are frozen
+dataclasses: equal parameters make equal parts. All randomness comes from the generator that a method is given, so
+that the same part with the same generator gives the same numbers, in any process. What passes between the parts
+(truth, data, release) is each problem's own: only `Estimate.converged` is read by the study itself.
+"""
+
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Truth: TypeAlias = Any  # what is to be learned; each problem's own type
+Data: TypeAlias = Any  # what people answered, an object of `Model.produces`
+Release: TypeAlias = Any  # what the public sees, an object of `Mechanism.releases`
+
+
+@runtime_checkable
+class Model(Protocol):
+    """How people's answers come about.
+
+    population: names of the parameters that the population depends on, for a population that is fixed over all
+    replications. produces: type of the data.
+    """
+
+    population: ClassVar[tuple[str, ...]]
+    produces: ClassVar[type]
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Truth:
+        """What is to be learned, for `reps` replications; arrays are (reps, …).
+
+        `population` is the same generator for all blocks and all cells that agree in the parameters named by
+        `Model.population`; what is drawn from it must not depend on `reps`.
+        """
+
+    def simulate(self, truth: Truth, rng: np.random.Generator) -> Data:
+        """Answers of all people given the truth; arrays are (reps, …).
+
+        They may be drawn only when they are asked for. Several mechanisms and estimators share one object, so asking
+        again must give the same numbers.
+        """
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+
+
+@runtime_checkable
+class PlainData(Protocol):
+    """Data that can also be released without privacy, as `mechanism: none` does."""
+
+    @property
+    def plain_release(self) -> type:
+        """Type of what `release_plainly` gives; an attribute of the class."""
+
+    def release_plainly(self) -> Release:
+        """The data in the form in which mechanisms release them, without noise."""
+
+
+@runtime_checkable
+class Mechanism(Protocol):
+    """How answers are made private before they leave the people who gave them.
+
+    unit: what is protected. neighbours: which data sets must be hard to tell apart. budget: kind of the guarantee.
+    accepts: type of the data. releases: type of the release. A mechanism may also have `spent()`, a mapping from
+    what is released to the budget that it costs, in nats, which the report prints.
+    """
+
+    unit: ClassVar[str]
+    neighbours: ClassVar[str]
+    budget: ClassVar[str]
+    accepts: ClassVar[type]
+    releases: ClassVar[type]
+
+    def release(self, data: Data, rng: np.random.Generator) -> Release:
+        """What the public sees of the data; arrays are (reps, …). The data stay as they are."""
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond, beyond that of the data."""
+
+
+class Estimate(Protocol):
+    """What an estimator gives: its estimates of the truth, each problem's own, and whether they are valid."""
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """(reps,): whether the estimate is valid; where not, the replication is counted, with its status."""
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """How the truth is learned from a release. accepts: type of the release."""
+
+    accepts: ClassVar[type]
+
+    def fit(self, release: Release, rng: np.random.Generator) -> Estimate:
+        """Estimates of all replications; arrays are (reps, …). The release stays as it is.
+
+        A replication without a valid estimate is a value (`converged` is false), never an exception.
+        """
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """One number per replication. long_name, units: as in the CF conventions, for the dataset.
+
+    `least` and `most`, the range of the values where there is one, are optional attributes of the class.
+    """
+
+    long_name: ClassVar[str]
+    units: ClassVar[str]
+
+    def __call__(self, truth: Truth, release: Release, estimate: Any) -> NDArray[Any]:
+        """(reps,): the value of each replication; NaN where it is not defined."""
+
+
+PROTOCOLS: dict[str, type] = {"model": Model, "mechanism": Mechanism, "estimator": Estimator, "metric": Metric}

@@ -1,0 +1,320 @@
+"""A study: what to simulate, and the simulation of one unit. Pure: no Dask, no Zarr, no files.
+
+One unit is (cell, block of replications). Its numbers pass through four steps, a whole block at once:
+
+    truth   = model.truth(rng, reps, population)     what is to be learned
+    data    = model.simulate(truth, rng)             what people answered; may be lazy, may stream
+    release = mechanism.release(data, rng)           what leaves their hands
+    fit     = estimator.fit(release, rng)            has `converged`, (reps,)
+    values  = metric(truth, release, fit)            (reps,)
+
+Only neighbours in this chain know each other's types: a mechanism `accepts` what the model `produces`, an
+estimator `accepts` what the mechanism `releases`. What each part must offer is stated in `pipeline.study.protocols`.
+
+Every component is a frozen dataclass whose fields are parameters of the study, matched by name. Parameters
+come from three sources: constants, the labels of the cell, and derivations (functions of other parameters).
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+
+import numpy as np
+
+from pipeline.study import checks
+from pipeline.study.arrays import Array
+from pipeline.study.checks import ROLES, Declarations
+from pipeline.study.grid import Grid, Level, read_products
+from pipeline.study.parameters import Checked, DataFile, InvalidInput, check, declaration, fields, nearest, shorten
+from pipeline.study.problem import Problem
+from pipeline.study.protocols import Estimator, Mechanism, Metric, Model, Release, Truth
+from pipeline.study.registry import problem
+from pipeline.study.status import NOT_CONVERGED, OK
+from pipeline.study.streams import Stream, canonical, digest
+
+NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
+NAME_LONGEST = 100  # bytes, as it names a folder: file systems allow 255, the study adds its key
+
+Memo: TypeAlias = dict[str, tuple[Any, Any]]  # "data" and "release" -> what they were made from, and they themselves
+Part = TypeVar("Part")
+
+
+class Components(NamedTuple):
+    """The parts that simulate one cell."""
+
+    model: Model
+    mechanism: Mechanism
+    estimator: Estimator
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True)
+class Study(Checked):
+    """Statistics of a study and nothing else: no cluster, no folder. Checked as a config is, when it is made.
+
+    grid: a `Grid`, or what `Grid.of` is made from: a mapping of axes to levels, or a list of such mappings.
+    parameters: constants, among them model, mechanism and estimator unless these are axes of the grid; a data file is
+    given by its path. metrics: names, at least one. derive: parameter -> name of a derivation. paired: labels across
+    which cells share their data (and, but for the mechanism, their release), so that differences between them are
+    paired. coordinates: derivations that nothing is simulated with, for figures and claims.
+
+    Raises InvalidInput, which names the key as a config does (`grid.m`, `parameters.epsilon`), for every value outside
+    of its declaration, unknown or repeated name, parameter that no part takes, derivation that lacks an input, and
+    cell whose parts cannot be built. O(cells); parts with equal parameters are built once.
+
+    >>> study = Study("small", "ranking", seed=1, replications=20, block=10,
+    ...               grid=Grid.of({"m": [5, 10], "epsilon": [1.0]}), metrics=("error_l2",),
+    ...               parameters=dict(model="btl", L=50, mechanism="randomized_response", estimator="debiased"))
+    >>> study.simulate({"m": 5, "epsilon": 1.0}, block=0)["error_l2"].shape
+    (10,)
+    """
+
+    name: str = field(metadata=declaration("name of the experiment, also its folder"))
+    problem: str = field(metadata=declaration("problem whose parts it names"))
+    seed: int = field(metadata=declaration("root of all random streams", low=0, below=2**63))
+    replications: int = field(metadata=declaration(
+        "replications of every cell, a multiple of block", low=1, high=10**9))
+    block: int = field(metadata=declaration(
+        "replications simulated together; part of the study's identity", low=1, high=10**6))
+    grid: Grid
+    parameters: Mapping[str, Any]
+    metrics: tuple[str, ...]
+    derive: Mapping[str, str] = field(default_factory=dict)
+    paired: tuple[str, ...] = ("estimator", "mechanism")
+    coordinates: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not NAME.fullmatch(self.name) or len(self.name) > NAME_LONGEST:
+            raise InvalidInput("name", self.name,
+                               f"must be letters, digits, _ - and single / between, at most {NAME_LONGEST}")
+        asked = problem(self.problem)
+        if self.replications % self.block:
+            near = max(self.replications // self.block, 1) * self.block
+            raise InvalidInput("replications", self.replications,
+                               f"must be a multiple of block={self.block}, e.g. {near}")
+        self._check_names(asked)
+        declared = self._check_parameters(asked)
+        self._check_paired_and_coordinates()
+        self._check_inputs_of_derivations()
+        self._check_cells({name for name, parts in declared.items() if any("DataFile" in str(p.type) for p in parts)})
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def _check_names(self, asked: Problem) -> None:
+        """Metrics and derivations are known, and named once."""
+        self._set("metrics", checks.names(self.metrics, "metrics"))
+        for name in self.metrics:
+            asked.part("metric", name, "metrics")
+        self._set("derive", checks.mapping(self.derive, "derive"))
+        for name, target in self.derive.items():
+            asked.part("derivation", target, f"derive.{name}")
+        self._set("coordinates", checks.names(self.coordinates, "coordinates") if self.coordinates else ())
+        for name in self.coordinates:
+            asked.part("derivation", name, "coordinates")
+
+    def _check_parameters(self, asked: Problem) -> Declarations:
+        """Constants and levels are taken by some part, and have the types that it declares."""
+        constants = checks.mapping(self.parameters, "parameters")
+        grid: Any = self.grid
+        if isinstance(grid, Grid):
+            grid = [{axis: list(levels) for axis, levels in product} for product in grid.products]
+        products = read_products(grid)
+        derivations = [*self.derive.values(), *self.coordinates]
+        declared = checks.declarations(asked, constants, products, derivations, self.metrics)
+        checks.check_given_once(declared, products, constants, self.derive)
+        self._set("parameters", {name: checks.typed(declared[name], value, f"parameters.{name}")
+                                 for name, value in constants.items()})
+        self._set("grid", Grid.of(*({axis: [checks.typed(declared[axis], level, f"grid.{axis}") for level in levels]
+                                     for axis, levels in product.items()} for product in products)))
+        return declared
+
+    def _check_paired_and_coordinates(self) -> None:
+        self._set("paired", checks.names(self.paired, "paired"))
+        pairable = {*self.grid.axes, *Study.paired}
+        for name in self.paired:
+            if name not in pairable:
+                raise InvalidInput("paired", name, f"no such axis to pair across; {nearest(name, pairable)}")
+        for name in {*self.coordinates} & {*self.grid.axes, *self.parameters, *self.derive, *self.metrics}:
+            raise InvalidInput("coordinates", name, "is a parameter or metric already; it must not be given twice")
+
+    def _check_inputs_of_derivations(self) -> None:
+        available = {*self.grid.axes, *self.parameters}
+        for name, target in self.derive.items():
+            for argument in self.derivations[name][1]:
+                if argument not in available:
+                    raise InvalidInput(f"derive.{name}", target, f"needs {argument}; give it in grid or parameters")
+            available.add(name)
+
+    def _check_cells(self, files: set[str]) -> None:
+        """Every part of every cell can be built, and every coordinate computed. files: parameters that are files."""
+        available = {*self.grid.axes, *self.parameters, *self.derivations}
+        missing = [(name, argument) for name in self.coordinates for argument in self.derivations[name][1]
+                   if argument not in available]
+        for labels in self.grid:
+            try:
+                self.components(labels)
+                for name, argument in missing:
+                    raise InvalidInput(argument, None, f"is needed by coordinates={name}")
+                self.derived(labels)
+            except InvalidInput as error:
+                where = "" if error.key in files else f" [at {shorten(labels)}]"
+                raise InvalidInput(self._dotted(error.key), error.value, error.allowed + where) from None
+
+    def _dotted(self, name: str) -> str:
+        """The key by which a config gives a parameter."""
+        if "." in name or name == "metrics":
+            return name
+        sections = {"grid": self.grid.axes, "derive": self.derive, "coordinates": self.coordinates}
+        return f"{next((key for key, names in sections.items() if name in names), 'parameters')}.{name}"
+
+    @property
+    def blocks(self) -> int:
+        """Units per cell."""
+        return self.replications // self.block
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What makes stored numbers comparable: all but the levels of the grid and the replications.
+
+        A data file counts by its content, not by its path.
+        """
+        constants = {n: str(v) if isinstance(v, DataFile) else v for n, v in self.parameters.items()}
+        return dict(
+            name=self.name, problem=self.problem, seed=self.seed, block=self.block, axes=list(self.grid.axes),
+            parameters=constants, derive=dict(self.derive), metrics=list(self.metrics), paired=sorted(self.paired),
+        )
+
+    @cached_property
+    def key(self) -> str:
+        """Eight hexadecimal digits that name the identity."""
+        return digest(canonical(self.identity), 4).hex()
+
+    @cached_property
+    def derivations(self) -> dict[str, tuple[Callable[..., Any], tuple[str, ...]]]:
+        """Derived parameters, then coordinates: name -> function, names of its arguments."""
+        targets = {**self.derive, **{name: name for name in self.coordinates}}
+        functions = {name: self.part("derivation", target, f"derive.{name}") for name, target in targets.items()}
+        return {name: (function, tuple(inspect.signature(function).parameters)) for name, function in functions.items()}
+
+    def part(self, kind: str, name: Any, key: str | None = None) -> Any:
+        """A part of the study's problem, by its kind and name."""
+        return problem(self.problem).part(kind, name, key)
+
+    def values(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        """All parameters of a cell: constants, labels, and what is derived; InvalidInput where that cannot be."""
+        return self._with({**self.parameters, **labels}, self.derive)
+
+    def derived(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        """Derived parameters and coordinates of a cell."""
+        values = self._with(self.values(labels), self.coordinates)
+        return {name: values[name] for name in self.derivations}
+
+    def _with(self, values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+        with np.errstate(all="ignore"):  # an overflow gives inf or nan, which the checks refuse
+            for name in names:
+                function, arguments = self.derivations[name]
+                inputs = {argument: values[argument] for argument in arguments}
+                try:
+                    values[name] = function(**inputs)
+                except InvalidInput:
+                    raise
+                except (ArithmeticError, TypeError, ValueError) as error:
+                    raise InvalidInput(name, shorten(inputs), f"cannot be computed from these ({error})") from None
+        return values
+
+    def components(self, labels: Mapping[str, Any]) -> Components:
+        """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""
+        values = self.values(labels)
+        model, mechanism, estimator = (build(self.part(r, values[r], r), values) for r in ROLES)
+        plain = mechanism.releases is object and hasattr(model.produces, "plain_release")  # no privacy
+        for role, accepts, actual in (
+            ("mechanism", mechanism.accepts, model.produces),
+            ("estimator", estimator.accepts, model.produces.plain_release if plain else mechanism.releases),
+        ):
+            if not issubclass(actual, accepts):
+                before = ROLES[ROLES.index(role) - 1]
+                raise InvalidInput(role, values[role], f"does not go with {before}={values[before]}: needs "
+                                   f"{accepts.__name__}, but is given {actual.__name__}")
+        metrics = tuple(build(self.part("metric", n, "metrics"), values) for n in self.metrics)
+        return Components(model, mechanism, estimator, metrics)
+
+    def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Any) -> Stream:
+        """Address of the stream of a role: which labels it depends on is decided here, and only here."""
+        if role == "population":
+            return Stream(self.seed, role, canonical({n: getattr(model, n) for n in model.population}), -1)
+        shared = {"truth": set(self.paired), "data": set(self.paired),
+                  "noise": set(self.paired) - {"mechanism"}, "estimator": set()}[role]
+        named = {n: self._stream_label(n, v) for n, v in labels.items() if n not in shared}
+        return Stream(self.seed, role, canonical(named), block)
+
+    def _stream_label(self, axis: str, level: Any) -> Any:
+        """The level by which streams are keyed: a part that was renamed keeps its numbers by its `stream_label`."""
+        return getattr(self.part(axis, level), "stream_label", level) if axis in ROLES else level
+
+    def simulate(self, labels: Mapping[str, Any], block: int, memo: Memo | None = None) -> dict[str, Array]:
+        """Simulate one unit: (block,) float64 per metric, and `status`, (block,) int8.
+
+        memo keeps the last data and release, so that cells which share them do not draw them again; the
+        numbers are the same without it.
+        """
+        parts = self.components(labels)
+        streams = {role: self.stream(role, labels, block, parts.model)
+                   for role in ("population", "truth", "data", "noise", "estimator")}
+        truth, release = self._release(parts, streams, {} if memo is None else memo)
+        estimate = parts.estimator.fit(release, streams["estimator"].generator())
+        values = {name: np.asarray(metric(truth, release, estimate), float)
+                  for name, metric in zip(self.metrics, parts.metrics, strict=True)}
+        return {**values, "status": np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)}
+
+    def _release(self, parts: Components, streams: Mapping[str, Stream], memo: Memo) -> tuple[Truth, Release]:
+        """Truth and release of one unit, from the memo where they were made before."""
+        model, mechanism = parts.model, parts.mechanism
+        data_key = (model, streams["truth"], streams["data"], self.block)
+        if "data" not in memo or memo["data"][0] != data_key:
+            memo.clear()  # before the next are drawn: they may be large
+            truth = model.truth(streams["truth"].generator(), self.block, streams["population"].generator())
+            memo["data"] = data_key, (truth, model.simulate(truth, streams["data"].generator()))
+        truth, data = memo["data"][1]
+        release_key = (data_key, mechanism, streams["noise"])
+        if "release" not in memo or memo["release"][0] != release_key:
+            memo.pop("release", None)
+            memo["release"] = release_key, mechanism.release(data, streams["noise"].generator())
+        return truth, memo["release"][1]
+
+    def cost(self, labels: Mapping[str, Any]) -> float:
+        """Predicted relative cost of one unit of a cell, in steps of about a nanosecond."""
+        model, mechanism, estimator, _ = self.components(labels)
+        return self.block * (model.cost() + mechanism.cost() + estimator.cost()) + 1e5
+
+
+@lru_cache(maxsize=4096)
+def _build(component: Any, values: tuple[tuple[str, Any, type], ...]) -> Any:
+    declared = fields(component)
+    return component(**{name: check(declared[name], value, name) for name, value, _ in values})
+
+
+def build(component: type[Part], values: Mapping[str, Any]) -> Part:
+    """A part from those values that are its parameters; InvalidInput when one is missing or not allowed."""
+    own = []
+    for name, declared in fields(component).items():
+        if name in values:
+            own.append((name, values[name], type(values[name])))  # the type, because 1 == 1.0 == True
+        elif declared.default is MISSING:
+            raise InvalidInput(name, None, f"is needed by {component.__name__} ({declared.metadata['meaning']})")
+    part: Part = _build(cast(Hashable, component), tuple(own))
+    return part
+
+
+def label_type(levels: tuple[Level, ...]) -> np.dtype[Any] | np.dtypes.StringDType:
+    """The type in which the levels of an axis are stored."""
+    kinds = {type(level) for level in levels}
+    if kinds <= {bool}:
+        return np.dtype(bool)
+    if kinds <= {int}:
+        return np.dtype("i8")
+    return np.dtype("f8") if kinds <= {int, float} else np.dtypes.StringDType()

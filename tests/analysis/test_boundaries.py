@@ -1,0 +1,176 @@
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.analysis.boundaries import boundary_exponent, crossing
+from pipeline.analysis.collapse import collapse, collapse_exponent
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def axis(name, values):
+    return xr.DataArray(np.asarray(values, float), {name: values}, name, name=name)
+
+
+X, N = axis("x", np.geomspace(0.25, 16, 13)), axis("N", [50, 100, 200, 400])
+
+
+def success(rng, truth, reps=200, slope=3.0):
+    """Shares of successes whose probability is logistic in log x and 1/2 at `truth`, and their errors."""
+    probability = 1 / (1 + (X / truth) ** -slope)
+    share = probability.copy(data=rng.binomial(reps, probability) / reps)
+    return share, np.sqrt(share * (1 - share) / (reps - 1))
+
+
+def collapsing(rng, noise=0.01):
+    """Means 1/(1 + ε√N/3) with relative Monte Carlo error `noise`, on budgets that differ between the N."""
+    epsilon = X / N**0.5 * (1 + 0.15 * np.log(N / 100))
+    law = 1 / (1 + epsilon * N**0.5 / 3)
+    return law * (1 + noise * rng.standard_normal(law.shape)), noise * law, epsilon
+
+
+@pytest.mark.parametrize("slope", [3.0, -1.5])
+def test_crossing_covers_the_known_one(covered, slope):
+    rng = np.random.default_rng(0)
+    truths = xr.DataArray(rng.uniform(1, 4, 500), dims="curve")
+    share, mcse = success(rng, truths, slope=slope)
+    found = crossing(share, mcse, "x", 0.5, draws=200)
+    assert (found.side == 0).all() and (found.crossed == 1).all()
+    assert covered((found.low <= truths) & (truths <= found.high), 0.94, f"crossing, {slope=}")
+    z = np.log(found.value / truths) / found.standard_error
+    print(f"standardised error of log crossing, {slope=}: n=500 rms={float((z**2).mean())**0.5:.3f}")
+    assert 0.6 < float((z**2).mean()) ** 0.5 < 1.15
+    off = truths * 1.2
+    assert not covered((found.low <= off) & (off <= found.high), 0.94, "wrong twin: 20 % off")
+
+
+def test_power_law_crosses_exactly_between_its_cells():
+    mean = (1 / X).rename("error")
+    found = crossing(mean, 0, "x", 0.7)  # log–log interpolation is exact
+    assert float(found.value) == pytest.approx(1 / 0.7) and found.low < found.value < found.high
+
+
+def test_step_has_its_bracket_as_interval():
+    found = crossing((X > 1.1).astype(float), 0, "x", 0.5)
+    before, after = X.values[X.values < 1.1].max(), X.values[X.values > 1.1].min()
+    assert float(found.low) == pytest.approx(before) and float(found.high) == pytest.approx(after)
+
+
+def test_censored_and_unknown_curves():
+    curve = xr.DataArray(["left", "right", "empty", "lone"], dims="curve")
+    mean = (1 / (1 + X**-2)).expand_dims(curve=curve).copy()
+    mean.loc["left"] = 0.9 + 0.001 * X
+    mean.loc["right"] = 0.1 + 0.001 * X
+    mean.loc["empty"] = np.nan
+    mean.loc["lone", X.values[1:]] = np.nan
+    found = crossing(mean, 0.01, "x", 0.5)
+    assert found.side.values.tolist() == [-1, 1, 2, 2] and found.value.isnull().all()
+    assert found.low.values.tolist() == pytest.approx([0, 16, 0, 0])
+    assert found.high.values.tolist() == pytest.approx([0.25, np.inf, np.inf, np.inf])
+    flat = crossing(xr.full_like(mean, 0.0), 0, "x", 0.5)
+    assert (flat.side == 2).all()
+    one = crossing(mean, np.inf, "x", 0.5)  # one replication a cell: nothing is known
+    assert (one.side == 2).all()
+
+
+def test_interval_is_open_where_draws_do_not_cross():
+    mean = 0.3 + 0.21 * (np.log(X) - np.log(X[0])) / np.log(64)  # ends at 0.51
+    found = crossing(mean, 0.05, "x", 0.5)
+    assert found.side == 0 and found.high == np.inf and 0.2 < found.crossed < 0.95
+    assert found.standard_error == np.inf
+
+
+def test_derived_position_and_missing_cells():
+    rng = np.random.default_rng(4)
+    share, mcse = success(rng, 2 + 0 * N)
+    share = share.assign_coords(epsilon=X / N).where((N < 400) | (X > 0.4))
+    found = crossing(share, mcse, "x", 0.5, at=share.epsilon)
+    assert "epsilon" not in found.coords and found.value.dims == ("N",)
+    fit = boundary_exponent(found, N=N)
+    assert fit.exponents["N"].covers(-1) and not fit.exponents["N"].covers(-1 + 1 / 6)
+
+
+def test_boundary_exponent_covers(covered):
+    rng = np.random.default_rng(5)
+    truths = (2 * (N / 100) ** 0.5).expand_dims(study=150)
+    found = crossing(*success(rng, truths), "x", 0.5, draws=150)
+    fits = [boundary_exponent(found.isel(study=k), N=N) for k in range(150)]
+    assert covered([fit.exponents["N"].covers(0.5) for fit in fits], 0.95, "exponent of the boundary")
+    assert not covered([fit.exponents["N"].covers(0.5 + 1 / 6) for fit in fits], 0.95, "wrong twin: 1/6 off")
+
+
+def test_perfect_collapse_has_quality_one_and_a_wrong_one_not():
+    rng = np.random.default_rng(6)
+    perfect, wrong = [], []
+    for _ in range(50):
+        mean, mcse, epsilon = collapsing(rng)
+        perfect.append(collapse(mean, mcse, epsilon * N**0.5, ("N",)))
+        wrong.append(collapse(mean, mcse, epsilon * N ** (0.5 + 1 / 6), ("N",)))
+    quality, twin = (np.mean([c.quality for c in cs]) for cs in (perfect, wrong))
+    spread, wide = (np.mean([c.spread for c in cs]) for cs in (perfect, wrong))
+    print(f"collapse: n=50 quality={quality:.3f} spread={spread:.4f}; wrong twin {twin:.1f}, {wide:.3f}")
+    assert 0.85 < quality < 1.15 and spread < 0.003
+    assert twin > 30 and wide > 0.05
+
+
+def test_spread_is_the_distance_between_the_curves():
+    mean, mcse, epsilon = collapsing(np.random.default_rng(7), noise=0.001)
+    shifted = mean * xr.DataArray([1, 1.02, 1, 1.02], {"N": N.N}, "N")
+    found = collapse(shifted, mcse, epsilon * N**0.5, ("N",))
+    assert 0.009 < found.spread < 0.021 and found.quality > 20
+
+
+def test_collapse_exponent_covers(covered):
+    rng = np.random.default_rng(8)
+    fits = []
+    for _ in range(60):
+        mean, mcse, epsilon = collapsing(rng)
+        fits.append(collapse_exponent(mean, mcse, epsilon, N, ("N",), (0, 1), draws=100))
+    assert covered([fit.covers(0.5) for fit in fits], 0.95, "exponent of collapse")
+    assert not covered([fit.covers(0.5 + 1 / 6) for fit in fits], 0.95, "wrong twin: 1/6 off")
+    assert np.mean([fit.standard_error for fit in fits]) < 0.02
+
+
+def test_collapse_exponent_at_a_bound_is_open():
+    mean, mcse, epsilon = collapsing(np.random.default_rng(9))
+    fit = collapse_exponent(mean, mcse, epsilon, N, ("N",), (0.6, 1))
+    assert fit.value == 0.6 and fit.low == -np.inf
+
+
+def test_collapse_of_nothing_zeros_and_exact_values():
+    mean, mcse, epsilon = collapsing(np.random.default_rng(10), noise=0)
+    exact = collapse(mean, mcse, epsilon * N**0.5, ("N",))
+    assert np.isnan(exact.quality) and exact.spread < 1e-3 and exact.n > 40
+    assert collapse_exponent(mean, 0, epsilon, N, ("N",), (0, 1)).value == pytest.approx(0.5, abs=1e-3)
+    zeros = collapse(0 * mean, 0, epsilon, ("N",))
+    assert zeros.spread == 0
+    nothing = collapse(mean * np.nan, mcse, epsilon, ("N",))
+    assert nothing.n == 0 and np.isnan(nothing.quality)
+    assert np.isnan(collapse_exponent(mean * np.nan, 0, epsilon, N, ("N",), (0, 1)).value)
+    with pytest.raises(ValueError, match="two cells"):
+        collapse(mean, mcse, X, ())
+    share, error = success(np.random.default_rng(11), 2 + 0 * N, slope=6)  # has exact zeros and ones
+    assert (share == 0).any() and 0.3 < collapse(share, error, X, ("N",)).quality < 2
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32), st.floats(1e-3, 1e3), st.permutations(range(4)), st.permutations(range(13)))
+def test_invariances(seed, factor, curves, positions):
+    mean, mcse, epsilon = collapsing(np.random.default_rng(seed))
+    found, fell = crossing(mean, mcse, "x", 0.5, draws=40), collapse(mean, mcse, epsilon * N**0.5, ("N",))
+    permuted = mean.isel(N=curves, x=positions).transpose("x", "N")
+    other = crossing(permuted, mcse, "x", 0.5, draws=40).sel(N=N.N)
+    again = collapse(permuted, mcse, epsilon * N**0.5, ("N",))
+    moved = crossing(mean, mcse, "x", 0.5, at=X * factor, draws=40)
+    wider = mean.reindex(N=[25, *N.values], x=[0.1, *X.values])  # cells that were not run
+    wider_error = mcse.reindex_like(wider)
+    extended = crossing(wider, wider_error, "x", 0.5, draws=40).sel(N=N.N)
+    for name in ("value", "low", "high"):
+        np.testing.assert_allclose(other[name], found[name], rtol=1e-9)
+        np.testing.assert_allclose(extended[name], found[name], rtol=1e-9)
+        np.testing.assert_allclose(moved[name], found[name] * factor, rtol=1e-9)
+    for same in (again, collapse(wider, wider_error, epsilon.reindex_like(wider) * wider.N**0.5, ("N",)),
+                 collapse(mean, mcse, factor * epsilon * N**0.5, ("N",))):
+        assert same.n == fell.n and same.quality == pytest.approx(fell.quality, rel=1e-6)

@@ -1,0 +1,55 @@
+"""Exact laws: one cell can contradict, only all cells together can support."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from pipeline.analysis.claims import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    SUPPORTED,
+    Claim,
+    NegativeControl,
+    judge,
+)
+from pipeline.analysis.exact import EACH_CELL, FALSE_ALARM, TOGETHER, exact_law, law_ratios
+from pipeline.analysis.measures import measure
+
+REPS = 4000
+
+
+@pytest.fixture
+def data(sealed):
+    noise = 1 + 0.05 * np.random.default_rng(0).standard_normal((2, 3, REPS))
+    return sealed(dict(arm=["a", "b"], L=[1, 2, 4]), v=noise, expected=np.ones_like(noise))
+
+
+def verdict(data, margin=0.01, by=("arm",)):
+    law = measure("v over its expectation")(lambda results: law_ratios(results, "v", "expected", 1, *by))
+    claim = Claim(id="toy", statement="v is 1.", source="here", experiment="toy", measure=law, why="", conditions="",
+                  tolerance=exact_law(margin), control=NegativeControl("v doubled", lambda r: r.assign(v=2 * r["v"])))
+    judgement = judge(claim, data)
+    assert judgement.control.verdict == CONTRADICTED
+    return judgement.check.verdict
+
+
+def test_a_law_that_holds_is_supported_where_the_cells_fix_it(data):
+    assert verdict(data) == SUPPORTED
+    assert verdict(data, margin=1e-4) == INCONCLUSIVE  # the cells together are less precise than that
+
+
+def test_one_cell_that_breaks_the_law_contradicts_it(data):
+    broken = data.assign(v=data["v"].where((data["arm"] == "a") | (data["L"] > 1), 1.03 * data["v"]))
+    assert verdict(broken, margin=0.5) == CONTRADICTED
+
+
+def test_intervals_of_cells_and_of_all_together(data):
+    ratios = law_ratios(data, "v", "expected", 1, "arm")
+    assert [*ratios[TOGETHER]] == ["arm=a", "arm=b"] and len(ratios[EACH_CELL]) == 6
+    one, cells = ratios[TOGETHER]["arm=a"], [ratios[EACH_CELL][f"arm=a, L={L}"] for L in (1, 2, 4)]
+    weights = np.array([cell.standard_error**-2 for cell in cells])
+    assert one.value == pytest.approx(weights @ [cell.value for cell in cells] / weights.sum())
+    assert one.standard_error == pytest.approx(weights.sum() ** -0.5)
+    assert one.high - one.value == pytest.approx(ndtri(1 - 0.01 / 2 / 2) * one.standard_error)
+    assert cells[0].high - cells[0].value == pytest.approx(
+        ndtri(1 - FALSE_ALARM / 6 / 2) * cells[0].standard_error, rel=0.01)

@@ -1,0 +1,111 @@
+"""Measures: estimates by cell and over cells, their confidence, and exact intervals of shares."""
+
+import math
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+from scipy.special import ndtri
+
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import (
+    CONFIDENCE,
+    confidence_for,
+    exponent,
+    labelled,
+    mean_cells,
+    mean_over_cells,
+    paired_cells,
+    ratio_cells,
+    share,
+    share_above,
+    share_of_exceptions,
+)
+from pipeline.analysis.selection import InsufficientEvidence, NotTested
+
+
+@pytest.fixture
+def cells(sealed):
+    values = np.random.default_rng(0).random((2, 3, 400)) * np.array([0.2, 0.4, 0.8])[:, None]
+    return sealed(dict(arm=["a", "b"], L=[1, 2, 4]), v=values, w=2 * values)
+
+
+def test_cells_share_the_error(cells):
+    used = cells.assign(status=cells["status"].where(cells["L"] > 1, 0))
+    assert confidence_for() == pytest.approx(CONFIDENCE) and confidence_for(part=0.5) == pytest.approx(0.995)
+    assert confidence_for(4) == pytest.approx(0.9975)
+    assert confidence_for(used, 0.5) == pytest.approx(1 - 0.005 / 4)
+
+
+def test_labelled_cells_without_a_value_are_left_out():
+    cells = xr.Dataset(dict(v=("L", [1.0, np.nan]), low=("L", [0.0, 0.0]), high=2.0, e=0.5), {"L": [10, 20]})
+    assert labelled(cells, "v", "low", "high", "e") == {"L=10": Estimate(1.0, 0.0, 2.0, 0.5)}
+
+
+def test_means_have_normal_intervals_simultaneous_over_cells(cells):
+    values = cells["v"].sel(arm="a", L=2).values
+    one = mean_cells(cells, "v")["arm=a, L=2"]
+    error = values.std(ddof=1) / math.sqrt(400)
+    half = ndtri(1 - 0.01 / 6 / 2) * error
+    assert one.value == pytest.approx(values.mean()) and one.standard_error == pytest.approx(error)
+    assert (one.low, one.high) == pytest.approx((values.mean() - half, values.mean() + half))
+
+
+def test_cells_without_any_error_have_the_exact_interval_of_a_share(sealed):
+    data = sealed(dict(L=[1]), v=np.zeros((1, 100)))
+    assert mean_cells(data, "v")["L=1"].high == pytest.approx(stats.beta.ppf(0.995, 1, 100))
+
+
+def test_paired_differences(cells):
+    apart = paired_cells(cells, "v", "arm", "a", "b")["L=1"]
+    difference = (cells["v"].sel(arm="a", L=1) - cells["v"].sel(arm="b", L=1)).values
+    assert apart.value == pytest.approx(difference.mean())
+    assert apart.high - apart.value == pytest.approx(ndtri(1 - 0.01 / 6 / 2) * difference.std(ddof=1) / 20)
+    with pytest.raises(NotTested, match="needs arm=c"):
+        paired_cells(cells, "v", "arm", "a", "c")
+
+
+def test_ratios(cells):
+    ratios = ratio_cells(cells, "w", "v", power=1)
+    assert len(ratios) == 6 and all(one.value == pytest.approx(2) for one in ratios.values())
+
+
+def test_the_error_of_a_mean_over_cells_falls_with_their_number():
+    mean, mcse = xr.DataArray([1.0, 2.0, 6.0, np.nan], dims="L"), xr.DataArray([0.3, 0.4, 1.2, 1.0], dims="L")
+    one = mean_over_cells(mean, mcse)
+    assert (one.value, one.standard_error) == pytest.approx((3, 1.3 / 3))
+    assert one.high == pytest.approx(3 + ndtri(0.995) * 1.3 / 3)
+    with pytest.raises(InsufficientEvidence, match="no cell has a value"):
+        mean_over_cells(mean * np.nan, mcse)
+
+
+def test_an_exponent_is_that_of_the_first_predictor(sealed):
+    L = np.array([1.0, 2.0, 4.0, 8.0])
+    noise = 1 + 0.01 * np.random.default_rng(0).standard_normal((2, 4, 200))
+    data = sealed(dict(m=[1, 5], L=L), v=np.array([1.0, 9.0])[:, None, None] * L[:, None] ** -0.5 * noise)
+    assert exponent(data, "v", ("m",), L=data["L"]).value == pytest.approx(-0.5, abs=0.01)
+
+
+@pytest.mark.parametrize("k, n", [(0, 100), (3, 100), (100, 100)])
+def test_shares_have_the_exact_interval(k, n):
+    flags = xr.DataArray(np.where(np.arange(n + 5) < n, np.arange(n + 5) < k, np.nan))  # the last 5 not in use
+    one, exact = share(flags), stats.binomtest(k, n).proportion_ci(0.99, method="exact")
+    assert (one.value, one.low, one.high) == pytest.approx((k / n, exact.low, exact.high))
+
+
+@pytest.mark.parametrize("k, n", [(0, 100), (3, 100), (100, 100)])
+def test_shares_of_exceptions(k, n):
+    one = share_of_exceptions(xr.DataArray(np.arange(n) < k), xr.DataArray(np.full(n, True)))
+    if k:
+        wilson = stats.binomtest(k, n).proportion_ci(0.99, method="wilson")
+        assert (one.low, one.high) == pytest.approx((wilson.low, wilson.high))
+    else:
+        assert (1 - one.high) ** n == pytest.approx(0.01) and one.low == 0
+    assert one.value == k / n
+
+
+def test_only_replications_in_use_can_be_above_a_bound(cells):
+    used = cells.assign(status=cells["status"].where(cells["L"] < 4, 0))
+    assert share_above(used, "v", xr.DataArray(0.5)).value == 0
+    assert share_above(cells, "v", xr.DataArray(0.5)).value == float((cells["v"] > 0.5).mean())

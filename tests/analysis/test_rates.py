@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.analysis.rates import fit_rate
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def axis(name, values):
+    return xr.DataArray(np.asarray(values, float), {name: values}, name, name=name)
+
+
+M, L = axis("m", [10, 20, 40]), axis("L", [100, 200, 400, 800])
+
+
+def power_law(rng, noise=0.01, scatter=0.0):
+    """Means 3 m^-0.5 L^-1/3 with Monte Carlo error about `noise` and lack of fit `scatter`, both relative."""
+    law = 3 * M**-0.5 * L ** (-1 / 3)
+    mcse = noise * law * np.geomspace(0.2, 2, law.size)[rng.permutation(law.size)].reshape(law.shape)
+    true = law * np.exp(scatter * rng.standard_normal(law.shape))
+    return true + mcse * rng.standard_normal(law.shape), mcse
+
+
+@pytest.mark.parametrize("scatter", [0, 0.05])
+def test_exponents_and_constant_cover(covered, scatter):
+    rng = np.random.default_rng(0)
+    fits = [fit_rate(*power_law(rng, scatter=scatter), m=M, L=L) for _ in range(600)]
+    level = 0.95 if not scatter else 0.94  # the scatter is estimated
+    assert covered([fit.exponents["m"].covers(-0.5) for fit in fits], level, f"exponent of m, {scatter=}")
+    assert covered([fit.exponents["L"].covers(-1 / 3) for fit in fits], level, f"exponent of L, {scatter=}")
+    assert covered([fit.constant.covers(3) for fit in fits], level, f"constant, {scatter=}")
+    twin = [fit.exponents["L"].covers(-0.5) for fit in fits]
+    assert sum(twin) < 0.3 * len(twin), "wrong twin: exponent off by 1/6"
+
+
+def test_lack_of_fit_is_measured_and_must_be_in_the_interval(covered):
+    rng = np.random.default_rng(1)
+    fits = [fit_rate(*power_law(rng, scatter=0.05), m=M, L=L) for _ in range(200)]
+    typical = np.mean([fit.scatter**2 for fit in fits]) ** 0.5
+    print(f"scatter: n=200 rms={typical:.4f} expected=0.05")
+    assert 0.045 < typical < 0.055 and all(fit.inflation > 1 for fit in fits)
+    naive = []
+    for fit in fits:
+        exponent = fit.exponents["m"]
+        naive.append(abs(exponent.value + 0.5) * fit.inflation <= exponent.high - exponent.value)
+    assert not covered(naive, what="wrong twin: Monte Carlo error only")
+
+
+def test_groups_share_the_exponent_but_not_the_constant():
+    scheme = xr.DataArray([1.0, 5.0], {"scheme": ["log", "critical"]}, "scheme")
+    mean = scheme * L**-0.5
+    fit = fit_rate(mean, 0.01 * mean, groups=("scheme",), L=L)
+    assert fit.exponents["L"].value == pytest.approx(-0.5)
+    assert fit.constants[("log",)].value == pytest.approx(1)
+    assert fit.constants[("critical",)].value == pytest.approx(5)
+    assert fit.dof == 8 - 3 and fit.inflation == 1
+    assert fit_rate(mean, 0.01 * mean, L=L).inflation > 10  # wrong twin: one constant for both
+
+
+def test_derived_predictors_and_labels():
+    epsilon = (axis("x", [1, 2, 4, 8]) / np.sqrt(M * L)).rename("epsilon")
+    mean = epsilon**-2
+    fit = fit_rate(mean.transpose("x", "L", "m").isel(m=[2, 0]), 0, epsilon=epsilon, L=L)
+    assert fit.exponents["epsilon"].value == pytest.approx(-2)
+    assert fit.exponents["L"].value == pytest.approx(0, abs=1e-9)
+    assert fit.n == 32 and fit.dropped == 0
+    with pytest.raises(ValueError, match="lacks"):
+        fit_rate(M, 0, L=L)
+    with pytest.raises(ValueError, match="not numbers"):
+        fit_rate(M, 0, m=xr.DataArray(["a", "b", "c"], {"m": M.m}, "m"))
+
+
+@pytest.mark.parametrize("cells", [0, 1, 2, 3])
+def test_too_few_cells_give_infinite_intervals(cells):
+    law = M**-0.5 * L**-0.5
+    flat = law.values.ravel()
+    flat[np.arange(12) >= cells] = np.nan
+    fit = fit_rate(law.copy(data=flat.reshape(law.shape)), 0.01, m=M, L=L)
+    assert fit.n == cells and fit.dropped == 12 - cells
+    assert np.isnan(fit.exponents["m"].value)  # the first cells share one m
+    assert fit.exponents["m"].low == -np.inf and fit.exponents["m"].high == np.inf
+    assert (fit.exponents["L"].high == np.inf) == (cells < 3)  # the exponent of L and one constant
+    if cells >= 2:
+        assert fit.exponents["L"].value == pytest.approx(-0.5)
+    assert "n=" in str(fit)
+
+
+def test_undetermined_exponents_do_not_hide_the_others():
+    mean = M**-0.5 * L**-0.25
+    fit = fit_rate(mean.sel(m=[20]), 0.01, m=M, L=L)
+    assert np.isnan(fit.exponents["m"].value) and fit.exponents["m"].high == np.inf
+    assert fit.exponents["L"].value == pytest.approx(-0.25) and fit.exponents["L"].high < np.inf
+
+
+def test_useless_cells_are_dropped_and_exact_ones_kept():
+    mean = M**-0.5 * L**-0.5
+    mcse = 0.01 * mean
+    mean.values[0, :4], mcse.values[1, :3] = [0, -1, np.nan, np.inf], [np.nan, np.inf, 0]
+    fit = fit_rate(mean, mcse, m=M, L=L)
+    assert fit.n == 6 and fit.dropped == 6 and fit.exponents["L"].covers(-0.5)
+    exact = fit_rate(M**-0.5 * (1 + 0.01 * np.sin(L)), 0, m=M)
+    assert 0 < exact.exponents["m"].standard_error < 0.01 and exact.exponents["m"].covers(-0.5)
+    assert 0.005 < exact.scatter < 0.01 and np.isnan(exact.chi2) and np.isnan(exact.inflation)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.floats(1e-3, 1e3), st.randoms())
+def test_invariances(seed, factor, random):
+    mean, mcse = power_law(np.random.default_rng(seed))
+    fit = fit_rate(mean, mcse, m=M, L=L)
+    scaled = fit_rate(mean, mcse, m=M * factor, L=L)
+    assert scaled.constant.value == pytest.approx(
+        fit.constant.value * factor ** -fit.exponents["m"].value, rel=1e-6)
+    order = list(range(4))
+    random.shuffle(order)
+    permuted = fit_rate(mean.isel(L=order).transpose("L", "m"), mcse, m=M, L=L)
+    wider = mean.reindex(L=[50, *L.values])  # cells that were not run
+    extended = fit_rate(wider, mcse.reindex_like(wider), m=M, L=wider.L.astype(float))
+    for other in (scaled, permuted, extended):
+        for name, exponent in fit.exponents.items():
+            assert other.exponents[name].low == pytest.approx(exponent.low, rel=1e-6)
+            assert other.exponents[name].high == pytest.approx(exponent.high, rel=1e-6)

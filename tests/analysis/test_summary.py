@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+import xarray as xr
+from checks import mean_agrees
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.summary import moments, paired_difference, summarise
+
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+def cells(rng, size):
+    return {"m": np.arange(size)}, rng.standard_normal((size, 8)) + 3
+
+
+def test_interval_of_a_mean_covers(covered, sealed):
+    axes, sample = cells(np.random.default_rng(0), 4000)
+    summary = summarise(sealed(axes, error=sample))
+    assert covered((summary.error_low <= 3) & (3 <= summary.error_high), what="t interval, 8 normal values")
+    normal = abs(summary.error - 3) <= 1.96 * summary.error_mcse
+    assert not covered(normal, what="wrong twin: normal quantile with 8 values")
+
+
+def test_standard_error_is_unbiased_for_the_variance(sealed):
+    axes, sample = cells(np.random.default_rng(1), 4000)
+    variances = summarise(sealed(axes, error=sample)).error_mcse ** 2
+    assert mean_agrees(variances, 1 / 8, "squared mcse")
+    assert not mean_agrees(variances * 7 / 8, 1 / 8, "wrong twin: divided by n")
+
+
+def test_failures_are_counted_and_bounded(sealed):
+    values = np.array([[0.25, 0.75, np.nan, 0.5], [np.nan] * 4, [0.5, 0.5, np.nan, np.nan], [np.nan] * 4,
+                       [np.inf, 0.5, 0.5, 0.5]])
+    status = np.array([[1, 1, 3, 2], [3, 3, 3, 3], [1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]])
+    results = sealed({"scheme": ["log", "critical", "a", "b", "c"]}, status, h=values, loss=values)
+    results["h"].attrs |= {"least": 0, "most": 1}
+    results["loss"].attrs |= {"least": 0}
+    summary = summarise(results)
+    assert summary.n_run.values.tolist() == [4, 4, 2, 0, 4]
+    assert summary.n_ok.values.tolist() == [2, 0, 2, 0, 4]
+    assert summary.n_not_converged.values.tolist() == [1, 0, 0, 0, 0]
+    assert summary.n_failed.values.tolist() == [1, 4, 0, 0, 0]
+    assert summary.n_not_finite.values.tolist() == [0, 0, 0, 0, 1]
+    assert summary.h_n.values.tolist() == [3, 0, 2, 0, 3]
+    nan, inf = np.nan, np.inf
+    np.testing.assert_array_equal(summary.h, [0.5, nan, 0.5, nan, 0.5])
+    np.testing.assert_array_equal(summary.h_least, [0.25, 0, 0.5, nan, 0.375])
+    np.testing.assert_array_equal(summary.h_most, [0.75, 1, 0.5, nan, 0.625])
+    np.testing.assert_array_equal(summary.loss_least, [0.25, 0, 0.5, nan, 0.375])
+    np.testing.assert_array_equal(summary.loss_most, [inf, inf, 0.5, nan, inf])
+    assert summary.loss_most.attrs["units"] == "1" and summary.attrs["confidence"] == 0.95
+
+
+def test_one_replication_has_no_standard_error(sealed):
+    summary = summarise(sealed({"m": [1]}, error=np.array([[2.0]])))
+    assert [summary[v].item() for v in ("error", "error_mcse", "error_low", "error_high")] == [
+        2, np.inf, -np.inf, np.inf]
+
+
+def test_equal_values_are_exact_but_not_certain(sealed):
+    values = np.full((2, 50), 0.1)
+    values[1] = 0
+    results = sealed({"m": [1, 2]}, kendall=values, error=values)
+    results["kendall"].attrs |= {"least": 0, "most": 1}
+    summary = summarise(results)
+    assert summary.kendall_mcse.values.tolist() == [0, 0] and summary.kendall.values.tolist() == [0.1, 0]
+    assert summary.error_low.values.tolist() == summary.error_high.values.tolist() == [0.1, 0]
+    assert float(summary.kendall_low[1]) == 0 and float(summary.kendall_high[1]) == pytest.approx(
+        1 - 0.05 ** (1 / 50))
+    rare = np.random.default_rng(2).random((2000, 20)) < 0.13  # most cells that see nothing must cover 0.13
+    results = sealed({"m": np.arange(2000)}, failed=rare)
+    results["failed"].attrs |= {"least": 0, "most": 1}
+    summary = summarise(results)
+    unseen = summary.failed_mcse == 0
+    assert unseen.any() and (summary.failed_high[unseen] > 0.13).all()
+    twin = summarise(sealed({"m": np.arange(2000)}, failed=rare))
+    assert not (twin.failed_high[unseen] > 0.13).any()  # wrong twin: no range, width zero
+
+
+def test_paired_difference_covers_and_is_sharper_than_unpaired(sealed, covered):
+    rng = np.random.default_rng(3)
+    shared = rng.standard_normal((3000, 1, 10)) * 5
+    values = shared + rng.standard_normal((3000, 2, 10)) * 0.1 + np.array([1.0, 0.8])[:, None]
+    results = sealed({"m": np.arange(3000), "estimator": ["mle", "plain"]}, error=values)
+    results = results.assign_coords(cost=("estimator", [1.0, 2.0]))
+    difference = paired_difference(results, "error", "estimator", "mle", "plain")
+    assert difference["mean"].dims == ("m",) and "cost" not in difference.coords
+    assert covered((difference.low <= 0.2) & (0.2 <= difference.high), what="paired difference")
+    assert not covered((difference.low <= 0.3) & (0.3 <= difference.high), what="wrong twin: off by half")
+    assert (difference.mcse < summarise(results).error_mcse.isel(estimator=0) / 5).all()
+
+
+def test_pairs_need_both_values(sealed):
+    values = np.array([[[1.0, 2, 3, np.nan], [1, 1, np.nan, np.nan]]])
+    results = sealed({"m": [1], "estimator": ["a", "b"]}, error=values, status=np.array([1, 1, 1, 3]))
+    difference = paired_difference(results, "error", "estimator", "a", "b")
+    assert int(difference.pairs[0]) == 2 and float(difference["mean"][0]) == 0.5
+    with pytest.raises(KeyError):
+        paired_difference(results, "error", "estimator", "a", "c")
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=9), st.randoms(), st.integers(0, 4))
+def test_order_and_missing_replications_change_nothing(values, random, missing):
+    mixed = values + [np.nan] * missing
+    random.shuffle(mixed)
+    one, two = (moments(xr.DataArray(v, dims="replication")) for v in (values, mixed))
+    assert float(one[2]) == float(two[2]) == len(values)
+    np.testing.assert_allclose(one[:2], two[:2], rtol=1e-9, atol=1e-9)
+
+
+def test_estimate_prints_two_digits_of_its_width():
+    assert str(Estimate(-0.4981, -0.5032, -0.4929)) == "-0.498 [-0.503, -0.493]"
+    assert str(Estimate(12345.6, 12000, 13000)) == "12346 [12000, 13000]"
+    assert str(Estimate(1.0, -np.inf, np.inf)) == "1 [-inf, inf]"
+    assert str(Estimate(2.0, 2.0, 2.0)) == "2 [2, 2]"
+    assert Estimate(0, -1, 1).covers(1) and not Estimate(0, -1, 1).covers(1.1)

@@ -1,0 +1,85 @@
+"""What the page says of a study: its budgets, its data, its verdicts on the terminal."""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from types import SimpleNamespace as Plain
+
+import pytest
+import toy_paper
+
+from pipeline.cli import reports as present
+from pipeline.cli.compose import compose
+from pipeline.cli.config import read_experiment
+from pipeline.cli.help import text
+from pipeline.study import registry
+
+CONFIG = dict(
+    name="present/small", problem="ranking", seed=11, replications=20, block=20, metrics=["error_l2"],
+    parameters=dict(model="btl", estimator="debiased"),
+    grid=[dict(m=[3, 5], L=[20], epsilon=[0.5, 2.0], mechanism=["none", "randomized_response"], profile=["1:1"]),
+          dict(m=[4], L=[20], epsilon=[1.0], mechanism=["laplace"], profile=["0.5:1, 0.5:3"])],
+)
+
+
+@pytest.fixture
+def toy():
+    """The paper of the tests, known to the registry for a while."""
+    registry.register(toy_paper.PROBLEM)
+    yield toy_paper
+    del registry._REGISTERED["toy"]
+
+
+def test_budgets_range_over_the_cells_of_their_mechanism():
+    found = {row["mechanism"]: row for row in present.privacy(read_experiment(CONFIG).study)}
+    whole = "all comparisons of a user"
+    assert found["randomized_response"]["spent"] == {"one comparison": (0.5, 2.0), whole: (0.5 * 3, 2.0 * 10)}
+    assert found["laplace"]["spent"] == {"one comparison": (3.0, 3.0), whole: (18.0, 18.0)}
+    assert found["none"]["spent"] == {"one comparison": (math.inf,) * 2, whole: (math.inf,) * 2}
+    assert found["laplace"]["unit"] == "one comparison of one user" and "ε-LDP" in found["laplace"]["budget"]
+
+
+def test_a_mechanism_that_does_not_say_what_it_spends(toy):
+    (row,) = present.privacy(read_experiment(toy.CONFIG).study)
+    assert row == {"mechanism": "laplace", "unit": "one answer of one person", "spent": {}, "remarks": [],
+                   "neighbours": "that answer replaced by any other in [0, 1]", "budget": "pure ε-LDP per answer"}
+
+
+@dataclass(frozen=True)
+class Told(toy_paper.Answers):
+    """A model that says where its data come from."""
+
+    @property
+    def source(self) -> str:
+        """One sentence."""
+        return f"Answers of {self.n} people who do not exist."
+
+
+def test_the_first_cells_model_says_where_the_data_come_from(toy, monkeypatch):
+    assert present.source(read_experiment(toy.CONFIG).study) == ""
+    monkeypatch.setitem(registry._REGISTERED, "toy", dataclasses.replace(toy.PROBLEM, models={"answers": Told}))
+    assert present.source(read_experiment(toy.CONFIG).study) == "Answers of 10 people who do not exist."
+
+
+def test_one_line_per_verdict_the_contradicted_last():
+    found = [("a", "contradicted", "wrong " * 60), ("b", "supported", "right " * 60), ("c", "inconclusive", "open"),
+             ("d", "supported", "right")]
+    lines = list(present.lines([Plain(claim=Plain(id=name), check=Plain(verdict=word, text=said))
+                                for name, word, said in found]))
+    assert [line.split(":")[0] for line in lines] == [
+        "  supported     b", "  supported     d", "  inconclusive  c", "✗ contradicted  a"]
+    assert len(lines[0]) < 180 and lines[3].count("wrong") == 60  # its reason is said in full
+
+
+def test_help_tells_of_data_and_coordinates():
+    assert "data.path=FILE" in text() and "coordinates=[…]" in text()
+
+
+def test_a_mechanism_that_has_something_to_say():
+    """Shuffling that is asked for and does not help is told in every cell where it does not."""
+    config = compose([
+        "experiment=nguyen/figure_1", "~derive.p0", "~derive.conversion", "figures=[]",
+        "grid=[{n: [100, 2000], m: [5], epsilon_user: [1], mechanism: [randomized_response], estimator: [spectral]}]",
+    ])[0]
+    (row,) = present.privacy(read_experiment(config).study)
+    assert len(row["remarks"]) == 1 and "needs at least 159 persons" in row["remarks"][0]

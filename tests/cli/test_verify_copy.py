@@ -1,0 +1,49 @@
+"""`task=verify results=PATH`: a copy of sealed results is checked by the digests that it holds, without its study."""
+
+import shutil
+
+import pytest
+from engine import arguments, sealed, study
+
+from pipeline.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    sealed(study(replications=20), folder)
+    return folder / "results.zarr"
+
+
+@pytest.fixture
+def copy(results, tmp_path):
+    """A copy of results.zarr under another name, in a folder without its study."""
+    return shutil.copytree(results, tmp_path / "my copy, sent.zarr")
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage, key", [
+    (flip, "kendall/c/0/0/0/0/0"), (flip, "zarr.json"), (lambda path: path.unlink(), "status/zarr.json"),
+    (lambda path: path.with_name("other").write_text(""), "epsilon/c/0")], ids=["bit", "root", "missing", "added"])
+def test_a_copy_is_whole_or_its_damaged_file_is_named(damage, key, copy, capsys):
+    assert main(["task=verify", f"results={copy}"]) == 0
+    assert capsys.readouterr().out == f"{copy}: every byte is as it was written\n"
+    damage(copy / key)
+    assert main(["task=verify", f"results={copy}"]) == 1
+    out = capsys.readouterr().out
+    assert f"damaged: {key.rpartition('/')[0]}" in out and out.endswith("1 damaged files\n")
+
+
+@pytest.mark.parametrize("words, says", [
+    (["task=verify", "results=/nowhere/results.zarr"], "results=/nowhere/results.zarr: must be a folder with a copy"),
+    (["task=report", "results=."], "results=.: goes with task=verify only"),
+    (["task=verify", "results=.", "repair=true"], "repair=true: goes with no results=…")])
+def test_mistakes_are_one_line(words, says, tmp_path, capsys):
+    assert main([*arguments(tmp_path), *words]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {says}") and error.count("\n") == 1

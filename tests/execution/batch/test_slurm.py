@@ -1,0 +1,209 @@
+"""On a real SLURM of several virtual nodes: whatever happens to jobs, the sealed result is the laptop's."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from engine import ROOT, environment
+from servers import slurm
+from servers.sockets import doors
+from servers.study import Run, edited, unavailable
+
+from pipeline.__main__ import main
+
+BATCH = {"cluster": "slurm", "cluster.jobs": "2", "cluster.interface": "lo", "cluster.memory": "500MiB"}
+
+
+@pytest.fixture(scope="module")
+def system():
+    if reason := slurm.missing():
+        unavailable(reason)
+    with slurm.Slurm() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory):
+    return edited("slurm", tmp_path_factory.mktemp("scripts"), **{
+        "--cpus-per-task=4": "--cpus-per-task=1", "--mem-per-cpu=1G": "--mem-per-cpu=500M"})
+
+
+@pytest.fixture(scope="module")
+def submit(system, shell, scripts):
+    """sbatch jobs/slurm.sh with options of sbatch and words of a run: the job's number."""
+    def sbatch(run, *options, **changes):
+        run.where.mkdir(exist_ok=True)
+        return system.call("sbatch", "--parsable", *options, str(scripts / "slurm.sh"), *run.words(**changes),
+                           env=shell, cwd=run.where)
+    return sbatch
+
+
+@pytest.fixture(scope="module")
+def hung(system, submit, laptop, tmp_path_factory):
+    """Submitted first, as it takes a minute: a job that hangs in mid-sweep until its walltime is over."""
+    run = Run(tmp_path_factory.mktemp("hung"), laptop)
+    job = submit(run, "--time=1", "--signal=B:USR1@1", "--no-requeue")
+    run.reaches(3)
+    for process in processes_of(run):
+        os.kill(process, signal.SIGSTOP)
+    return run, job
+
+
+@pytest.fixture(scope="module")
+def warned(hung, submit, laptop, tmp_path_factory):
+    """Submitted early, as SLURM looks at the clock twice a minute: more to do than a walltime allows."""
+    run = Run(tmp_path_factory.mktemp("warned"), laptop)
+    return run, submit(run, "--time=1", replications="100000")
+
+
+def processes_of(run):
+    """The drivers of a run, wherever they came from."""
+    return [p.pid for p in psutil.process_iter(["cmdline"])
+            if f"outputs={run.where}/outputs" in (p.info["cmdline"] or []) and "pipeline" in p.info["cmdline"]]
+
+
+def output(run):
+    return "".join(path.read_text() for path in run.where.glob("slurm-*.out"))
+
+
+def test_array_then_reduction(warned, system, shell, scripts, study):
+    said = system.call(str(scripts / "submit.sh"), "slurm", "2", *study.words(), env=shell, cwd=study.where)
+    array, last = said.split()[1], said.split()[-1]
+    assert system.wait(last) == "COMPLETED" and system.state(array) in ("COMPLETED", "")
+    assert study.is_right(), output(study)
+    shards = [f"shard {k}/2 is done" in output(study) for k in (1, 2)]
+    assert all(shards) and "nothing to do: all 80 units" in output(study), output(study)
+
+
+def test_requeue_and_cancel_and_a_laptop_at_once(system, submit, study):
+    """One task is queued again, another cancelled, while a laptop works on the same store."""
+    array = submit(study, "--array=1-3")
+    study.reaches(4)
+    laptop = subprocess.Popen([sys.executable, "-m", "pipeline", *study.words(**{"cluster.workers": "1"})], cwd=ROOT,
+                              env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    system.call("scontrol", "requeue", f"{array}_1")
+    system.call("scancel", f"{array}_2")
+    _, said = laptop.communicate(timeout=120)
+    assert laptop.returncode == 0, said
+    assert study.is_right()
+    assert set(system.wait(array).split()) <= {"COMPLETED", "CANCELLED"}, output(study)
+    assert study.is_right()
+
+
+def test_a_walltime_drains_and_requeues(warned, system, submit):
+    run, job = warned
+    slurm.until(lambda: "units to do" in output(run).partition("stopped: ")[2], seconds=90)
+    said = output(run)
+    assert "finishing what is running" in said and " 0 done before" in said.partition("stopped: ")[0]
+    assert " 0 done before" not in said.partition("stopped: ")[2]
+    system.call("scancel", job)
+    system.wait(job)
+    again = submit(run)  # fewer replications: a part of the same store
+    assert system.wait(again) == "COMPLETED" and run.is_right(), output(run)
+
+
+def test_a_node_goes_down(system, submit, study):
+    job = submit(study)
+    study.reaches(4)
+    node = system.call("squeue", "-h", "-o", "%N", "-j", job)
+    system.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    try:
+        assert system.wait(job) == "COMPLETED", output(study)
+        assert study.is_right()
+    finally:
+        if "down" in system.call("sinfo", "-h", "-n", node, "-o", "%T"):
+            system.call("scontrol", "update", f"nodename={node}", "state=resume")
+
+
+def through_dask(system, run, **changes):
+    """The driver of cluster=slurm, in a session of its own."""
+    words = run.words(**BATCH | {"cluster.folder": str(run.where / "shared")} | changes)
+    return subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=run.where,
+                            env=environment(**system.environment),
+                            start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def mine(system):
+    return system.call("squeue", "-h", "-o", "%i", "-n", "pipeline-workers").split()
+
+
+def test_through_dask_with_a_job_cancelled(system, study):
+    driver = through_dask(system, study, replications="2000")
+    study.reaches(4)
+    keys, = (study.where / "shared").glob("keys-*")
+    assert {oct(p.stat().st_mode & 0o777) for p in (keys, *keys.glob("*.pem"))} == {"0o700", "0o600"}
+    first, second = mine(system)
+    found = doors([psutil.Process(driver.pid), *workers(keys)])
+    assert sum(found.values()) >= 3, "scheduler, nanny and worker speak TLS"
+    assert {address.ip for address, locked in found.items() if not locked} == {"127.0.0.1"}, "dashboards"
+    system.call("scancel", first)
+    out, err = driver.communicate(timeout=120)
+    assert driver.returncode == 0, err
+    assert "2 slurm jobs of 1 workers" in out and "tls://" in out
+    study.finish()
+    assert not list((study.where / "shared").glob("keys-*")) and mine(system) == []
+
+
+def workers(keys):
+    return [p for p in psutil.process_iter(["cmdline"]) if str(keys / "key.pem") in (p.info["cmdline"] or [])]
+
+
+def test_jobs_of_a_killed_driver_end(system, study):
+    driver = through_dask(system, study, replications="4000")
+    study.reaches(4)
+    os.killpg(driver.pid, signal.SIGKILL)
+    driver.communicate()
+    end = time.monotonic() + 60
+    while mine(system):
+        assert time.monotonic() < end, "jobs outlive their driver"
+        time.sleep(0.2)
+    left, = (study.where / "shared").glob("keys-*")
+    driver = through_dask(system, study, **{"cluster.least_jobs": "0"})
+    out, err = driver.communicate(timeout=120)
+    assert driver.returncode == 0 and "as there is work" in out, err
+    assert not left.exists() and study.is_right()
+
+
+@pytest.mark.parametrize("changes, line", [
+    ({"cluster.queue": "nowhere"}, "cluster.queue=nowhere: sbatch says: invalid partition"),
+    ({"cluster.queue": "short"}, "cluster.walltime=01:00:00: sbatch says:"),
+    ({"cluster.cores": "64", "cluster.memory": "16GiB"}, "cluster.cores=64: sbatch says:"),
+    ({"cluster.walltime": "00:01:00", "replications": "1000000", "block": "1000000", "grid.m": "[3,40]"},
+     "cluster.walltime=00:01:00: a unit of xu/lemmas takes about"),
+])
+def test_what_slurm_would_not_take_is_one_line(system, study, monkeypatch, capsys, changes, line):
+    for name, value in system.environment.items():
+        monkeypatch.setenv(name, value)
+    assert main(study.words(**BATCH | changes)) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {line}") and len(said.splitlines()) == 1, said
+    assert not (study.where / "outputs").exists()
+
+
+def test_jobs_that_die_at_once_end_the_sweep(system, study):
+    """A Python that cannot start stands for all that may be wrong on the nodes."""
+    driver = through_dask(system, study, **{"cluster.directives": "--export=ALL,PYTHONHOME=/nowhere",
+                                            "cluster.jobs": "3"})
+    _, err = driver.communicate(timeout=120)
+    line, = (line for line in err.splitlines() if line.startswith("error: "))
+    assert driver.returncode == 1 and line.startswith("error: 3 jobs ended before their workers joined"), err
+    assert "ModuleNotFoundError" in line and "same command goes on" in line
+
+
+def test_a_hung_job_meets_its_walltime(hung, system, submit):
+    run, job = hung
+    assert system.wait(job, seconds=150) in ("TIMEOUT", "")
+    assert 0 < run.done() < 80
+    again = submit(run)
+    assert system.wait(again) == "COMPLETED", output(run)
+    assert run.is_right()
+
+
+def test_without_slurm_one_line(study, monkeypatch, capsys):
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(study.words(**BATCH)) == 2
+    assert capsys.readouterr().err.startswith("error: cluster=slurm: sbatch is not on this machine")

@@ -1,0 +1,364 @@
+"""A scheduler that somebody else runs: used as it is, and refused in one line where it cannot be."""
+
+import contextlib
+import dataclasses
+import functools
+import http.server
+import importlib.metadata
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import distributed
+import pytest
+from distributed.security import Security
+from engine import ROOT, arguments, command, environment, without_report
+
+from pipeline.__main__ import main
+from pipeline.execution.clusters import Address
+from pipeline.execution.clusters.address import differs_from, facts
+from pipeline.execution.errors import Unfit
+from pipeline.execution.sweep import SweepError, run
+from pipeline.problems.ranking.model import BTL
+from pipeline.study.parameters import InvalidInput
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    security, folder = Security.temporary(), tmp_path_factory.mktemp("keys")
+    for name, text in (("cert", security.tls_worker_cert), ("key", security.tls_worker_key)):
+        (folder / name).write_text(text)
+    return dict(ca=str(folder / "cert"), cert=str(folder / "cert"), key=str(folder / "key"))
+
+
+@contextlib.contextmanager
+def running(keys=None, path=None, workers=1):
+    """A scheduler and one worker, as `dask scheduler` and `dask worker` start them, with code from `path`.
+
+    Gives the address; with workers=0, (address, what starts a worker, with another `path` or more variables).
+    """
+    tls = [f"--tls-{flag}={keys[name]}" for flag, name in (("ca-file", "ca"), ("cert", "cert"), ("key", "key"))
+           ] if keys else []
+    where = ["--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0", *tls]
+    with contextlib.ExitStack() as stack:
+        def start(*words, path=path, **variables):
+            shell = environment(**variables)
+            shell["PYTHONPATH"] = os.pathsep.join([path or shell["PYTHONPATH"], os.path.dirname(__file__)])
+            process = subprocess.Popen([sys.executable, "-m", *words], env=shell, cwd="/", text=True,
+                                       stderr=subprocess.PIPE)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        scheduler = start("distributed.cli.dask_scheduler", "--port", "0",
+                          *(["--protocol", "tls"] if keys else []), *where)
+        address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
+
+        def join(path=path, **variables):
+            start("distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "2", *where, path=path,
+                  **variables)
+
+        if not workers:
+            yield address, join
+            return
+        join()
+        yield address
+
+
+@pytest.fixture(scope="module")
+def encrypted(keys):
+    with running(keys) as address:
+        yield Address(address, **keys)
+
+
+def security(keys):
+    return Security(require_encryption=True, tls_ca_file=keys["ca"], tls_client_cert=keys["cert"],
+                    tls_client_key=keys["key"])
+
+
+def changed_code(folder):
+    """A copy of this package in a folder, one line of which differs."""
+    shutil.copytree(ROOT / "pipeline", folder / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    with open(folder / "pipeline/cli/exit_codes.py", "a") as source:
+        source.write("# changed\n")
+
+
+def without(package, folder):
+    """Path of code in whose processes a package cannot be imported."""
+    (folder / "without").mkdir()
+    (folder / "without/sitecustomize.py").write_text(f"import sys; sys.modules['{package}'] = None")
+    return f"{folder / 'without'}:{environment()['PYTHONPATH']}"
+
+
+def wait_for_workers(cluster, count=1):
+    end = time.monotonic() + 60
+    while True:
+        with cluster.open() as executor:
+            if len(executor.alive()) >= count:
+                return
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_sweep_on_an_encrypted_scheduler(encrypted, capsys):
+    wait_for_workers(encrypted)
+    encrypted.check()
+    seen = []
+    with encrypted.open() as executor:
+        assert executor.workers == 2 == sum(executor.alive().values())
+        run(executor, sorted, ((unit, 1.0) for unit in range(50)), on_done=lambda results, *_: seen.extend(results))
+    assert sorted(seen) == list(range(50)) and capsys.readouterr().err == ""
+
+
+def test_other_versions_are_refused(encrypted, monkeypatch):
+    """This process pretends: the others are as installed."""
+    wait_for_workers(encrypted)
+    version = importlib.metadata.version
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "0.1" if name == "numpy" else version(name))
+    with pytest.raises(InvalidInput, match=rf"runs numpy {version('numpy')}, this process 0.1"), encrypted.open():
+        pass
+
+
+def test_other_code_is_refused_and_plain_tcp_warned_of(tmp_path, capsys):
+    changed_code(tmp_path)
+    tests = str(ROOT / "tests")
+    with running(path=f"{tmp_path}:{tests}") as address:
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(1)
+        words = arguments(tmp_path / "outputs", cluster="address", **{"cluster.address": address})
+        assert main(words) == 2
+        warning, error = capsys.readouterr().err.splitlines()
+    assert warning.startswith(f"warning: {address} is not encrypted")
+    assert error.startswith(f"error: cluster.address={address}: worker tcp://") and "runs pipeline" in error
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_other_versions_are_one_line_without_the_table_of_dask(tmp_path):
+    """Another lz4 stands for all that Dask compares; as a user has it, with warnings on the screen."""
+    (tmp_path / "lz4-0.1.dist-info").mkdir()
+    (tmp_path / "lz4-0.1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: lz4\nVersion: 0.1\n")
+    code = tmp_path / "code"
+    changed_code(code)
+    with running(path=f"{code}:{tmp_path}") as address:
+        with distributed.Client(address, set_as_default=False) as client:
+            client.wait_for_workers(1)
+            assert client.get_versions()["scheduler"]["packages"]["lz4"] == "0.1"
+        done = command(arguments(tmp_path / "outputs", cluster="address", **{"cluster.address": address}))
+    warning, error = done.stderr.splitlines()
+    assert done.returncode == 2 and "is not encrypted" in warning and "install the same everywhere" in error
+
+
+def test_what_is_no_scheduler_is_one_line_soon(monkeypatch):
+    """A page, as a dashboard whose port was taken for the scheduler's; it answers, but never as Dask does."""
+    monkeypatch.setattr("pipeline.execution.clusters.address.ANSWER", 1.0)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with pytest.raises(InvalidInput, match="no scheduler answers there"):
+            Address(f"tcp://127.0.0.1:{server.server_port}").check()
+        server.shutdown()
+
+
+def pause(units):
+    """Take 20 ms for each unit, and name the process."""
+    time.sleep(0.02 * len(units))
+    return [os.getpid() for _ in units]
+
+
+def fit_if_allowed(units):
+    """As a runner whose check fails in the workers with the variable UNFIT."""
+    if "UNFIT" in os.environ:
+        raise Unfit(f"sees no folder in process {os.getpid()}")
+    return pause(units)
+
+
+def pairs(count):
+    return ((unit, 1.0) for unit in range(count))
+
+
+def test_the_sweep_uses_workers_that_join_later(keys):
+    with running(keys, workers=0) as (address, join):
+        cluster, seen = Address(address, **keys), []
+        join()
+        wait_for_workers(cluster)
+        with cluster.open() as executor:
+            later = [threading.Timer(1.0, join), threading.Timer(1.0, join)]
+            for timer in later:
+                timer.start()
+            outcome = run(executor, pause, endless(lambda: len(set(seen)) < 3),
+                          on_done=lambda pids, *_: seen.extend(pids))
+    assert executor.workers == 2 and outcome.workers == 6 and len(set(seen)) == 3
+
+
+def endless(wanted):
+    """Units as long as something is wanted, then those of two more seconds for six workers."""
+    unit = 0
+    while wanted() and unit < 10**6:
+        yield unit, 1.0
+        unit += 1
+    for more in range(600):
+        yield unit + more, 1.0
+
+
+def test_a_scheduler_that_adapts_grows_from_no_worker():
+    with distributed.LocalCluster(n_workers=0, threads_per_worker=1, host="127.0.0.1",
+                                  dashboard_address="127.0.0.1:0") as workers:
+        workers.adapt(minimum=0, maximum=3, interval="100ms")
+        with Address(workers.scheduler_address).open() as executor:
+            assert executor.alive() == {}
+            assert run(executor, pause, pairs(1000), total_cost=1000.0).workers == 3
+
+
+def test_an_unfit_worker_is_retired_and_the_others_finish(keys):
+    with running(keys, workers=0) as (address, join):
+        cluster, seen, lines = Address(address, **keys), [], []
+        join()
+        join(UNFIT="1")
+        wait_for_workers(cluster, 2)
+        with cluster.open() as executor:
+            outcome = run(executor, fit_if_allowed, pairs(200), on_done=lambda pids, *_: seen.extend(pids),
+                          on_retired=lines.append)
+            assert len(executor.alive()) == 1
+            assert run(executor, fit_if_allowed, pairs(20), on_retired=lines.append).units_done == 20
+    assert outcome.units_done == 200 == len(seen) and len(set(seen)) == 1 and outcome.lost == 0
+    assert len(lines) == 1 and re.fullmatch(r"worker tls://\S+ is retired: sees no folder in process \d+", lines[0])
+
+
+def test_if_every_worker_is_unfit_the_reason_is_the_error(keys):
+    with running(keys, workers=0) as (address, join):
+        cluster, lines = Address(address, **keys), []
+        join(UNFIT="1")
+        join(UNFIT="1")
+        wait_for_workers(cluster, 2)
+        with cluster.open() as executor, pytest.raises(SweepError, match=r"^sees no folder in process \d+$"):
+            run(executor, fit_if_allowed, pairs(200), on_retired=lines.append)
+    assert len(lines) == 1
+
+
+def test_a_worker_that_joins_later_is_compared_before_it_computes(keys):
+    """No worker is there to be compared when the sweep begins; the one that comes then runs other code."""
+    with running(keys, workers=0) as (address, join), Address(address, **keys).open() as executor:
+        other = dataclasses.replace(executor, admit=functools.partial(differs_from, facts() | {"numpy": "0.1"}))
+        threading.Timer(1.0, join).start()
+        with pytest.raises(SweepError, match="runs numpy .*, this process 0.1; install the same everywhere"):
+            run(other, sorted, pairs(9))
+        join()
+        assert run(executor, sorted, pairs(9)).units_done == 9
+
+
+def test_workers_of_other_code_or_without_it_are_retired_at_once(keys, tmp_path, capsys):
+    tests, changed = str(ROOT / "tests"), tmp_path / "changed"
+    changed_code(changed)
+    with running(keys, workers=0) as (address, join):
+        cluster = Address(address, **keys)
+        join()
+        wait_for_workers(cluster)
+        join(path=f"{changed}:{tests}")
+        join(path=without("pipeline", tmp_path))
+        with distributed.Client(address, security=security(keys), set_as_default=False) as client:
+            client.wait_for_workers(3)
+        with cluster.open() as executor:
+            assert len(executor.alive()) == 1
+            assert run(executor, sorted, pairs(9)).units_done == 9
+        lines = sorted(line.split("is retired: ")[1][:20] for line in capsys.readouterr().err.splitlines())
+    assert len(lines) == 2 and lines[0].startswith("cannot load this pac") and lines[1].startswith("runs pipeline")
+
+
+def test_a_worker_that_cannot_load_the_runner_is_retired(keys, tmp_path):
+    """As one without a module of the person's own."""
+    with running(keys, workers=0) as (address, join):
+        cluster, lines = Address(address, **keys), []
+        join()
+        join(path=without("test_address", tmp_path))
+        wait_for_workers(cluster, 2)
+        with cluster.open() as executor:
+            assert run(executor, pause, pairs(50), on_retired=lines.append).units_done == 50
+            assert len(executor.alive()) == 1
+    assert len(lines) == 1 and "cannot load the runner" in lines[0]
+
+
+@pytest.mark.parametrize("package", ["pipeline", "test_address"])
+def test_a_worker_that_joins_later_and_cannot_load_the_runner_does_no_harm(package, keys, tmp_path):
+    with running(keys, workers=0) as (address, join):
+        cluster = Address(address, **keys)
+        join()
+        wait_for_workers(cluster)
+        with cluster.open() as executor:
+            threading.Timer(0.5, join, [without(package, tmp_path)]).start()
+            assert run(executor, pause, pairs(400)).units_done == 400
+            assert len(executor.alive()) == 1
+
+
+OTHER = """
+from pipeline.problems.ranking.model import BTL
+original = BTL.truth
+BTL.truth = lambda self, rng, *more: rng.random() and original(self, rng, *more)
+from pipeline.execution import runner
+here = runner.environment
+runner.environment = lambda: here() | {"CPU features": "OTHER"}
+"""
+
+
+@pytest.fixture
+def other(tmp_path):
+    """Path of code that makes other numbers, as another type of CPU does."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/sitecustomize.py").write_text(OTHER)
+    return f"{tmp_path / 'other'}:{environment()['PYTHONPATH']}"
+
+
+def test_numbers_are_compared_where_they_are_made(keys, other, tmp_path, monkeypatch, capsys):
+    """A study goes on from a login node of another type, on workers like those that began it, and on no others."""
+    without_report(monkeypatch)
+    original = BTL.truth
+
+    def go_on(address, replications):
+        return main(arguments(tmp_path / "outputs", cluster="address", replications=str(replications),
+                              **{"cluster.address": address}, **{f"cluster.{name}": keys[name] for name in keys}))
+
+    with running(keys) as address:
+        wait_for_workers(Address(address, **keys))
+        assert go_on(address, 40) == 0
+        with monkeypatch.context() as patch:
+            patch.setattr(BTL, "truth", lambda self, rng, *more: rng.random() and original(self, rng, *more))
+            assert go_on(address, 80) == 0
+    with running(keys, path=other) as address:
+        wait_for_workers(Address(address, **keys))
+        assert go_on(address, 120) == 1
+    (error,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert f"numbers come out differently on {socket.gethostname()}: " in error
+
+
+def test_of_two_kinds_of_workers_one_is_retired(keys, other, tmp_path, monkeypatch, capsys):
+    without_report(monkeypatch)
+    with running(keys, workers=0) as (address, join):
+        join()
+        join(path=other)
+        wait_for_workers(Address(address, **keys), 2)
+        words = arguments(tmp_path / "outputs", cluster="address", block="2", **{"cluster.address": address},
+                          **{f"cluster.{name}": path for name, path in keys.items()})
+        assert main(words) == 0
+    error = capsys.readouterr().err
+    assert f"numbers come out differently on {socket.gethostname()}: " in error and "Traceback" not in error
+    assert "error: " not in error
+
+
+def test_no_scheduler_there_is_one_line_soon(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("pipeline.execution.clusters.address.ANSWER", 1.0)
+    words = arguments(tmp_path, cluster="address", **{"cluster.address": "tcp://127.0.0.1:9"})
+    assert main(words) == 2
+    assert "no scheduler answers there" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("field, values", [
+    ("address", dict(address="host:8786")), ("address", dict(address="http://host:1")),
+    ("address", dict(address="tcp://host:0")), ("address", dict(address="tls://host:65536")),
+    ("ca", dict(address="tls://host:1")), ("key", dict(address="tcp://host:1", key="x")),
+])
+def test_what_cannot_be_an_address_is_named(field, values):
+    with pytest.raises(InvalidInput, match=f"^{field}="):
+        Address(**values)

@@ -1,0 +1,337 @@
+"""Job scripts of the four batch systems, and what is refused before anything is submitted."""
+
+import contextlib
+import importlib.util
+import shutil
+import signal
+import subprocess
+import time
+import types
+
+import pytest
+from engine import ROOT, study
+
+from pipeline.execution import plan
+from pipeline.execution.clusters import LSF, PBS, SGE, Slurm
+from pipeline.execution.clusters.jobs import Jobs, Refused, call
+from pipeline.storage.replications import Store
+from pipeline.study.parameters import InvalidInput
+
+FIELDS = dict(cores=4, memory="8GiB", walltime="02:30:00", queue="long", account="stat", interface="ib0")
+WANTED = {
+    Slurm: ["#SBATCH -p long", "#SBATCH -A stat", "#SBATCH --cpus-per-task=4", "#SBATCH --mem=8G",
+            "#SBATCH -t 02:30:00", "#SBATCH --requeue", "#SBATCH --open-mode=append", "#SBATCH -x y"],
+    PBS: ["#PBS -q long", "#PBS -A stat", "#PBS -l select=1:ncpus=4:mem=8192MB", "#PBS -l walltime=02:30:00",
+          "#PBS -r y", "#PBS -V", "#PBS -x y"],
+    LSF: ["#BSUB -q long", '#BSUB -P "stat"', "#BSUB -n 4", '#BSUB -R "span[hosts=1]"', "#BSUB -W 02:30", "#BSUB -r",
+          "#BSUB -x y"],
+    SGE: ["#$ -q long", "#$ -P stat", "#$ -l h_rt=02:30:00", "#$ -pe smp 4", "#$ -r y", "#$ -V", "#$ -x y"],
+}
+
+
+@pytest.mark.parametrize("kind", WANTED, ids=lambda kind: kind.name)
+def test_script_says_what_the_fields_say(kind):
+    script = kind(**FIELDS, directives="-x y; -pe smp 4").script()
+    assert set(WANTED[kind]) <= set(script.splitlines()), script
+    command = script.strip().splitlines()[-1]
+    for words in ("--nworkers 4", "--nthreads 1", "--interface ib0", "--protocol tls://", "--no-dashboard",
+                  "--dashboard-address 127.0.0.1:0", "tls://SCHEDULER:PORT", "--tls-key"):
+        assert words in command
+    assert "export OPENBLAS_NUM_THREADS=1" in script
+
+
+@pytest.mark.parametrize("walltime", ["00:01:00", "00:10:00", "01:00:00", "240:00:00"])
+def test_workers_end_before_the_walltime_and_not_together(walltime):
+    """The latest end leaves a reserve; what is promised to a unit is the earliest."""
+    cluster = Slurm(walltime=walltime)
+    words = cluster.script().split()
+    lifetime, stagger = (float(words[words.index(w) + 1].rstrip("s")) for w in ("--lifetime", "--lifetime-stagger"))
+    hours, minutes, seconds = map(int, walltime.split(":"))
+    assert lifetime + stagger <= 3600 * hours + 60 * minutes + seconds - 10 and stagger > 0
+    assert lifetime - stagger == cluster.lifetime >= 30
+
+
+@pytest.mark.parametrize("field, value", [
+    ("memory", "100MB"), ("memory", "much"), ("walltime", "1 h"), ("walltime", "00:00:59"), ("walltime", "01:60:00"),
+    ("walltime", "3600"), ("least_jobs", 3), ("queue", ""), ("directives", "x"),
+])
+def test_a_field_that_makes_no_sense_is_named(field, value):
+    with pytest.raises(InvalidInput, match=f"^{field}="):
+        Slurm(**{field: value})
+
+
+def test_an_interface_that_is_not_there_is_named_before_anything_is_asked():
+    with pytest.raises(InvalidInput, match="cluster.interface=none0: this machine has .*lo"):
+        Slurm(interface="none0").check()
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_is_asked(tmp_path, monkeypatch):
+    monkeypatch.setattr(Slurm, "needed", ("sh",))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="cluster.folder=.*cannot be written: Not a directory"):
+        Slurm(folder=str(tmp_path / "file" / "x")).check()
+
+
+def test_grid_engine_wants_a_parallel_environment():
+    with pytest.raises(InvalidInput, match="parallel environment"):
+        SGE(cores=2)
+
+
+def test_without_dask_jobqueue_one_line(monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "dask_jobqueue" else find(name))
+    for ask in (Slurm().check, Slurm().script):
+        with pytest.raises(InvalidInput, match=r"pip install 'private-learning-pipeline\[hpc\]'"):
+            ask()
+
+
+@pytest.mark.parametrize("command, said", [
+    (["sh", "-c", "echo first; echo 'x: error: no such queue' >&2; exit 1"], "^no such queue$"),
+    (["sh", "-c", "echo \"sbatch: unrecognized option '--x'\nTry 'sbatch --help'\" >&2; exit 1"], "option '--x'$"),
+    (["sh", "-c", "exit 3"], "sh ended with code 3"), (["no-such-command"], "No such file"),
+])
+def test_a_refusal_is_what_the_system_says(command, said):
+    with pytest.raises(Refused, match=said):
+        call(command)
+
+
+@pytest.mark.parametrize("said, field", [
+    ("allocation failure: Invalid account or account/partition combination specified", "account=stat"),
+    ("invalid partition specified: long", "queue=long"),
+])
+def test_a_refusal_names_the_field_that_is_meant(said, field):
+    assert str(Slurm(**FIELDS)._refusal(Refused(said))) == f"cluster.{field}: sbatch says: {said}"
+
+
+class Queue:
+    """A batch system of `sh` and files: jobs are numbered lines of a listing."""
+
+    def __init__(self, folder):
+        self.folder, self.listing, self.worker = folder, folder / "listing", {}
+        self.listing.write_text("")
+        (folder / "submit").write_text(
+            f'#!/bin/sh\nn=$(($(cat {folder}/count 2>/dev/null) + 1)); echo $n > {folder}/count\n'
+            f'echo "$n user" >> {self.listing}; echo "Submitted job $n"; env > {folder}/inherited\n')
+        (folder / "submit").chmod(0o755)
+        (folder / "cancel").write_text(f'#!/bin/sh\nfor n; do sed -i "/^$n /d" {self.listing}; done\n')
+        (folder / "cancel").chmod(0o755)
+
+    def make(self, name):
+        return types.SimpleNamespace(job_script=lambda: "", submit_command=str(self.folder / "submit"),
+                                     cancel_command=str(self.folder / "cancel"))
+
+    def numbers(self):
+        return [int(line.split()[0]) for line in self.listing.read_text().splitlines()]
+
+
+@pytest.fixture
+def queue(tmp_path):
+    return Queue(tmp_path)
+
+
+def jobs_of(queue, monkeypatch, wanted, least):
+    clock = types.SimpleNamespace(now=1000.0)
+    monkeypatch.setattr("pipeline.execution.clusters.jobs.time.monotonic", lambda: clock.now)
+    scheduler = types.SimpleNamespace(workers={}, tasks={})
+    monkeypatch.setattr("pipeline.execution.clusters.jobs.retire",
+                        lambda _, addresses: [scheduler.workers.pop(address) for address in addresses])
+    jobs = Jobs(queue.make, ["cat", str(queue.listing)], wanted, least, 2, queue.folder, queue.folder, None,
+                scheduler)
+
+    def later(seconds):
+        clock.now += seconds
+        jobs.tend()
+
+    return jobs, scheduler, later
+
+
+def there(scheduler, *names, busy=True):
+    processing = {1: 1} if busy else {}
+    scheduler.workers = {name: types.SimpleNamespace(name=name, address=name, processing=processing)
+                         for name in names}
+
+
+def test_jobs_that_end_are_replaced_and_all_are_cancelled(queue, monkeypatch):
+    jobs, scheduler, later = jobs_of(queue, monkeypatch, 2, 2)
+    with jobs:
+        later(10)
+        assert queue.numbers() == [1, 2]
+        there(scheduler, "job1-0", "job1-1", "job2-0")
+        later(10)
+        subprocess.run([queue.folder / "cancel", "2"], check=True)
+        there(scheduler, "job1-0", "job1-1")
+        later(20)
+        assert queue.numbers() == [1, 3]
+        later(20)
+        assert queue.numbers() == [1, 3], "a job that waits in the queue is left alone"
+    assert queue.numbers() == []
+
+
+def test_a_job_whose_worker_must_not_compute_is_cancelled_and_replaced_a_few_times(queue, monkeypatch):
+    jobs, scheduler, later = jobs_of(queue, monkeypatch, 2, 2)
+    later(10)
+    there(scheduler, "job1-0", "job1-1", "job2-0")
+    assert jobs.retire("job1-0") and queue.numbers() == [2] and list(scheduler.workers) == ["job2-0"]
+    for number in (3, 4, 5):
+        later(10)
+        assert queue.numbers() == [2, number]
+        there(scheduler, f"job{number}-0", "job2-0")
+        assert jobs.retire(f"job{number}-0")
+    later(10)
+    assert queue.numbers() == [2], "the fourth is not replaced any more"
+    assert not jobs.retire("job2-0") and queue.numbers() == []
+
+
+@pytest.mark.parametrize("discreet", [False, True])
+def test_no_secret_goes_where_a_queue_would_show_it(queue, monkeypatch, discreet):
+    """Grid Engine's `qstat -j` shows everybody what a job inherits; SLURM keeps it."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.setenv(name, "planted")
+    monkeypatch.setenv("LOADED_MODULES", "kept")
+    jobs, *_ = jobs_of(queue, monkeypatch, 1, 1)
+    jobs.discreet = discreet
+    jobs.submit()
+    inherited = (queue.folder / "inherited").read_text()
+    assert "LOADED_MODULES=kept" in inherited and inherited.count("planted") == 3 * discreet
+    assert [kind.name for kind in WANTED if kind.discreet] == ["slurm"]
+
+
+def test_jobs_read_a_private_file_if_there_is_one(tmp_path):
+    """As a shell reads the script: without the file, with it, and from a folder that a person chose."""
+    lines = Slurm(folder=str(tmp_path)).script().splitlines()
+    line, = (line for line in lines if "/environment" in line)
+    for said in ("", "planted"):
+        done = subprocess.run(["bash", "-ec", f"{line}\necho [$KEY]"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"[{said}]\n"
+        (tmp_path / "environment").write_text("export KEY=planted\n")
+
+
+def test_adaptive_jobs_follow_the_work(queue, monkeypatch):
+    jobs, scheduler, later = jobs_of(queue, monkeypatch, 3, 0)
+    later(10)
+    assert queue.numbers() == []
+    scheduler.tasks = dict.fromkeys(range(5))
+    later(10)
+    assert queue.numbers() == [1, 2, 3], "five bundles for three jobs of two workers"
+    scheduler.tasks = {0: 0}
+    there(scheduler, "job1-0", "job1-1", "job2-0", "job3-0", busy=False)
+    later(10)
+    assert queue.numbers() == [1, 2, 3], "not at once"
+    scheduler.workers["job1-0"].processing = {0: 0}
+    later(20)
+    assert queue.numbers() == [1]
+
+
+def test_no_unfinished_job_is_none_though_lsf_calls_it_an_error(queue, monkeypatch):
+    jobs, _, later = jobs_of(queue, monkeypatch, 1, 1)
+    later(10)
+    jobs.listing = ["sh", "-c", "echo 'No unfinished job found' >&2; exit 255"]
+    later(20)
+    assert queue.numbers() == [1, 2], "the first ended, so it was replaced"
+    jobs.listing = ["sh", "-c", "echo 'LSF is down. Please wait ...' >&2; exit 255"]
+    later(20)
+    assert queue.numbers() == [1, 2]
+
+
+def test_jobs_that_never_work_are_an_error_with_their_last_words(queue, monkeypatch):
+    jobs, _, later = jobs_of(queue, monkeypatch, 1, 1)
+    (queue.folder / "pipeline.o3").write_text("loading\nImportError: no module named dask\n")
+    with pytest.raises(ChildProcessError, match="3 jobs ended before their workers joined.*ImportError"):
+        for _ in range(5):
+            later(20)
+            queue.listing.write_text("")
+
+
+@pytest.mark.parametrize("system", ["slurm", "pbs", "lsf", "sge"])
+def test_job_scripts_have_one_marked_place_and_parse(system):
+    path = ROOT / "jobs" / f"{system}.sh"
+    subprocess.run(["bash", "-n", path], check=True)
+    text = path.read_text()
+    assert text.count("# ---- edit here") == 1 and len(text.splitlines()) < 50
+    mark = {"slurm": "#SBATCH", "pbs": "#PBS", "lsf": "#BSUB", "sge": "#$ "}[system]
+    shell = [n for n, line in enumerate(text.splitlines()) if line and not line.startswith("#")]
+    directives = [n for n, line in enumerate(text.splitlines()) if line.startswith(mark)]
+    assert max(directives) < min(shell), "directives after the first command are not read"
+
+
+def tools(folder, **scripts):
+    """A folder of commands, in bash, and those that scripts need."""
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/bash\n{text}\n")
+        (folder / name).chmod(0o755)
+    for name in ("bash", "dirname", "wc", "grep", "head", "sleep"):
+        (folder / name).symlink_to(shutil.which(name))
+    return {"PATH": str(folder), "HOME": str(folder)}
+
+
+@pytest.mark.parametrize("system, command", [("slurm", "sbatch"), ("sge", "qsub"), ("pbs", "qsub"), ("lsf", "bsub")])
+def test_what_cannot_be_submitted_is_one_line(system, command, tmp_path):
+    def submit(*words, **variables):
+        return subprocess.run([ROOT / "jobs/submit.sh", *words], capture_output=True, text=True,
+                              env=shell | variables)
+
+    shell = tools(tmp_path)
+    for words in ((), ("2", "a=b"), (system,), (system, "3"), (system, "0", "a=b"), (system, "-1", "a=b"),
+                  (system, "experiment=x", "a=b"), (system, "2", "a=b")):
+        done = submit(*words)
+        assert done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, words
+    assert f"{command} is not on this machine" in submit(system, "2", "a=b").stderr
+    said = '"$@" "$WORDS" "$AWS_SECRET_ACCESS_KEY"'
+    (tmp_path / command).write_text(f'#!/bin/bash\necho {said} >> "$HOME/given"; echo 7\n')
+    (tmp_path / command).chmod(0o755)
+    if system in ("pbs", "lsf"):
+        assert "no blanks inside a word" in submit(system, "2", "grid.m=[3, 4]").stderr
+        assert not (tmp_path / "given").exists()
+    assert system != "pbs" or "at least 2 shards" in submit(system, "1", "a=b").stderr
+    done = submit(system, "2", "a=b", "c=[1,2]", AWS_SECRET_ACCESS_KEY="planted")
+    assert done.returncode == 0 and done.stdout == "array 7 of 2 shards, then job 7\n", done.stderr
+    given = (tmp_path / "given").read_text()
+    assert given.count("a=b c=[1,2]") == 2 and given.count("planted") == (2 if system == "slurm" else 0)
+
+
+@pytest.mark.parametrize("system, code, asked", [("slurm", 143, "requeue 5"), ("sge", 99, "")])
+def test_a_walltime_signal_before_anybody_listens_queues_again(system, code, asked, tmp_path):
+    """The command has only just begun, so TERM ends it: 143 is more to do as well."""
+    shell = tools(tmp_path, begin='echo there; exec sleep 60', scontrol='echo "$@" > "$HOME/asked"; exit 1')
+    job = subprocess.Popen(["bash", ROOT / "jobs" / f"{system}.sh", "a=b"], stdout=subprocess.PIPE, text=True,
+                           env=shell | {"PIPELINE": str(tmp_path / "begin"), "SLURM_JOB_ID": "5"})
+    assert job.stdout.readline() == "there\n"
+    job.send_signal(signal.SIGUSR1)
+    assert job.wait(20) == code
+    assert not asked or (tmp_path / "asked").read_text() == f"{asked}\n"
+
+
+def test_a_cancelled_job_is_not_queued_again_though_its_walltime_was_near(tmp_path):
+    shell = tools(tmp_path, begin='trap "" TERM; echo there; sleep 2; exit 75', scontrol='echo > "$HOME/asked"')
+    job = subprocess.Popen(["bash", ROOT / "jobs/slurm.sh", "a=b"], stdout=subprocess.PIPE, text=True,
+                           env=shell | {"PIPELINE": str(tmp_path / "begin"), "SLURM_JOB_ID": "5"})
+    assert job.stdout.readline() == "there\n"
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        job.send_signal(number)
+        time.sleep(0.3)
+    assert job.wait(20) == 75 and not (tmp_path / "asked").exists()
+
+
+@pytest.mark.parametrize("system, variables, expected", [
+    ("lsf", {"LSB_JOBINDEX": "3", "LSB_JOBINDEX_END": "8", "LSB_DJOB_NUMPROC": "4"},
+     "a=[1,2] b=c cluster.workers=4 shard=3/8"),
+    ("lsf", {"LSB_JOBINDEX": "0"}, "a=[1,2] b=c cluster.workers=1"),
+    ("pbs", {"PBS_ARRAY_INDEX": "2", "SHARDS": "5", "PBS_O_WORKDIR": "/"},
+     "a=[1,2] b=c cluster.workers=4 stop_after=14280 shard=2/5"),
+    ("pbs", {"PBS_O_WORKDIR": "/"}, "a=[1,2] b=c cluster.workers=4 stop_after=14280"),
+])
+def test_scripts_that_no_server_runs_start_the_right_command(system, variables, expected, tmp_path):
+    fake = tmp_path / "pipeline"
+    fake.write_text('#!/bin/sh\necho "$@"\n')
+    fake.chmod(0o755)
+    done = subprocess.run(["bash", ROOT / "jobs" / f"{system}.sh"], capture_output=True, text=True, check=True,
+                          env={"PATH": "/usr/bin:/bin", "PIPELINE": str(fake), "WORDS": "a=[1,2] b=c"} | variables)
+    assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize("seconds, enough", [(15, True), (16, False)])
+def test_a_worker_lives_for_the_unit_that_it_checks_and_one_of_its_own(seconds, enough, tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_longest", lambda _: seconds)
+    cluster = types.SimpleNamespace(lifetime=30, walltime="00:01:00")
+    with contextlib.nullcontext() if enough else pytest.raises(InvalidInput, match="and a worker makes a finished one"):
+        plan.check_lifetime([Store(study(), tmp_path)], cluster)

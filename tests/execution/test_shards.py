@@ -1,0 +1,69 @@
+"""Shards: every unit in exactly one of them, whatever is done; any order and overlap gives the same result."""
+
+import numpy as np
+import pytest
+from engine import arguments, contents, mapping, study, without_report
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.__main__ import main
+from pipeline.cli.config import read_settings
+from pipeline.execution.schedule import Schedule
+from pipeline.storage.replications import Listing
+from pipeline.study.parameters import InvalidInput
+
+STUDY = study()
+SIZE = (len(STUDY.grid), STUDY.blocks)
+
+
+def schedule(done, shard):
+    return Schedule(STUDY, Listing(done, np.zeros(SIZE, bool)), shard)
+
+
+def units(done, shard):
+    return [(unit.cell, unit.block) for unit, _ in schedule(done, shard)]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 60), st.integers(0, 2**48))
+def test_shards_part_the_units_alike_whatever_is_done(count, seed):
+    done = np.random.default_rng(seed).random(SIZE) < 0.5
+    whole = [units(np.zeros(SIZE, bool), (k, count)) for k in range(count)]
+    assert sorted(unit for shard in whole for unit in shard) == [
+        (cell, block) for cell in range(SIZE[0]) for block in range(SIZE[1])]
+    for k in range(count):
+        part = schedule(done, (k, count))
+        assert units(done, (k, count)) == [unit for unit in whole[k] if not done[unit]]
+        assert part.units == len(whole[k]) and part.pending == len(units(done, (k, count)))
+    assert len({shard for shard in map(len, whole)}) <= 2, "the same number of draws of data each, or one fewer"
+
+
+def test_cells_that_share_their_data_stay_together():
+    """Both estimators of one release are in one shard: it is drawn once."""
+    part = schedule(np.zeros(SIZE, bool), (0, 5))
+    labels = [STUDY.grid.labels(cell) for cell in range(SIZE[0])]
+    for cell, block in zip(*np.nonzero(part.mine), strict=True):
+        data = {k: v for k, v in labels[cell].items() if k != "estimator"}
+        twins = [c for c in range(SIZE[0]) if {k: v for k, v in labels[c].items() if k != "estimator"} == data]
+        assert len(twins) == 2 and part.mine[twins, block].all()
+
+
+def test_shards_in_any_order_and_twice_give_the_same_bytes(tmp_path, monkeypatch, capsys):
+    without_report(monkeypatch)
+    assert main(arguments(tmp_path / "whole")) == 0
+    for shard in ("3/3", "1/3", "3/3", "1/2"):
+        assert main([*arguments(tmp_path / "parts"), f"shard={shard}"]) == 0
+        assert not list((tmp_path / "parts").rglob("results.zarr"))
+    assert main(arguments(tmp_path / "parts")) == 0
+    whole, parts = (contents(next((tmp_path / name).rglob("results.zarr"))) for name in ("whole", "parts"))
+    assert whole == parts
+    assert main([*arguments(tmp_path / "parts"), "shard=2/3"]) == 0
+    assert "nothing to do" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shard", ["0/3", "4/3", "3", "1/0", "-1/3", "1/3/5", "a/b", "", "1.5/3"])
+def test_a_shard_that_makes_no_sense_is_named(shard):
+    with pytest.raises(InvalidInput, match="shard="):
+        read_settings(mapping(shard=shard))
+    with pytest.raises(InvalidInput, match="task=run only"):
+        read_settings(mapping(shard="1/2", task="status"))

@@ -1,0 +1,256 @@
+"""Sweeps on every kind of cluster: all units, bounded, lazy, bundled, stopped, failed."""
+
+import functools
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from pipeline.execution.bundles import MOST_UNITS, Bundle, Bundler
+from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
+from pipeline.execution.errors import Unfit
+from pipeline.execution.progress import interruptible
+from pipeline.execution.sweep import SweepError, run
+
+
+@pytest.fixture(scope="module", params=["local", "threads", "synchronous"])
+def executor(request):
+    cluster = {"local": Local(workers=2), "threads": Threads(workers=2), "synchronous": Synchronous()}
+    with cluster[request.param].open() as opened:
+        yield opened
+
+
+def record(folder, units, seconds=0.0):
+    """Store the square of each unit, and who computed it."""
+    for unit in units:
+        time.sleep(seconds)
+        (folder / f"{unit}").write_text(f"{unit**2}")
+    return [(unit, os.getpid()) for unit in units]
+
+
+def fail_at(folder, bad, units):
+    record(folder, [unit for unit in units if unit != bad])
+    if bad in units:
+        raise OSError(28, "No space left on device\nsecond line")
+    return units
+
+
+class Heavy:
+    """Work that counts how often it is pickled, which happens in the driver."""
+
+    pickled = 0
+
+    def __reduce__(self):
+        Heavy.pickled += 1
+        return Heavy, ()
+
+    def __call__(self, units):
+        return units
+
+
+def pairs(units, cost=1.0):
+    return ((unit, cost) for unit in units)
+
+
+def unfit_at_first(folder, times, units):
+    """Raise Unfit in the first processes that are asked, and in them always."""
+    mine = folder / str(os.getpid())
+    if mine.exists() or len(list(folder.iterdir())) < times:
+        mine.touch()
+        raise Unfit("has another type of CPU")
+    return record(folder / "..", units, 0.01)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_unfit_processes_of_this_machine_are_replaced(times, tmp_path):
+    (tmp_path / "unfit").mkdir()
+    lines = []
+    with Local(workers=2).open() as executor:
+        outcome = run(executor, functools.partial(unfit_at_first, tmp_path / "unfit", times), pairs(range(400)),
+                      on_retired=lines.append)
+    assert outcome.units_done == 400 and outcome.lost == 0 and len(lines) == len(list((tmp_path / "unfit").iterdir()))
+    assert lines and all(line.endswith("is retired: has another type of CPU") for line in lines)
+
+
+def test_if_all_workers_are_unfit_the_reason_is_the_error(tmp_path):
+    for cluster, most in ((Local(workers=2), 5), (Threads(workers=2), 1), (Synchronous(), 1)):
+        lines = []
+        with cluster.open() as executor, pytest.raises(SweepError, match="^has another type of CPU$"):
+            run(executor, functools.partial(unfit_at_first, tmp_path, 100), pairs(range(10)), on_retired=lines.append)
+        assert len(lines) < most
+
+
+def test_order_changes_nothing(executor, tmp_path):
+    contents = []
+    for name, shuffle in (("ordered", False), ("shuffled", True)):
+        units = list(range(300))
+        if shuffle:
+            random.Random(1).shuffle(units)
+        folder = tmp_path / name
+        folder.mkdir()
+        seen = []
+        outcome = run(executor, functools.partial(record, folder), pairs(units), total_cost=300.0,
+                      on_done=lambda results, cost, workers, seen=seen: seen.extend(results))
+        assert outcome.units_done == 300 and not outcome.interrupted and outcome.lost == 0
+        assert sorted(unit for unit, _ in seen) == list(range(300))
+        contents.append({path.name: path.read_text() for path in folder.iterdir()})
+    assert contents[0] == contents[1] == {f"{unit}": f"{unit**2}" for unit in range(300)}
+
+
+def test_units_are_taken_lazily_and_the_window_is_bounded(executor, tmp_path):
+    taken, done, widest = [0], [0], [0]
+
+    def stream():
+        for unit in range(200):
+            taken[0] += 1
+            widest[0] = max(widest[0], taken[0] - done[0])
+            yield unit, 1.0
+
+    def on_done(results, cost, workers):
+        done[0] += len(results)
+        assert cost == len(results)
+
+    # 5 ms of work in a bundle of at most 10 ms: at most 2 or 3 units a bundle, 4 bundles at once.
+    run(executor, functools.partial(record, tmp_path, seconds=0.005), stream(), bundle_seconds=0.01,
+        on_done=on_done)
+    assert taken[0] == done[0] == 200 and widest[0] <= 4 * 4
+
+
+def test_an_endless_stream_needs_no_memory_and_stops(executor):
+    def endless():
+        unit = 0
+        while True:
+            yield unit, 1.0
+            unit += 1
+
+    with interruptible(stop_after=0.5) as stop:
+        outcome = run(executor, Heavy(), endless(), stop=stop)
+    assert outcome.interrupted and outcome.units_done > 100 and outcome.seconds_wall < 3
+
+
+def test_an_exception_ends_the_sweep_in_one_line_and_keeps_the_rest(executor, tmp_path):
+    with pytest.raises(SweepError) as error:
+        run(executor, functools.partial(fail_at, tmp_path, 50), pairs(range(100_000)))
+    assert str(error.value) == "[Errno 28] No space left on device second line"
+    assert len(list(tmp_path.iterdir())) >= 49
+
+
+def test_an_executor_serves_several_sweeps(executor):
+    for size in (0, 1, 5):
+        assert run(executor, Heavy(), pairs(range(size))).units_done == size
+
+
+def test_work_is_sent_once(executor):
+    Heavy.pickled = 0
+    run(executor, Heavy(), pairs(range(100)), bundle_seconds=1e-9)
+    assert Heavy.pickled <= 3  # measuring, sending, and in threads the copy
+
+
+def test_stop_drops_what_waits_and_finishes_what_runs(executor, tmp_path):
+    stop = threading.Event()
+    outcome = run(executor, functools.partial(record, tmp_path, seconds=0.3), pairs(range(100)), stop=stop,
+                  on_done=lambda *_: stop.set())
+    assert outcome.interrupted
+    assert outcome.units_done == len(list(tmp_path.iterdir())) <= 4
+
+
+def test_a_stop_after_the_last_unit_interrupts_nothing(executor):
+    stop = threading.Event()
+    outcome = run(executor, Heavy(), pairs([7]), stop=stop, on_done=lambda *_: stop.set())
+    assert outcome.units_done == 1 and not outcome.interrupted
+
+
+def test_work_seconds_are_measured_in_workers(executor, tmp_path):
+    outcome = run(executor, functools.partial(record, tmp_path, seconds=0.02), pairs(range(40)),
+                  total_cost=40.0)
+    assert 0.8 <= outcome.seconds_work < 1.6
+    assert outcome.seconds_wall < 1.5 * outcome.seconds_work / executor.workers + 0.2
+
+
+def drain(bundler, price):
+    """All bundles, each of which takes `price` seconds per unit of cost."""
+    while bundle := bundler.next(2):
+        bundler.learn(bundle, price * bundle.cost)
+        yield bundle
+
+
+def test_bundles_start_with_one_unit_and_reach_the_wanted_seconds():
+    bundles = list(drain(Bundler(pairs(range(10_000)), None, 1.0), price=0.01))
+    sizes = [len(bundle.units) for bundle in bundles]
+    assert sizes[:4] == [1, 4, 16, 64] and set(sizes[4:-1]) == {100}
+    assert [unit for bundle in bundles for unit in bundle.units] == list(range(10_000))
+
+
+def test_bundles_shrink_towards_the_end_when_the_total_is_known():
+    sizes = [len(b.units) for b in drain(Bundler(pairs(range(1000)), 1000.0, 1.0), price=0.01)]
+    assert max(sizes) == 100 and sizes[-1] <= 5 and sizes[-10:] == sorted(sizes[-10:], reverse=True)
+
+
+def test_bundles_follow_costs_and_never_exceed_the_largest_size():
+    stream = [(0, 100.0), *((unit, 1.0) for unit in range(1, 500))]
+    sizes = [len(b.units) for b in drain(Bundler(stream, None, 1.0), price=0.01)]
+    assert sizes[0] == 1 and max(sizes) <= 101
+    free = Bundler(pairs(range(50_000), 0.0), None, 1.0)
+    assert max(len(b.units) for b in drain(free, 1e-9)) == MOST_UNITS
+
+
+def test_a_lost_bundle_is_cut_until_a_unit_is_alone():
+    parts = Bundle(list(range(25)), 25.0).split()
+    assert [len(part.units) for part in parts] == [3] * 8 + [1] and sum(part.cost for part in parts) == 25
+    (alone,) = Bundle([3], 1.0, kills=2).split()
+    assert alone.units == [3] and alone.kills == 3
+
+
+def test_no_worker_is_an_error_not_a_hang(tmp_path):
+    class Deaf:
+        def register_worker_callbacks(self, setup):
+            pass
+
+        def submit(self, *_, **__):
+            class Never:
+                def add_done_callback(self, call):
+                    pass
+            return Never()
+
+    revived = []
+    empty = Executor(Deaf(), 2, dict, lambda: revived.append(1), description="two imaginary workers")
+    with pytest.raises(SweepError, match=r"no worker for 0.5 s \(two imaginary workers\)"):
+        run(empty, Heavy(), pairs(range(3)), worker_timeout=0.5)
+    assert revived
+
+
+def test_handlers_are_restored_and_a_second_signal_interrupts():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with interruptible() as stop:
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert before == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+
+
+def test_outside_the_main_thread_signals_are_left_alone():
+    events = []
+
+    def body():
+        with interruptible(stop_after=0.01) as stop:
+            events.append(stop.wait(2))
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    assert events == [True]
+
+
+@pytest.mark.parametrize("workers, units", [(1, 100), (100, 100), (1000, 1000)])
+def test_many_workers_get_longer_bundles(workers, units):
+    """Of 1 s for up to 100 workers, of 10 s for 1,000: or they would ask more often than a scheduler can answer."""
+    bundler = Bundler(pairs(range(10_000)), None)
+    sizes = []
+    while bundle := bundler.next(workers):
+        bundler.learn(bundle, 0.01 * bundle.cost)
+        sizes.append(len(bundle.units))
+    assert max(sizes) == units

@@ -1,0 +1,176 @@
+"""Law: whichever file of a finished study is damaged, and how, no task ends in a traceback or tells a wrong number.
+
+Each damage is found, by an error line or by `task=verify`, or what a study says afterwards is what it said before.
+"""
+
+import copy
+import functools
+import os
+import random
+import re
+import shutil
+
+import pytest
+import xarray as xr
+from engine import arguments, contents
+
+import pipeline.cli.compose
+import pipeline.cli.reports
+from pipeline.__main__ import main
+from pipeline.problems.ranking.estimators.moments import Debiased
+from pipeline.report.drawn import Drawn
+
+CHANGES = {"figures": "[{kind: curves, metric: lean_debiased, along: epsilon, by: [m]}]",
+           "metrics": "[lean_true,lean_debiased]"}
+SAID = ("report.html", "summary.csv", "verdicts.csv")
+TASKS = ("status", "plan", "run", "report")
+
+
+def flip(path, chance):
+    data = bytearray(path.read_bytes() or b"\0")
+    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    path.write_bytes(data)
+
+
+def truncate(path, chance):
+    data = path.read_bytes()
+    path.write_bytes(data[: chance.randrange(max(len(data), 1))])
+
+
+def empty(path, _):
+    path.write_bytes(b"")
+
+
+def delete(path, _):
+    path.unlink()
+
+
+def folder(path, _):
+    path.unlink()
+    path.mkdir()
+
+
+def binary(path, chance):
+    path.write_bytes(b"\xff\xfe" + path.read_bytes()[2:])
+
+
+DAMAGES = (flip, truncate, empty, delete, folder, binary)
+
+
+def kind(name):
+    """Files of one kind are read by the same code."""
+    return re.sub(r"[0-9a-f]{16}|\d+", "0", re.sub(r"(zarr/)\w+(/)", r"\1variable\2", name))
+
+
+def breaks(original=Debiased.fit):
+    """The estimator, raising in one cell of four."""
+    def fit(self, release, rng):
+        if release.items == 4 and release.epsilon[0] == 0.5:
+            raise ArithmeticError("planted \x1b[31m")
+        return original(self, release, rng)
+    return fit
+
+
+def render(spec, results, summary, formats):
+    """A figure that shows all numbers it is made of, in no time."""
+    text = summary.to_dataframe().to_csv() + str(float(results[spec.metric].sum()))
+    return Drawn(spec.kind, "title", "caption", "description", {"svg": b"<svg></svg>", "csv": text.encode()})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """Configs are composed once, figures are tables, and the page is that of any time; nothing else is changed."""
+    composed = functools.cache(lambda words, compose=pipeline.cli.compose.compose: compose([*words]))
+    read = pipeline.cli.reports.sessions
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline.cli.compose, "compose", lambda words: copy.deepcopy(composed(tuple(words))))
+        patch.setattr("pipeline.cli.assess.render", render)
+        patch.setattr(pipeline.cli.reports, "sessions", lambda folder: read(folder)[:0])
+        patch.setattr(Debiased, "fit", breaks())
+        yield
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, quick):
+    """A finished study, as a folder of outputs, with what it says."""
+    where = tmp_path_factory.mktemp("finished")
+    assert main(arguments(where, **CHANGES)) == 1  # units failed
+    (study,) = (where / "xu").iterdir()
+    shutil.copytree(study, where / "kept")
+    return where, study, (shown(study), values(study))
+
+
+def shown(study):
+    """The report and its figure."""
+    return {name: (study / name).read_bytes() for name in SAID} | contents(study / "figures")
+
+
+def values(study):
+    """All numbers of the sealed results."""
+    with xr.open_zarr(study / "results.zarr") as results:
+        return {str(name): results[name].values.tobytes() for name in results.variables}
+
+
+def unlike(study, expected):
+    """Files of the report that differ, but for a page that calls the damage by its name."""
+    found = shown(study)
+    different = {name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name)}
+    return different - {"report.html"} if b"its file is damaged" in found["report.html"] else different
+
+
+def perform(where, capsys, task, **changes):
+    """The exit code of a task and what it printed: never a traceback, at most one line of error."""
+    code = main(arguments(where, **CHANGES | {"task": task} | changes))
+    out, error = capsys.readouterr()
+    lines = [line for line in error.splitlines() if line.startswith("error: ")]
+    assert code in (0, 1, 2, 75) and "Traceback" not in out + error and len(lines) <= 1, (task, code, out, error)
+    assert "\x1b" not in out + error
+    return code, lines
+
+
+def survives(finished, name, damage, chance, capsys):
+    where, study, (page, numbers) = finished
+    shutil.rmtree(study)
+    shutil.copytree(where / "kept", study)
+    damage(study / name, chance)
+    case = f"{damage.__name__} {name}"
+    clean, refused = perform(where, capsys, "verify")[0] == 0, False
+    for task in TASKS:
+        refused = bool(perform(where, capsys, task)[1])
+        if task in ("run", "report") and not refused:
+            assert not unlike(study, page), (case, task)
+    if clean and not refused:
+        assert values(study) == numbers, case
+    if damage is not folder:  # which only its owner may remove
+        if not clean:
+            perform(where, capsys, "verify", repair="true")
+            assert perform(where, capsys, "run") == (1, []), case
+        assert not unlike(study, page) and values(study) == numbers, case
+
+
+def kinds(finished):
+    """Kind -> names of the files of that kind."""
+    found = {}
+    for name in contents(finished[0] / "kept"):
+        found.setdefault(kind(name), []).append(name)
+    assert 15 < len(found) < 30
+    return found
+
+
+def test_every_file_once(finished, capsys):
+    """The files of a kind are damaged in different ways."""
+    chance, count = random.Random(1), 0
+    for number, names in enumerate(kinds(finished).values()):
+        for turn, name in enumerate(names):
+            survives(finished, name, DAMAGES[(number + turn) % len(DAMAGES)], chance, capsys)
+            count += 1
+    assert count > 40
+
+
+@pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes minutes: FAULTS=full")
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_every_damage_of_every_kind_of_file(damage, finished, capsys):
+    chance = random.Random(damage.__name__)
+    for names in kinds(finished).values():
+        survives(finished, chance.choice(names), damage, chance, capsys)

@@ -1,0 +1,58 @@
+"""Laws: a report before the end says what is known and what is missing; reductions have bounded memory."""
+
+import numpy as np
+import xarray as xr
+from engine import advance, arguments, contents, stored, study
+
+from pipeline.__main__ import main
+from pipeline.cli import reduce
+from pipeline.execution.clusters import Executor, Threads
+from pipeline.execution.reduction import Reduce
+from pipeline.storage import results
+
+
+def test_a_report_half_way_says_what_is_missing(tmp_path, capsys):
+    assert main(arguments(tmp_path, replications="20")) == 0
+    (folder,) = (tmp_path / "xu").iterdir()
+    known = xr.open_zarr(folder / "results.zarr").load()
+    assert main([*arguments(tmp_path), "task=report"]) == 0
+    assert "4 units of 8 units are missing" in (page := (folder / "report.html").read_text()), page[:3000]
+    interim = xr.open_zarr(folder / "interim.zarr").load()
+    assert (interim["status"][..., 20:] == 0).all() and np.isnan(interim["lean_true"][..., 20:]).all()
+    xr.testing.assert_equal(interim.isel(replication=slice(20)), known)
+    summary = xr.open_zarr(folder / "interim-summary.zarr").load()
+    assert (summary["status"].sel(count="run") == 20).all() and (summary["lean_true"].sel(statistic="n") == 20).all()
+    capsys.readouterr()
+    assert main([*arguments(tmp_path), "task=status"]) == 75
+    assert "4 of 8 units done (50.0 %)" in capsys.readouterr().out
+    assert main(arguments(tmp_path)) == 0
+    assert "are missing" not in (folder / "report.html").read_text()
+
+
+def test_shards_bound_what_a_reduction_has_in_memory(tmp_path, monkeypatch):
+    """Shards of one block of one cell, and of one that is far larger than the study: the same numbers."""
+    what, sizes, gather = study(), [], Reduce._gather
+
+    def recorded(self, *words):
+        values, status = gather(self, *words)
+        sizes.append(values.nbytes + 8 * status.size)
+        return values, status
+
+    monkeypatch.setattr(Reduce, "_gather", recorded)
+    advance(what, tmp_path)
+    sealed = {}
+    for name, most, executor in (("whole", 2**26, Executor()), ("shards", 640, Executor()), ("again", 640, Threads(2))):
+        monkeypatch.setattr(results, "SHARD_BYTES", most)
+        sizes.clear()
+        results.unseal(stored(what, tmp_path).store)
+        if isinstance(executor, Threads):
+            with executor.open() as opened:
+                reduce.seal(stored(what, tmp_path), opened)
+        else:
+            reduce.seal(stored(what, tmp_path), executor)
+        assert max(sizes) <= most and len(sizes) == (1 if name == "whole" else 16 * 3)
+        files = {part: contents(tmp_path / part) for part in (results.SEALED, results.SUMMARY)}
+        sealed[name] = files, *(xr.open_zarr(tmp_path / part).load() for part in files)
+    assert sealed["shards"][0] == sealed["again"][0]
+    xr.testing.assert_equal(sealed["whole"][1], sealed["shards"][1])
+    xr.testing.assert_allclose(sealed["whole"][2], sealed["shards"][2], rtol=1e-12)

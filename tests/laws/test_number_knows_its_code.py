@@ -1,0 +1,380 @@
+"""No result mixes numbers of two codes or two arithmetics without a person's word.
+
+What edits code edits a copy of the package (or of a module of somebody's own) and runs the command there, in another
+process, which counts the units that it simulates.
+"""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from engine import ROOT, contents, environment
+
+WORDS = ["experiment=xu/phase_transition", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[4,6]",
+         "grid.L=[30]", "grid.x=[4,16]", "block=20", "metrics=[error_l2,sandwich_risk]"]
+HERE = {"replications": 40}
+MORE = {"replications": 80}
+ANOTHER_CPU = {"OPENBLAS_CORETYPE": "Sandybridge", "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL"}
+IGNORED = shutil.ignore_patterns("__pycache__")
+
+# Runs commands one after another in one process; for each: exit code, what it printed, and how many units it simulated.
+SCRIPT = """
+import contextlib, io, json, sys
+from pipeline.__main__ import main
+from pipeline.execution.runner import Runner
+import pipeline.execution.runner as runner_module
+import pipeline.execution.schedule as schedule
+
+patches, commands, target = json.loads(sys.argv[1])
+if "environment" in patches:
+    found = runner_module.environment() | patches["environment"]
+    runner_module.environment = lambda: found
+if "without_report" in patches:
+    import pipeline.cli.reports as reports
+    def write(where, *_):
+        (where / "report.html").write_text("")
+        return where / "report.html", []
+    reports.write = write
+if "draw" in patches:
+    from pipeline.problems.ranking.model import BTL
+    original_truth = BTL.truth
+    BTL.truth = lambda self, rng, *rest: (rng.random(), original_truth(self, rng, *rest))[1]
+if "all_units" not in patches:  # one reference unit of every combination, and no more
+    schedule.SHARE = schedule.SECONDS = 0.0
+simulated = []
+original = Runner._simulate
+Runner._simulate = lambda self, *rest: (simulated.append(0), original(self, *rest))[1]
+outcomes = []
+for words in commands:
+    simulated.clear()
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
+        code = main(words)
+    outcomes.append((code, out.getvalue(), err.getvalue(), len(simulated)))
+open(target, "w").write(json.dumps(outcomes))
+"""
+
+
+class Outcome(NamedTuple):
+    """What a command did: exit code, texts, units that it simulated."""
+
+    code: int
+    out: str
+    err: str
+    simulated: int
+
+
+def words(outputs, base=WORDS, **changes):
+    return [*base, f"outputs={outputs}", *(f"{name}={value}" for name, value in changes.items())]
+
+
+def perform(tmp_path, commands, path=(), variables=None, **patches):
+    """Run commands in one process of its own, in which `path` comes first on the path of modules."""
+    target = tmp_path / f"outcomes-{os.urandom(4).hex()}"
+    paths = os.pathsep.join(map(str, [*path, ROOT / "tests", ROOT]))
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps([{"without_report": 1} | patches, commands, str(target)])],
+        env=environment(PYTHONPATH=paths, **(variables or {})), capture_output=True, text=True, timeout=300,
+        cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return [Outcome(*one) for one in json.loads(target.read_text())]
+
+
+def edited(tmp_path, file, before, after):
+    """A copy of the package in which a file of it is edited; its folder."""
+    site = tmp_path / "site"
+    for part in ("pipeline", "conf"):
+        shutil.copytree(ROOT / part, site / part, ignore=IGNORED)
+    path = site / "pipeline" / file
+    text = path.read_text()
+    assert text.count(before) >= 1
+    path.write_text(text.replace(before, after))
+    return site
+
+
+def only(folder, pattern):
+    (one,) = Path(folder).glob(pattern)
+    return one
+
+
+def tasks(where, base=WORDS):
+    """Commands that must compare: on what is begun, on what is finished, with more replications."""
+    return [words(where / "begun", base, **HERE), words(where / "whole", base, **HERE),
+            words(where / "whole", base, **HERE, task="verify"), words(where / "whole", base, **HERE, task="report"),
+            words(where / "whole", base, **MORE)]
+
+
+def begin(tmp_path_factory, base=WORDS, **options):
+    """A finished study in `whole`; and in `begun` the same without two of its units."""
+    where = tmp_path_factory.mktemp("study")
+    (done,) = perform(where, [words(where / "whole", base, **HERE)], **options)
+    assert done.code == 0, done.err
+    shutil.copytree(where / "whole", where / "begun")
+    for name in sorted((where / "begun").glob("*/*/replications/units/1/*"))[:2]:
+        name.unlink()
+    return where
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    return begin(tmp_path_factory)
+
+
+@pytest.fixture
+def copy(study, tmp_path):
+    shutil.copytree(study, tmp_path / "study")
+    return tmp_path / "study"
+
+
+def all_refused(outcomes, *named):
+    for one in outcomes:
+        assert one.code == 2, (one.out, one.err)
+        (line,) = [line for line in one.err.splitlines() if line.startswith("error: ")]
+        assert "numbers come out differently" in line and all(name in line for name in named), line
+        assert "Traceback" not in one.out + one.err
+
+
+def test_the_same_code_compares_nothing(copy, tmp_path):
+    before = contents(copy / "whole")
+    begun, done, verified, reported, more = perform(tmp_path, tasks(copy))
+    assert [one.code for one in (begun, done, verified, reported, more)] == [0] * 5
+    assert [one.simulated for one in (begun, done, verified, reported, more)] == [2, 0, 0, 0, 16]
+    assert "nothing to do" in done.out
+    assert before.keys() <= contents(copy / "whole").keys()
+
+
+def units(folder):
+    return {name: content for name, content in contents(folder).items() if "/replications/units/" in name}
+
+
+ESTIMATOR = "problems/ranking/estimators/moments.py"
+THEORY = "problems/ranking/theory/risk.py"
+
+
+@pytest.mark.parametrize("file, before, after, named", [
+    (ESTIMATOR, "minimum = minimise(scores(mean, release.items), ridge)",
+     "minimum = minimise(scores(mean, release.items), 1.1 * ridge)",
+     ["code of estimator debiased", "in pipeline.problems.ranking.estimators.moments"]),
+    (THEORY, "= (variance + np.vecdot(bias, bias)) / m",
+     "= (1.01 * variance + np.vecdot(bias, bias)) / m",
+     ["metric sandwich_risk", "sandwich_risk of unit c", "in pipeline.problems.ranking.theory.risk"]),
+], ids=["estimator", "theory"])
+def test_an_edit_that_changes_numbers_is_refused(file, before, after, named, copy, tmp_path):
+    stored = units(copy)
+    site = edited(tmp_path, file, before, after)
+    all_refused(perform(tmp_path, tasks(copy), [site]), *named)
+    assert units(copy) == stored
+    # where it was begun, it goes on
+    assert [one.code for one in perform(tmp_path, tasks(copy)[:2])] == [0, 0]
+
+
+@pytest.mark.parametrize("before, after, compared", [
+    ("weights = self.weights(release)", "weights = (self.weights(\n            release))  # of the users", 0),
+    ('"""Estimate of a block; non-convergence is a value, not an error.', '"""Another docstring.', 0),
+    ("ridge, mean = ridge_of(self.lambda_scale, release, weights), self.mean(release)",
+     "ridge, mean = ridge_of(1 * self.lambda_scale, release, weights), self.mean(release)", 2),
+], ids=["comment", "docstring", "same numbers"])
+def test_an_edit_that_changes_no_number_is_admitted(before, after, compared, copy, tmp_path):
+    site = edited(tmp_path, ESTIMATOR, before, after)
+    commands = tasks(copy)
+    first = perform(tmp_path, commands, [site])
+    assert [one.code for one in first] == [0] * 5, first
+    # one unit of either estimator in each of the two folders, at the first command; then never again
+    assert [one.simulated for one in first] == [2 + compared, compared, 0, 0, 16]
+    again = perform(tmp_path, commands, [site])
+    assert [one.simulated for one in again] == [0] * 5
+    for folder in ("begun", "whole"):
+        records = list((copy / folder).glob("*/*/replications/agreed/*.json"))
+        assert len(records) == (2 if compared else 1)
+        assert all(json.loads(one.read_text())["accepted"] == "" for one in records)
+
+
+@pytest.mark.parametrize("task", range(5), ids=["begun", "done", "verify", "report", "more"])
+def test_every_task_compares_by_itself(task, copy, tmp_path):
+    (one,) = perform(tmp_path, [tasks(copy)[task]], environment={"numpy": "99.0"})
+    assert one.code == 0 and one.simulated == [4, 2, 2, 2, 18][task]
+    all_refused(perform(tmp_path, [tasks(copy)[task]], draw=1, environment={"numpy": "98.0"}), "→ 98.0")
+
+
+MECHANISM = """
+from dataclasses import dataclass
+from pipeline.study.problem import Problem
+import toy_paper
+
+PROBLEM = Problem(name="mine", title="Mine", package=__name__, models={"answers": "toy_paper:Answers"},
+                  mechanisms={"noise": "my_study:Noise"}, estimators={"mean": "toy_paper:Mean"},
+                  metrics={"error_squared": "toy_paper:ErrorSquared"})
+
+@dataclass(frozen=True)
+class Noise(toy_paper.LaplaceNoise):
+    \"\"\"Noise of my own.\"\"\"
+
+    def release(self, data, rng):
+        \"\"\"Noisy answers.\"\"\"
+        return toy_paper.Released(data.values + 2 * rng.laplace(scale=1 / self.epsilon, size=data.values.shape))
+"""
+EXPERIMENT = """# @package _global_
+name: mine/mean
+problem: mine
+title: Mine
+question: Which noise?
+seed: 1
+replications: 40
+block: 20
+grid: {n: [10, 20], epsilon: [1.0, 2.0]}
+parameters: {model: answers, mechanism: noise, estimator: mean}
+metrics: [error_squared]
+figures: []
+"""
+MINE = ["experiment=mine/mean", "claims=false", "cluster=synchronous"]
+
+
+def own(folder, text=MECHANISM):
+    """An installed package with a problem of a person's own."""
+    info = folder / "my_study-1.dist-info"
+    (folder / "my_study" / "conf" / "experiment" / "mine").mkdir(parents=True)
+    info.mkdir()
+    (folder / "my_study" / "__init__.py").write_text(text)
+    (folder / "my_study" / "conf" / "experiment" / "mine" / "mean.yaml").write_text(EXPERIMENT)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my_study\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[pipeline.problems]\nmine = my_study:PROBLEM\n")
+    return folder
+
+
+def test_a_mechanism_of_ones_own(tmp_path_factory, tmp_path):
+    where = begin(tmp_path_factory, MINE, path=[own(tmp_path / "first")])
+    commented = own(tmp_path / "commented", MECHANISM.replace("Noise of my own", "My noise") + "# the end\n")
+    assert [one.simulated for one in perform(tmp_path, tasks(where, MINE)[1:4], [commented])] == [0, 0, 0]
+    other = own(tmp_path / "other", MECHANISM.replace("2 * rng", "3 * rng"))
+    all_refused(perform(tmp_path, tasks(where, MINE), [other]), "code of mechanism noise", "in my_study")
+    same = own(tmp_path / "same", MECHANISM.replace("2 * rng", "(1 + 1.0) * rng"))
+    admitted = perform(tmp_path, tasks(where, MINE), [same])
+    assert [(one.code, one.simulated) for one in admitted] == [(0, 3), (0, 1), (0, 0), (0, 0), (0, 8)]
+
+
+def test_only_a_person_mixes_them_and_it_is_shown(copy, tmp_path):
+    more = words(copy / "whole", **MORE)
+    site = edited(tmp_path, ESTIMATOR, "minimum = minimise(scores(mean, release.items), ridge)",
+                  "minimum = minimise(scores(mean, release.items), 1.1 * ridge)")
+    refused, mixed, again, status = perform(
+        tmp_path, [more, [*more, "accept_code=yes"], more, [*more, "task=status"]], [site])
+    all_refused([refused], "accept_code=yes")
+    assert mixed.code == 0 and mixed.simulated == 18 and again.code == 0 and again.simulated == 0
+    assert "mixed: " in status.out and "accept_code=yes, changed since: code of estimator debiased" in status.out
+    records = [json.loads(path.read_text()) for path in (copy / "whole").glob("*/*/replications/agreed/*.json")]
+    assert sorted(one["accepted"] != "" for one in records) == [False, True]
+    root = json.loads(only(copy / "whole", "*/*/results.zarr/zarr.json").read_text())["attributes"]
+    writers = json.loads(root["writers"])
+    assert len(writers) == 2 and sum("accept_code=yes" in one["accepted"] for one in writers) == 1
+    # back with the first code: it is recorded, so nothing is compared, and what is mixed stays said
+    (back,) = perform(tmp_path, [words(copy / "whole", replications=100)])
+    assert back.code == 0 and back.simulated == 8
+    root = json.loads(only(copy / "whole", "*/*/results.zarr/zarr.json").read_text())["attributes"]
+    assert "accept_code=yes" in root["writers"]
+
+
+def test_the_page_says_what_is_mixed(copy, tmp_path):
+    more = words(copy / "whole", **MORE, accept_code="true")
+    paths = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
+    assert perform(tmp_path, [more], draw=1, environment={"numpy": "98.0"})[0].code == 0
+    done = subprocess.run([sys.executable, "-m", "pipeline", *words(copy / "whole", **MORE, task="report")],
+                          env=environment(PYTHONPATH=paths), capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    page = only(copy / "whole", "*/*/report.html").read_text()
+    assert "Mixed: numbers of different code or arithmetic" in page and "→ 98.0" in page
+
+
+@pytest.mark.parametrize("harm", ["deleted", "emptied", "one bit", "of another"])
+def test_a_harmed_record_lets_nobody_in(harm, copy, tmp_path):
+    """Also where what was accepted is no longer recorded, the results say so."""
+    assert perform(tmp_path, [words(copy / "whole", **MORE, accept_code="yes")], draw=1,
+                   environment={"numpy": "98.0"})[0].code == 0
+    folder = only(copy / "whole", "*/*/replications/agreed")
+    (record,) = [path for path in folder.iterdir() if json.loads(path.read_text())["accepted"]]
+    content = bytearray(record.read_bytes())
+    if harm == "deleted":
+        record.unlink()
+    elif harm == "emptied":
+        record.write_bytes(b"")
+    elif harm == "one bit":
+        content[content.index(b"accept_code")] ^= 1
+        record.write_bytes(content)
+    else:
+        (other,) = set(folder.iterdir()) - {record}
+        record.write_bytes(other.read_bytes())
+    more = words(copy / "whole", replications=100)
+    all_refused(perform(tmp_path, [more], draw=1, environment={"numpy": "97.0"}))
+    all_refused(perform(tmp_path, [more], draw=1, environment={"numpy": "98.0"}))
+    (back,) = perform(tmp_path, [more])
+    assert back.code == 0
+    root = json.loads(only(copy / "whole", "*/*/results.zarr/zarr.json").read_text())["attributes"]
+    (mixed,) = [one["accepted"] for one in json.loads(root["writers"]) if one["accepted"]]
+    assert "no record is left" in mixed
+
+
+def other_cpu(tmp_path):
+    """Variables under which this machine computes like one of an older type; skips where that is not known."""
+    if platform.machine() != "x86_64":
+        pytest.skip("another CPU type can be simulated on x86-64 only")
+    script = "from pipeline.execution.environment import environment as e; print(sorted(e().items()))"
+    texts = [subprocess.run([sys.executable, "-c", script], env=environment(**variables), capture_output=True,
+                            text=True, check=True).stdout for variables in ({}, ANOTHER_CPU)]
+    if texts[0] == texts[1]:
+        pytest.skip("OPENBLAS_CORETYPE and NPY_DISABLE_CPU_FEATURES change nothing on this machine")
+    return ANOTHER_CPU
+
+
+EXPERTS = ["experiment=wang/experts", "claims=false", "figures=[]", "cluster=synchronous", "grid.n=[50,100]",
+           "grid.epsilon=[0.5,1.75]", "grid.expert_exponent=[0.45]", "block=20",
+           "metrics=[label_error,oracle_error]"]
+ITEMS = ["experiment=nguyen/consistency", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[5]",
+         "grid.n=[300,1000]", "grid.estimator=[joint_likelihood,spectral]", "block=20"]
+
+
+@pytest.mark.parametrize("base", [WORDS, EXPERTS, ITEMS],
+                         ids=["ranking", "wang/experts", "nguyen/consistency"])
+def test_another_type_of_cpu(base, tmp_path_factory, tmp_path):
+    """The same bits are admitted, others refused; what is stored is never called damaged."""
+    variables = other_cpu(tmp_path)
+    where = begin(tmp_path_factory, base)
+    shutil.copytree(where / "whole", where / "before")
+    (there,) = perform(tmp_path, [words(where / "there", base, **HERE)], variables=variables)
+    numbers = [{name.rpartition("units/")[2]: content.partition(b"\n")[2][16:-4] for name, content in
+                units(where / folder).items()} for folder in ("whole", "there")]
+    same = numbers[0] == numbers[1]
+    print(f"{base[0]}: {'the same' if same else 'other'} numbers on the other type of CPU")
+    stored = units(where / "whole")
+    verify = words(where / "whole", base, **HERE, task="verify", repair="true")
+    outcomes = perform(tmp_path, [verify, *tasks(where, base)], variables=variables, all_units=1)
+    assert "units checked, 0 damaged" in outcomes[0].out
+    assert stored.items() <= units(where / "whole").items()
+    if same:
+        assert [one.code for one in outcomes] == [0] * 6, outcomes
+    else:
+        all_refused(outcomes)
+        assert stored == units(where / "whole")
+
+
+def test_other_arithmetic_at_the_same_time(tmp_path):
+    """Of two kinds of processes that begin one new study at once exactly one is let in."""
+    for number in range(2):
+        outputs = tmp_path / f"both{number}"
+        commands = json.dumps([{"without_report": 1}, [words(outputs, **MORE)], str(tmp_path / f"a{number}")])
+        other = json.dumps([{"without_report": 1, "draw": 1, "environment": {"numpy": "98.0"}},
+                            [words(outputs, **MORE)], str(tmp_path / f"b{number}")])
+        processes = [subprocess.Popen([sys.executable, "-c", SCRIPT, one], env=environment(), cwd=tmp_path)
+                     for one in (commands, other)]
+        for one in processes:
+            assert one.wait(300) == 0
+        results = [Outcome(*json.loads((tmp_path / f"{name}{number}").read_text())[0]) for name in "ab"]
+        assert sorted(one.code for one in results) == [0, 2], results
+        all_refused([one for one in results if one.code])
+        assert len(list(outputs.glob("*/*/replications/agreed/*.json"))) == 1
+        writers = {content.split(b"\n")[1][:16] for content in units(outputs).values()}
+        assert len(writers) == 1
+

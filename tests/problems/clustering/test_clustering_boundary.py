@@ -1,0 +1,138 @@
+"""Predicted boundaries of clustering against the laws that they solve, and against enumeration."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pipeline.problems.clustering import derivations
+from pipeline.problems.clustering.metrics import information as metrics
+from pipeline.problems.clustering.theory import boundary, sketch_means, success
+from pipeline.problems.clustering.theory import information as blocks_information
+from pipeline.study.parameters import InvalidInput
+
+LAW = dict(alpha="1", beta="0.5, 0.5", b="0.9, 0.1")
+SHARES, SIZES, LIKED = [1.0], [50, 50], [[0.9, 0.1]]
+
+
+def half(success):
+    return pytest.approx(0.5, abs=0.01) == success
+
+
+@pytest.mark.parametrize("estimator, adjusted", [("score_clustering", False), ("score_clustering_adjusted", True)])
+def test_half_of_the_replications_are_right_at_the_boundary(estimator, adjusted):
+    U = boundary.users_predicted("max_sense", estimator, 100, 10, 1.0, 1.0, **LAW)
+    assert half(success.maxsense_success(U, 10, 1.0, 1.0, SHARES, SIZES, LIKED, adjusted))
+    assert not half(success.maxsense_success(2 * U, 10, 1.0, 1.0, SHARES, SIZES, LIKED, adjusted))
+
+
+def test_boundaries_of_pairs_and_of_several_questions():
+    U = boundary.users_predicted("pairwise_preference", "spectral_clustering", 100, 50, 1.0, 1.0, **LAW)
+    chances = sketch_means.pair_means(sketch_means.rated_chances(100, 50), SHARES, LIKED)
+    assert half(success.pair_success(U, 1.0, SIZES, chances))
+    assert U == boundary.users_predicted_pairs("spectral_clustering", 100, 50, 1.0, **LAW, reading="agree")
+    U = boundary.users_predicted_multi("multi_max_sense", 100, 25, 4.0, 1.0, 4, **LAW)
+    assert half(success.multi_success(U, 25, 4.0, 1.0, 4, SHARES, SIZES, LIKED))
+    one = boundary.users_predicted_multi("max_sense", 100, 25, 4.0, 1.0, 1, **LAW)
+    assert one == boundary.users_predicted("max_sense", "score_clustering", 100, 25, 4.0, 1.0, **LAW)
+    assert boundary.users_predicted("adaptive", "seen_clustering", 40, 1, 1.0, 1.0, **LAW) == 2 * 40**2
+
+
+def test_opposite_tastes_have_no_boundary():
+    alike = dict(alpha="0.5, 0.5", beta="0.5, 0.5", b="0.9, 0.1; 0.1, 0.9")
+    U = boundary.users_predicted("max_sense", "score_clustering", 100, 50, 1.0, 1.0, **alike)
+    assert U == math.inf
+    with pytest.raises(InvalidInput, match="no number of users is enough here; must ask for 1 to"):
+        boundary.users_from_margin(1.0, U)
+    with pytest.raises(InvalidInput, match="Q=4: 4 disjoint sets of 50 items, N·θ/w, need more than the N=100"):
+        boundary.users_predicted_multi("multi_max_sense", 100, 2, 4.0, 1.0, 4, **LAW)
+    assert boundary.users_predicted("pairwise_preference", "spectral_clustering", 100, 50, 1.0, 1.0, **alike) < 1e6
+    with pytest.raises(InvalidInput, match="must be max_sense"):
+        boundary.users_predicted("multi_max_sense", "score_clustering", 100, 50, 1.0, 1.0, **LAW)
+
+
+@pytest.mark.parametrize("likes", [(0.9, 0.1), (1.0, 0.0), (0.8, 0.4)])
+def test_seen_ratings_against_a_double_sum(likes):
+    U, N, w = 120, 20, 2
+    right = 1.0
+    for own, other in (likes, likes[::-1]):
+        middle, wrong = sum(likes) / 2, 0.0
+        for seen in range(U + 1):
+            chance = stats.binom.pmf(seen, U, w / N)
+            for positive in range(seen + 1):
+                apart = (positive - middle * seen) * np.sign(own - other) if seen else 0.0
+                miss = 0.5 if abs(apart) < 1e-9 else float(apart < 0)
+                wrong += chance * stats.binom.pmf(positive, seen, own) * miss
+        right *= (1 - wrong) ** (N // 2)
+    found = success.seen_success(U, w, [1.0], [10, 10], [list(likes)])
+    assert found == pytest.approx(right, rel=1e-6)
+    assert success.seen_success(2 * U, w, [1.0], [10, 10], [list(likes)]) > found
+
+
+def test_one_bit_scores_against_simulation():
+    """Scores of all guesses and bits, user by user; the alternative is a prediction at 1.15 times the users."""
+    rng, N, U, reps = np.random.default_rng(5), 16, 1200, 4000
+    z = np.arange(N) % 2
+    right = 0
+    for _ in range(reps // 100):
+        guess = rng.integers(0, 2, (100, U, N), dtype=np.int8)
+        item = rng.integers(0, N, (100, U))
+        bit = np.take_along_axis(guess, item[:, :, None], 2)[:, :, 0] == z[item]
+        scores = (guess * bit[:, :, None]).sum(axis=1)
+        right += (((scores > scores.mean(axis=1, keepdims=True)) == z).all(axis=1)).sum()
+    chance = success.one_bit_success(U, [1.0], [8, 8], [[1.0, 0.0]])
+    error = 5 * math.sqrt(0.25 / reps) + 0.03  # Gaussian, and the mean of 16 scores for the middle
+    print(f"one bit: n={reps} statistic={right / reps:.3f} predicted={chance:.3f} bound={error:.3f}")
+    assert abs(right / reps - chance) < error
+    assert abs(right / reps - success.one_bit_success(1.5 * U, [1.0], [8, 8], [[1.0, 0.0]])) > error
+
+
+def test_designs():
+    assert boundary.users_from_margin(1.5, 1000.4) == 1501
+    assert boundary.over_predicted(500, 1000.0) == 0.5
+    assert boundary.users_over_log(100, 20) == pytest.approx(100 / math.log(20))
+    assert [derivations.questions_asked(how, 3.0, 100, 25, 1.0) for how in ("one", "rounded_up", "best")] == [1, 3, 1]
+    with pytest.raises(InvalidInput, match="one, rounded_up or best"):
+        derivations.questions_asked("two", 3.2, 100, 25, 1.0)
+
+
+TRUTH = SimpleNamespace(clusters=np.zeros((3, 4), int))
+
+
+def read(cls, **given):
+    values = cls(**given)(TRUTH, None, None)
+    assert values.shape == (3,) and (np.isnan(values).all() or np.ptp(values) == 0)
+    return float(values[0])
+
+
+def test_metrics_of_information():
+    given = dict(N=3, w=2, epsilon=1.0)
+    assert read(metrics.InformationBest, **given) == blocks_information.best_information(3, 2, 1.0)
+    assert read(metrics.InformationOneBit, N=3, w=2) == blocks_information.best_information(3, 2, math.inf)
+    assert math.isnan(read(metrics.InformationBest, N=1000, w=5, epsilon=1.0))
+    assert read(metrics.InformationMaxSense, **given) == blocks_information.maxsense_information(3, 2, 1.0, 0.5)
+    assert math.isnan(read(metrics.InformationMaxSense, **given, theta=2.5))
+    assert read(metrics.InformationMajority, **given) == blocks_information.count_information(3, 2, 1.0)
+    assert read(metrics.InformationPairwise, **given) == blocks_information.pairwise_information(3, 2, 1.0)
+    assert read(metrics.BoundTheorem13, **given) == blocks_information.theorem_13(3, 2, 1.0)
+    assert read(metrics.BoundTheorem14, N=100, w=2, epsilon=0.5) == blocks_information.theorem_14(100, 2, 0.5)
+    assert math.isnan(read(metrics.BoundTheorem14, **given))
+    assert read(metrics.BoundContraction, **given) == blocks_information.contraction(3, 2, 1.0)
+    assert read(metrics.Lemma9Share, N=2, w=2) == pytest.approx(3 * math.log(4 / 3))
+    assert math.isnan(read(metrics.Lemma9Share, N=100, w=2))
+    assert read(metrics.Lemma12Share, N=50, w=1) == 0
+    assert read(metrics.Lemma12Share, N=400, w=100) == pytest.approx(24 / 625)
+
+
+@pytest.mark.parametrize("N, w", [(2, 1), (3, 1), (2, 2)])
+def test_odds_against_all_questions(N, w):
+    """λ(a, s) = P(s | a)/P(s) of every question, by enumeration."""
+    epsilon, records = 0.7, math.comb(N, w) * 2**w
+    keep, most = 1 / (1 + math.exp(-epsilon)), 0.0
+    for question in range(1, 2**records - 1):
+        yes = np.array([question >> a & 1 for a in range(records)])
+        chance = np.where(yes, keep, 1 - keep)
+        most = max(most, *(np.abs(np.log(said / said.mean())).max() for said in (chance, 1 - chance)))
+    assert read(metrics.OddsLargest, N=N, w=w, epsilon=epsilon) == pytest.approx(most / epsilon) and most < epsilon

@@ -1,0 +1,91 @@
+"""Claims of Banerjee, Hegde and Massoulié on ideal data, negative controls, too little data and real simulations."""
+
+import numpy as np
+import pytest
+from ideal_clustering import ideal
+from ideal_ranking import real
+
+from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_REFUTED, NOT_TESTED, SUPPORTED, judge
+from pipeline.cli import compose
+from pipeline.problems.clustering.claims import CLAIMS
+
+NAMES = [claim.id for claim in CLAIMS]
+# What does not hold as printed: these stay in the list, as contradicted.
+MISTAKES = {"banerjee.lemma_6.order", "banerjee.lemma_9.bits", "banerjee.lemma_12", "banerjee.section_5.pairs",
+            "banerjee.informal_2", "banerjee.theorem_16.saves"}
+
+
+def data_for(claim):
+    return ideal(claim.experiment, claim.id in MISTAKES)
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
+def test_ideal_data_support_and_the_negative_control_is_rejected(claim):
+    judgement = judge(claim, data_for(claim))
+    print(judgement.check.text, "| control:", judgement.control.text)
+    assert judgement.check.verdict == (NOT_REFUTED if claim.only_refutable else SUPPORTED), judgement.check.text
+    assert judgement.control.verdict == CONTRADICTED, judgement.control.text
+    assert judgement.check.estimate.low <= judgement.check.estimate.value <= judgement.check.estimate.high
+
+
+@pytest.mark.parametrize("name", sorted(MISTAKES))
+def test_a_mistake_is_contradicted_by_what_is_true(name):
+    claim = next(claim for claim in CLAIMS if claim.id == name)
+    check = judge(claim, ideal(claim.experiment)).check
+    assert check.verdict == CONTRADICTED, check.text
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
+@pytest.mark.parametrize("cut", ["2 replications", "one failure", "no metric"])
+def test_too_little_data_decide_nothing(claim, cut):
+    results = data_for(claim)
+    if "replications" in cut:
+        results = results.isel(replication=slice(2))
+    elif cut == "one failure":
+        status = results["status"].copy()
+        status[..., 7] = np.where(status[..., 7] > 0, 3, 0)
+        results = results.assign(status=status)
+    else:
+        results = results[["status"]]
+    judgement = judge(claim, results)
+    verdict = NOT_TESTED if cut == "no metric" else INCONCLUSIVE
+    assert judgement.check.verdict == judgement.control.verdict == verdict and judgement.check.text
+
+
+@pytest.mark.parametrize("claim", [c for c in CLAIMS if c.experiment not in ("banerjee/information",)],
+                         ids=lambda claim: claim.id)
+def test_boundaries_outside_the_grid_are_inconclusive(claim):
+    if claim.id in ("banerjee.theorem_15", "banerjee.theorem_15.separability"):
+        pytest.skip("is about no boundary")
+    results = data_for(claim)
+    metric = "recovered_within" if "recovered_within" in results else "recovered"
+    assert judge(claim, results.assign({metric: 0.2 * results[metric]})).check.verdict == INCONCLUSIVE
+
+
+QUICK = [claim for claim in CLAIMS if claim.experiment in ("banerjee/information", "banerjee/adaptive")]  # in seconds
+
+
+@pytest.mark.parametrize("claim", QUICK, ids=lambda claim: claim.id)
+def test_real_simulations_never_decide_against_the_claims(claim):
+    """But against the mistakes; exact informations decide at any size."""
+    judgement = judge(claim, real(claim.experiment, 100))
+    print(judgement.check.text, "| control:", judgement.control.text)
+    decided = CONTRADICTED if claim.id in MISTAKES else NOT_REFUTED if claim.only_refutable else SUPPORTED
+    exact = claim.experiment == "banerjee/information"
+    assert judgement.check.verdict in ((decided,) if exact else (decided, INCONCLUSIVE)), judgement.check.text
+    assert judgement.control.verdict in (CONTRADICTED, INCONCLUSIVE), judgement.control.text
+
+
+def test_claims_are_complete():
+    assert len(set(NAMES)) == len(NAMES) and set(NAMES) >= MISTAKES
+    suite = {raw["name"] for raw in compose.compose(["suite=banerjee"])}
+    assert {claim.experiment for claim in CLAIMS} == suite == {
+        name for name in compose.options("experiment") if name.startswith("banerjee/")}
+    for claim in CLAIMS:
+        texts = (claim.statement, claim.source, claim.why, claim.conditions, claim.estimand, claim.claimed,
+                 claim.control.description)
+        assert all(text.strip() for text in texts), claim.id
+    sources = " ".join(claim.source for claim in CLAIMS)
+    for result in ("Theorem 7", "Theorem 8", "Theorem 10", "Theorem 13", "Theorem 14", "Theorem 15", "Theorem 16",
+                   "Theorem 17", "Theorem 23", "Lemma 6", "Lemma 9", "Lemma 11", "Lemma 12"):
+        assert result in sources, result

@@ -1,0 +1,114 @@
+"""Mechanisms of the block model: bad input, what is said of privacy, shapes, memory. Their laws: tests/reference."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from pipeline.problems.clustering.mechanisms.adaptive import Adaptive
+from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
+from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
+from pipeline.problems.clustering.mechanisms.one_bit_sketch import OneBitSketch
+from pipeline.problems.clustering.mechanisms.pairwise_preference import PairwisePreference
+from pipeline.problems.clustering.model import BlockModel
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.study import build
+
+
+def rng(seed=1):
+    return np.random.Generator(np.random.Philox(seed))
+
+
+def data(reps=1, **values):
+    model = build(BlockModel, dict(b="0.9, 0.1") | values)
+    return model.simulate(model.truth(rng(), reps, rng()), rng(2))
+
+
+@pytest.mark.parametrize("kind, changes, key", [
+    (MaxSense, dict(theta=6.0), "theta"), (MaxSense, dict(theta=0.0), "theta"),
+    (MaxSense, dict(epsilon=0.0), "epsilon"),
+    (MultiMaxSense, dict(theta=6.0), "theta"), (MultiMaxSense, dict(epsilon=6.0), "Q"), (MultiMaxSense, dict(Q=6), "Q"),
+    (MultiMaxSense, dict(epsilon=math.inf), "Q"), (PairwisePreference, dict(reading="same"), "reading"),
+    (PairwisePreference, dict(rated_set="open"), "rated_set"), (Adaptive, dict(answers=0), "answers"),
+])
+def test_bad_input_is_told_by_name(kind, changes, key):
+    with pytest.raises(InvalidInput) as caught:
+        build(kind, dict(U=100, N=20, w=5, epsilon=1.0) | changes)
+    assert caught.value.key == key and "\n" not in str(caught.value)
+
+
+def test_what_is_spent():
+    def spent(kind, **values):
+        return build(kind, dict(N=20, w=5, epsilon=2.5) | values).spent()
+
+    assert spent(MaxSense) == spent(PairwisePreference) == {"a user's record": 2.5}
+    assert spent(MultiMaxSense) == pytest.approx({"a user's record": 2.5, "a user's record, by composition": 2.5,
+                                                  "one bit": 2.5 / 3})
+    assert spent(MultiMaxSense, w=1, theta=0.2, Q=5)["a user's record"] == 1.0
+    assert MaxSense(N=20, w=5, epsilon=math.inf).keep == 1.0
+    assert MultiMaxSense(N=20, w=5, epsilon=1.0).keep == MaxSense(N=20, w=5, epsilon=1.0).keep
+
+
+def test_scores_without_separation_are_remarked():
+    equal, unequal = (BlockModel(U=10, N=20, w=5, alpha="0.5, 0.5", b=b)
+                      for b in ("0.9, 0.1; 0.1, 0.9", "0.9, 0.1; 0.2, 0.9"))
+    for mechanism in (MaxSense(N=20, w=5, epsilon=1.0), MultiMaxSense(N=20, w=5, epsilon=1.0)):
+        assert "δ_min = 0" in mechanism.remark(equal)
+        assert mechanism.remark(unequal) is None
+
+
+@pytest.mark.parametrize("mechanism", [
+    MaxSense(N=30, w=6, epsilon=1.0), MultiMaxSense(N=30, w=6, epsilon=3.0), OneBitSketch(N=30),
+    PairwisePreference(N=30, epsilon=1.0), Adaptive(N=30)], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize("clusters", ["exact", "random"])
+def test_a_release_is_whole_and_the_same_again(mechanism, clusters):
+    users = data(reps=3, U=500, N=30, w=6, clusters=clusters, alpha="0.4, 0.6", beta="0.2, 0.1, 0.3, 0.4",
+                 b="0.9, 0.1, 0.3, 0.5; 0, 1, 0.2, 0.4")
+    release, again = (mechanism.release(users, rng(7)) for _ in range(2))
+    assert isinstance(release, mechanism.releases) and release.users == 500
+    for name, value in vars(release).items():
+        assert np.array_equal(value, getattr(again, name))
+    if mechanism.releases.__name__ == "ScoreSketches":
+        assert (0 <= release.scores).all() and (release.scores <= release.sensed).all()
+        assert release.scores.shape == (3, 30) and (release.sensed <= 500 * getattr(mechanism, "questions", 1)).all()
+    elif mechanism.releases.__name__ == "PairSketches":
+        assert (release.probes.sum(axis=(1, 2)) == 1000).all() and (release.agreements <= release.probes).all()
+    else:
+        assert (release.positive <= release.seen).all() and (release.seen <= 1).all()
+    if isinstance(mechanism, MultiMaxSense):
+        assert (release.sensed.sum(axis=1) == 500 * 3 * 5).all()
+
+
+def peak(work):
+    tracemalloc.start()
+    work()
+    found = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found / 2**20
+
+
+def test_memory_does_not_grow_with_the_users():
+    """10⁷ users on 2,000 items, streamed; two counts of every pair, 61 MB each, are the most."""
+    sizes = {}
+    for users in (10**5, 10**7):
+        some = data(U=users, N=2000, w=100)
+        mechanisms = MaxSense(N=2000, w=100, epsilon=1.0), OneBitSketch(N=2000), Adaptive(N=2000)
+        sizes[users] = {type(m).__name__: peak(lambda m=m, some=some: m.release(some, rng())) for m in mechanisms}
+        sizes[users]["all ratings"] = peak(some.release_plainly)
+    print(sizes)
+    assert max(sizes[10**7].values()) < 60
+    many = peak(lambda: PairwisePreference(N=2000, epsilon=1.0).release(data(U=10**6, N=2000, w=100), rng()))
+    few, more = (peak(lambda n=n: MultiMaxSense(N=2000, w=100, epsilon=2.0).release(data(U=n, N=2000, w=100), rng()))
+                 for n in (4000, 16_000))
+    print(f"pairs {many:.0f} MB, several sets {few:.0f} and {more:.0f} MB")
+    assert many < 400 and more < 1.2 * few < 60
+
+
+def test_memory_of_many_clusters_is_that_of_a_batch():
+    """Where hardly two users are alike they stream by in batches."""
+    shares = ", ".join(["0.125"] * 8)
+    found = [peak(lambda n=n: MaxSense(N=80, w=20, epsilon=1.0).release(
+        data(U=n, N=80, w=20, beta=shares, b=shares), rng())) for n in (300_000, 600_000)]
+    print(found)
+    assert found[1] < 1.3 * found[0] < 400

@@ -1,0 +1,62 @@
+"""Errors of a clustering against every relabelling, and by hand."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.problems.clustering.metrics.recovery import Misclassified, Recovered, RecoveredWithin, misplaced
+
+
+def of(clusters):
+    return SimpleNamespace(clusters=np.atleast_2d(np.asarray(clusters, int)))
+
+
+def by_force(truth, found):
+    """Least number of differing labels over all maps of found labels to distinct true ones."""
+    count = 1 + max(*truth, *found)
+    return min(sum(order[f] != t for t, f in zip(truth, found, strict=True))
+               for order in itertools.permutations(range(count)))
+
+
+@st.composite
+def labelings(draw):
+    """(truth, found), (4, N) each, up to four clusters, some of them empty."""
+    items = draw(st.integers(1, 8))
+    labels = st.lists(st.integers(0, 3), min_size=items, max_size=items)
+    return tuple(np.array([draw(labels) for _ in range(4)]) for _ in range(2))
+
+
+@settings(deadline=None)
+@given(labelings())
+def test_matching_against_all_permutations(pair):
+    truth, found = pair
+    assert misplaced(truth, found).tolist() == [by_force(t, f) for t, f in zip(truth, found, strict=True)]
+
+
+@given(labelings(), st.permutations(range(4)))
+def test_names_of_clusters_do_not_matter(pair, names):
+    truth, found = pair
+    renamed = np.array(names)[found]
+    assert (misplaced(truth, renamed) == misplaced(truth, found)).all()
+    assert not misplaced(found, renamed).any() and (misplaced(truth, found) == misplaced(found, truth)).all()
+
+
+def test_by_hand():
+    truth = of([[0, 0, 1, 1, 2], [0, 0, 1, 1, 2]])
+    found = of([[2, 2, 0, 0, 1], [0, 1, 1, 1, 2]])
+    assert Recovered()(truth, None, found).tolist() == [1, 0]
+    assert Misclassified()(truth, None, found) == pytest.approx([0, 0.2])
+    assert RecoveredWithin(distortion=0.2)(truth, None, found).tolist() == [1, 1]
+    assert RecoveredWithin(distortion=0.19)(truth, None, found).tolist() == [1, 0]
+    # Clusters run together are errors, though each item of them shares its cluster with its own.
+    assert Misclassified()(of([0, 0, 0, 1, 1]), None, of([0, 0, 0, 0, 0])) == pytest.approx([0.4])
+
+
+def test_tolerance_counts_whole_items():
+    truth, found = of([0] * 50 + [1] * 50), of([0] * 57 + [1] * 43)
+    assert RecoveredWithin(distortion=0.07)(truth, None, found) == 1  # 0.07 · 100 > 7 in floating point
+    assert RecoveredWithin(distortion=0.069)(truth, None, found) == 0

@@ -1,0 +1,166 @@
+"""Data on which what Wang and Xu say, and what this project found about it, holds to the letter."""
+
+import json
+from functools import cache
+
+import numpy as np
+import xarray as xr
+from ideal_ranking import levels, sealed
+from scipy.special import ndtr
+
+from pipeline.problems.crowd.claims.recorded import RTE
+from pipeline.problems.crowd.theory import bounds, vote_errors
+from pipeline.problems.crowd.theory import wisdom as crowd_wisdom
+
+WORKERS = ["dawid_skene", "majority_vote"]
+
+
+def tanh2(c):
+    return np.tanh(c["epsilon"] / 2) ** 2
+
+
+def privacy():
+    def wrong(c):
+        return 0.5 - np.tanh(c["epsilon"] / 2) * xr.where(c["ability_low"] == 1, 0.5, 0.25)
+
+    found = sealed(dict(epsilon=[0.1, 1.0, 8.0], ability_low=[0.5, 1.0]), {}, noise=1e-3, answers_wrong=wrong)
+    return found.assign(answers_wrong_expected=xr.zeros_like(found["answers_wrong"]) + wrong(found))
+
+
+def limits():
+    axes = dict(epsilon=[0.001, 0.01, 1.0, 40.0], mechanism=["randomized_response", "none"], estimator=WORKERS)
+
+    def private(c):
+        return xr.where(c["mechanism"] == "none", 1, tanh2(c))
+
+    found = sealed(axes, {}, noise=0, wisdom=lambda c: 0.1 * private(c) * levels(c, "estimator", dawid_skene=1,
+                                                                                 majority_vote=1))
+    error = sealed(axes, {}, label_error=lambda c: 0.5 - 0.4 * private(c) * levels(
+        c, "estimator", dawid_skene=1, majority_vote=0.7))["label_error"]
+    same = error.sel(mechanism="none", epsilon=40.0).values
+    error.loc[dict(mechanism="randomized_response", epsilon=40.0)] = same
+    return found.assign(label_error=error, ability_error_l2=error)
+
+
+def labels():
+    axes = dict(n=[50, 200, 400], wanted_wisdom=[1, 2, 4, 6, 8, 10, 12], estimator=WORKERS)
+
+    def oracle(c):
+        return np.exp(-c["wanted_wisdom"] / 2) / np.sqrt(c["wanted_wisdom"]) / 3
+
+    def strength(c):
+        return c["wanted_wisdom"] * np.sqrt(1000 / c["n"])
+
+    def error(c):
+        vote = 2 * oracle(c)
+        return xr.where(c["estimator"] == "dawid_skene", xr.where(strength(c) < 2.3, 1.5 * vote, oracle(c)), vote)
+
+    found = sealed(axes, {"crowd_strength": strength}, label_error=error, oracle_error=oracle,
+                   label_error_bound=lambda c: 2 * np.exp(-c["wanted_wisdom"] / 2))
+    return found.assign(majority_error_exact=error(found).sel(estimator="majority_vote", drop=True)
+                        + 0 * found["label_error"])
+
+
+def theorem_2():
+    return sealed(dict(epsilon=[2.5, 4.0]), {}, label_error=lambda c: 0 * c["epsilon"] + 1e-6,
+                  label_error_bound=lambda c: 2 * np.exp(-12.5 * 0.78 * tanh2(c)),
+                  start_error=lambda c: 0 * c["epsilon"] + 0.004,
+                  ability_error_inf=lambda c: xr.where(c["epsilon"] > 3, 0.04, 0.001),
+                  ability_error_inf_plain=lambda c: 0 * c["epsilon"] + 0.06).assign(
+        theorem_2_holds=xr.DataArray(np.ones((2, 200)), dims=("epsilon", "replication")))
+
+
+def abilities():
+    return sealed(dict(m=[500, 1000, 2000, 4000], epsilon=[0.5, 0.7, 1.0, 2.0]), {},
+                  ability_error_inf=lambda c: 2 / (np.sqrt(c["m"]) * c["epsilon"]),
+                  ability_error_inf_plain=lambda c: 0.5 - np.tanh(c["epsilon"] / 2) / 2 + 0 * c["m"])
+
+
+def experts():
+    axes = dict(expert_exponent=[0.3, 0.45], n=[25, 100, 400], epsilon=[0.5, 1.0, 1.75, 4.0], estimator=WORKERS)
+
+    def each(function):
+        return lambda c: xr.apply_ufunc(np.vectorize(function), c["n"], c["expert_exponent"], c["epsilon"])
+
+    oracle = each(lambda *at: ndtr(-np.sqrt(crowd_wisdom.expert_wisdom(*at))))
+    vote = each(vote_errors.expert_vote_error)
+
+    def error(c):
+        return xr.where(c["estimator"] == "dawid_skene", np.minimum(1.05 * oracle(c), 0.95 * vote(c)), vote(c))
+
+    return sealed(axes, {"expert_wisdom": each(crowd_wisdom.expert_wisdom)}, noise=0.01, label_error=error,
+                  majority_error_exact=vote, oracle_error=oracle, label_error_bound=each(bounds.expert_error_bound))
+
+
+def basin():
+    axes = dict(m=[200, 1800], epsilon=[0.5, 1.0], lead=[0, 0.25, 0.5, 1, 2, 3, 4, 8])
+
+    def flipped(c):
+        return ndtr(-2.2 * c["lead"]) + 0 * c["m"] * c["epsilon"]
+
+    found = sealed(axes, {"crowd_strength": lambda c: 50 * tanh2(c) / 3 * np.sqrt(c["m"] / 50)}, noise=0.2,
+                   label_flipped=flipped)
+    return found.assign(label_error=0.03 + (1 - 2 * 0.03) * flipped(found).where(found["lead"] < 3, 0)
+                        + 1e-4 * found["label_flipped"])
+
+
+def projection():
+    axes = dict(epsilon=[2.0, 4.0, 8.0], projection=[1e-12, 1e-3, 0.1])
+    return sealed(axes, {}, label_error=lambda c: xr.where(c["projection"] < 0.1, 0.25, 0.1) + 0 * c["epsilon"])
+
+
+def initialisation():
+    axes = dict(ability_low=[0.2, 0.5], m=[300, 1000], epsilon=[0.35, 1.0, 2.0],
+                initialisation=["majority", "spectral", "given"])
+
+    def wisdom(c):
+        a = 2 * c["ability_low"] - 1
+        return 100 * tanh2(c) * (a**2 + 0.6 * a + 0.36) / 3
+
+    def strength(c):
+        return wisdom(c) * np.sqrt(c["m"] / 100)
+
+    def own(c):
+        return ndtr(-np.sqrt(wisdom(c))) + xr.where(strength(c) < 2, 0.1, 0) + 0 * c["m"]
+
+    def flipped(c):
+        blind = (c["ability_low"] == 0.2) & (c["initialisation"] != "given")
+        return xr.where(blind, 0.5, 0.0) + 0 * c["m"] * c["epsilon"]
+
+    return sealed(axes, {"crowd_strength": strength}, noise=0.02, label_flipped=flipped,
+                  label_error=lambda c: own(c) + (1 - 2 * own(c)) * flipped(c),
+                  label_error_flip=lambda c: own(c) + 0 * flipped(c),
+                  start_error=lambda c: levels(c, "initialisation", majority=0.46, spectral=0.2, given=0),
+                  oracle_error=lambda c: ndtr(-np.sqrt(wisdom(c))))
+
+
+def sparse():
+    axes = dict(wanted_answers=[2, 10, 50, 100], epsilon=[1.0, 4.0], estimator=WORKERS)
+
+    def wisdom(c):
+        return c["wanted_answers"] * tanh2(c) / 3
+
+    def strength(c):
+        return wisdom(c) * np.sqrt(5)
+
+    def error(c):
+        gain = xr.where(strength(c) < 2.8, 1.3, 0.7)
+        return ndtr(-np.sqrt(wisdom(c) / 1.4)) * xr.where(c["estimator"] == "dawid_skene", gain, 1)
+
+    return sealed(axes, {"crowd_strength": strength}, label_error=error)
+
+
+def real(file=RTE):
+    axes = dict(epsilon=[0.5, 1.0, 2.0, 4.0], mechanism=["randomized_response", "none"], estimator=WORKERS)
+    better = ["majority_vote", "dawid_skene"][file == RTE]
+
+    def error(c):
+        return 0.1 / c["epsilon"] * xr.where(c["estimator"] == better, 1, 1.5) + 0 * c["mechanism"].notnull()
+
+    found = sealed(axes, {}, label_error=error, labels_unlike_plain=lambda c: 0.4 * error(c))
+    found.attrs["study"] = json.dumps({"parameters": {"data_path": file}})
+    return found
+
+
+MAKERS = (privacy, limits, labels, theorem_2, abilities, experts, basin, projection, initialisation, sparse, real)
+IDEAL = {f"wang/{make.__name__}": cache(make) for make in MAKERS}

@@ -1,0 +1,64 @@
+"""Claims of Wang and Xu on ideal data, negative controls, too little data and real simulations."""
+
+import pytest
+from ideal_crowd import IDEAL
+from ideal_crowd import real as recorded
+from ideal_ranking import CUTS, cut_down, real
+
+from pipeline.analysis.claims import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    NOT_REFUTED,
+    NOT_TESTED,
+    SUPPORTED,
+    judge,
+)
+from pipeline.cli import compose
+from pipeline.problems.crowd.claims import CLAIMS
+from pipeline.problems.crowd.claims.recorded import BLUEBIRD
+
+NAMES = [claim.id for claim in CLAIMS]
+ON_DATA = "wang/real"
+LARGE = "wang/theorem_2"  # 20,000,000 answers a replication
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
+def test_ideal_data_support_and_the_negative_control_is_rejected(claim):
+    judgement = judge(claim, recorded(BLUEBIRD) if "bluebird" in claim.id else IDEAL[claim.experiment]())
+    print(judgement.check.text, "| control:", judgement.control.text)
+    assert judgement.check.verdict == (NOT_REFUTED if claim.only_refutable else SUPPORTED), judgement.check.text
+    assert judgement.control.verdict == CONTRADICTED, judgement.control.text
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
+@pytest.mark.parametrize("cut", CUTS)
+def test_too_little_data_decide_nothing(claim, cut):
+    judgement = judge(claim, cut_down(IDEAL[claim.experiment](), cut))
+    missing = cut == "no metric" or "bluebird" in claim.id  # the ideal answers are those of RTE
+    verdict = NOT_TESTED if missing else INCONCLUSIVE
+    assert judgement.check.verdict == judgement.control.verdict == verdict and judgement.check.text
+
+
+@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.experiment != LARGE],
+                         ids=[claim.id for claim in CLAIMS if claim.experiment != LARGE])
+def test_real_simulations_never_decide_against_the_claims(claim):
+    judgement = judge(claim, real(claim.experiment, 100))
+    print(judgement.check.text, "| control:", judgement.control.text)
+    if claim.experiment == ON_DATA:
+        assert judgement.check.verdict == NOT_TESTED and "data.path" in judgement.check.text
+        return
+    assert judgement.check.verdict != CONTRADICTED, judgement.check.text
+    assert judgement.control.verdict in (CONTRADICTED, INCONCLUSIVE, NOT_TESTED), judgement.control.text
+
+
+def test_claims_are_complete():
+    assert len(set(NAMES)) == len(NAMES)
+    suite = {raw["name"] for raw in compose.compose(["suite=wang"])}
+    assert {claim.experiment for claim in CLAIMS} <= suite == {
+        name for name in compose.options("experiment") if name.startswith("wang/")}
+    for claim in CLAIMS:
+        texts = (claim.statement, claim.source, claim.why, claim.conditions, claim.estimand, claim.claimed,
+                 claim.control.description)
+        assert all(text.strip() for text in texts), claim.id
+    for theorem in range(1, 5):
+        assert any(name.startswith(f"wang.theorem_{theorem}") for name in NAMES)

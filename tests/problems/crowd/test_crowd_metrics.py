@@ -1,0 +1,117 @@
+"""Metrics of crowds: by hand, against enumeration and simulation, and twins that must fail."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from checks import mean_agrees
+
+from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
+from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
+from pipeline.problems.crowd.mechanisms import RandomizedResponse
+from pipeline.problems.crowd.metrics import abilities, labels, yardsticks
+from pipeline.problems.crowd.model import CrowdTruth
+from pipeline.problems.crowd.model import DawidSkene as Crowd
+from pipeline.problems.crowd.releases import ReleasedAnswers
+from pipeline.problems.crowd.theory import vote_errors
+from pipeline.problems.crowd.theory import wisdom as crowd_wisdom
+
+TRUTH = CrowdTruth(np.array([[0.9, 0.4], [0.6, 0.5]]), np.array([[1, 0, 1, 0], [1, 1, 0, 0]], np.int8))
+FOUND = SimpleNamespace(
+    labels=np.array([[0, 1, 0, 0], [1, 1, 0, 0]], np.int8), posterior=np.array([[0.25, 0.5, 0, 0], [1, 0.75, 0.5, 0]]),
+    start=np.array([[1, 0.5, 1, 0], [0.5, 0.5, 0.5, 0.5]]), abilities=np.array([[0.2, 0.7], [0.6, 0.7]]))
+
+
+@pytest.mark.parametrize("metric, wanted", [
+    (labels.LabelError, [0.75, 0]), (labels.LabelErrorFlip, [0.25, 0]), (labels.LabelRecovered, [0, 1]),
+    (labels.SoftLabelError, [2.25 / 4, 0.75 / 4]), (labels.StartError, [0.125, 0.5]),
+    (abilities.AbilityErrorInf, [0.7, 0.2]), (abilities.AbilityErrorInfFlip, [0.1, 0.2]),
+    (abilities.AbilityErrorL2, [np.sqrt((0.49 + 0.09) / 2), np.sqrt(0.02)]),
+    (abilities.AbilityErrorL2Flip, [0.1, np.sqrt(0.02)]),
+])
+def test_by_hand(metric, wanted):
+    assert np.allclose(metric()(TRUTH, None, FOUND), wanted)
+
+
+def simulated(seed, reps, n, m, epsilon=None, **law):
+    rng, crowd = np.random.default_rng(seed), Crowd(n=n, m=m, **law)
+    truth = crowd.truth(rng, reps, rng)
+    data = crowd.simulate(truth, rng)
+    if epsilon is None:
+        return truth, data.release_plainly()
+    return truth, RandomizedResponse(n=n, m=m, epsilon=epsilon).release(data, rng)
+
+
+def test_wisdom_and_bound_are_the_theorys_at_the_releases_budget():
+    truth, release = simulated(1, 5, 30, 20, epsilon=1.3)
+    wisdom = crowd_wisdom.wisdom(truth.abilities, 1.3)
+    assert np.allclose(yardsticks.Wisdom()(truth, release, None), wisdom)
+    assert np.allclose(yardsticks.LabelErrorBound()(truth, release, None), 2 * np.exp(-15 * wisdom))
+
+
+def test_theorem_2_holds_where_tasks_are_very_many():
+    m, n = 10**6, 20
+    truth = CrowdTruth(np.ones((1, n)), np.ones((1, m), np.int8))
+    release = ReleasedAnswers(np.broadcast_to(np.int8(1), (1, n, m)), 0.0)
+    found = SimpleNamespace(start=np.ones((1, m)))
+    assert yardsticks.Theorem2Holds(projection=0.08)(truth, release, found).all()
+    assert not yardsticks.Theorem2Holds(projection=0.001)(truth, release, found).any()
+    bad_start = SimpleNamespace(start=np.full((1, m), 0.9))
+    assert not yardsticks.Theorem2Holds(projection=0.08)(truth, release, bad_start).any()
+
+
+@pytest.mark.parametrize("n", [3, 4])
+@pytest.mark.parametrize("missing", [False, True])
+def test_exact_error_of_majority_is_that_of_all_outcomes(n, missing):
+    rng, m, flip = np.random.default_rng(2), 6, 0.2
+    truth = CrowdTruth(rng.uniform(size=(2, n)), rng.integers(0, 2, (2, m)).astype(np.int8))
+    given = rng.random((2, n, m)) < (0.6 if missing else 1)
+    found = yardsticks.MajorityErrorExact()(truth, ReleasedAnswers(given.astype(np.int8), flip), None)
+    right = 0.5 + (1 - 2 * flip) * (truth.abilities - 0.5)
+    for r in range(2):
+        wanted = 0.0
+        for j, outcome in product(range(m), product([-1, 1], repeat=n)):
+            outcome = np.array(outcome)  # 1: right
+            chance = np.where(outcome == 1, right[r], 1 - right[r]).prod()
+            lean = (outcome * given[r, :, j]).sum() * (1 if truth.labels[r, j] else -1)
+            wanted += chance * ((lean >= 0) != truth.labels[r, j]) / m
+        assert found[r] == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("answered", [1.0, 0.5])
+def test_simulated_majority_has_its_exact_error(answered):
+    truth, release = simulated(3, 200, 10, 60, epsilon=1.0, answered=answered, label_prior=0.3)
+    error = labels.LabelError()(truth, release, MajorityVote(n=10, m=60).fit(release, None))
+    exact = yardsticks.MajorityErrorExact()(truth, release, None)
+    assert mean_agrees(error - exact, 0, "majority vote")
+    unaware = yardsticks.MajorityErrorExact()(truth, ReleasedAnswers(release.answers, 0.0), None)
+    assert not mean_agrees(error - unaware, 0, "twin: without the flips")
+
+
+@pytest.mark.parametrize("epsilon", [None, 1.0])
+def test_simulated_oracle_has_its_exact_error(epsilon):
+    """Experts and spammers, whose exact error theory enumerates; without privacy the experts never err."""
+    law = dict(ability_law="experts", expert_exponent=0.4, expert_ability=0.9)
+    truth, release = simulated(4, 300, 20, 50, epsilon=epsilon, **law)
+    experts = crowd_wisdom.experts(20, 0.4)
+    right = [0.5 + (1 - 2 * release.flip) * 0.4]
+    wanted = vote_errors.oracle_error(right, [experts])
+    error = yardsticks.OracleError()(truth, release, None)
+    assert mean_agrees(error, wanted, "oracle")
+    assert not mean_agrees(yardsticks.MajorityErrorExact()(truth, release, None), wanted, "twin: majority")
+
+
+def test_who_cannot_err_decides_alone():
+    truth = CrowdTruth(np.array([[1.0, 0.999, 0.999, 0.0]]), np.array([[1, 0]], np.int8))
+    answers = np.array([[[1, 0], [-1, -1], [-1, -1], [0, 1]]], np.int8)
+    assert yardsticks.OracleError()(truth, ReleasedAnswers(answers, 0.0), None) == 0
+    assert yardsticks.OracleError()(truth, ReleasedAnswers(answers, 0.1), None) == 0.5
+
+
+def test_nobody_beats_the_oracle_on_average():
+    truth, release = simulated(5, 300, 20, 100, epsilon=1.0)
+    oracle = yardsticks.OracleError()(truth, release, None).mean()
+    for kind in (DawidSkene, MajorityVote):
+        found = kind(n=20, m=100).fit(release, None)
+        assert labels.LabelError()(truth, release, found).mean() > oracle

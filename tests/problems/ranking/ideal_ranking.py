@@ -1,0 +1,286 @@
+"""Data on which the theorems of Xu, Sun and Cheng hold to the letter, and small real simulations of each experiment."""
+
+import json
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import xarray as xr
+from scipy.special import ndtr
+
+from pipeline.analysis.selection import LEAST
+from pipeline.cli.compose import compose
+from pipeline.cli.config import read_experiment
+from pipeline.problems.common.rating_files import MOVIELENS
+from pipeline.problems.ranking.theory import rates as btl
+
+REPLICATIONS = 2 * LEAST
+X = [1, 2, 4, 5.6, 8, 11, 16, 32, 64]
+SCHEMES = ["log", "critical", "inverse_log"]
+
+
+def sealed(axes, derived, seed=0, noise=0.05, reps=REPLICATIONS, **means):
+    """Dataset with these means over the axes and independent relative noise in every replication."""
+    rng = np.random.default_rng(seed)
+    coordinates = xr.Dataset(coords=axes)
+    template = xr.DataArray(np.ones([len(v) for v in axes.values()]), dims=list(axes), coords=axes)
+    data = {}
+    for name, mean in means.items():
+        mean = (template * mean(coordinates)).transpose(*axes)
+        size = (*mean.shape, reps)
+        values = mean.values[..., None] * (1 + noise * rng.standard_normal(size))
+        data[name] = ((*axes, "replication"), values)
+    data["status"] = ((*axes, "replication"), np.ones((*template.shape, reps), "int8"))
+    return xr.Dataset(data, axes | {name: make(coordinates) for name, make in derived.items()})
+
+
+def over(function, array):
+    return xr.apply_ufunc(function, array)
+
+
+def levels(c, axis, **values):
+    """An array over one axis of names."""
+    return xr.DataArray([values[name] for name in c[axis].values.tolist()], dims=axis, coords={axis: c[axis]})
+
+
+def size(m, users, epsilon):
+    return m * users / over(btl.amplification, epsilon) ** 2
+
+
+def lemmas(seed, reps):
+    axes = dict(m=[2, 10, 30], L=[50, 400], epsilon=[0.1, 0.5, 1.0, 3.0])
+    found = sealed(
+        axes, {}, seed, reps=reps, lean_true=lambda c: xr.DataArray(0.2),
+        lean_true_squared=lambda c: xr.DataArray(0.05), estimate_sum=lambda c: xr.DataArray(1e-14),
+    )
+    t = over(btl.attenuation, found["epsilon"])
+    noise = xr.DataArray(np.random.default_rng(seed + 1).standard_normal((3, *found["lean_true"].shape)),
+                         dims=("k", *found["lean_true"].dims))
+    found["lean_released"] = t * (found["lean_true"] + 0.01 * noise[0])
+    found["lean_debiased"] = found["lean_released"] / t
+    variance = 0.25 / t**2 - found["lean_true_squared"]
+    found["error_debiased_squared"] = variance * (1 + 0.02 * noise[1])
+    return found
+
+
+def scheme_epsilon(axes, reference):
+    def epsilon(c):
+        return xr.DataArray(
+            [[[btl.scheme_budget(s, m, n, reference, 0.5) for s in axes["scheme"]] for n in axes["L"]]
+             for m in axes["m"]], dims=["m", "L", "scheme"])
+
+    return epsilon
+
+
+def scenario_2(seed, reps):
+    axes = dict(m=[10, 20], L=[100, 200, 400, 800], scheme=SCHEMES)
+    epsilon = scheme_epsilon(axes, 100)
+
+    def error(c):
+        return 5 / np.sqrt(size(c["m"], c["L"], epsilon(c)))
+
+    return sealed(axes, {"epsilon": epsilon}, seed, reps=reps, error_l2=error, error_inf=error)
+
+
+def phase_transition(seed, reps):
+    axes = dict(m=[10, 20, 40], L=[100, 200, 400, 800, 1600], x=X, estimator=["debiased", "plug_in"])
+
+    def epsilon(c):
+        return c["x"] / np.sqrt(c["m"] * c["L"])
+
+    def sample(c):
+        return size(c["m"], c["L"], epsilon(c))
+
+    def error(c):
+        return 1.1 / np.sqrt(1 + xr.where(c["estimator"] == "debiased", sample(c) / 10, sample(c) / 1e5))
+
+    def consistent(c):
+        return error(c).sel(estimator="debiased", drop=True)
+
+    found = sealed(
+        axes, {"epsilon": epsilon}, seed, reps=reps,
+        error_l2=error, error_inf=lambda c: error(c) * c["m"] ** 0.1,
+        minimax_bound=lambda c: 1 / np.sqrt(30 * sample(c)), sandwich_risk=lambda c: consistent(c) ** 2,
+        cramer_rao_risk=lambda c: consistent(c) ** 2 / 1.15,
+    )
+    rng = np.random.default_rng(seed + 2)
+    chi2 = rng.gamma((found["m"].values - 1) / 2, size=(reps, *found["error_l2"].shape[1:-1], 3)).T
+    scale = xr.where(found["estimator"] == "debiased", 1 / size(found["m"], found["L"], found["epsilon"]), 0.1)
+    found["excess_risk"] = xr.DataArray(np.moveaxis(chi2, [1, 3], [3, 1]), found["error_l2"].coords,
+                                        found["error_l2"].dims) * 1.7 * scale / found["m"]
+    return found
+
+
+def example_1(seed, reps):
+    return sealed(dict(m=[3], L=[1000]), {}, seed, 0.01, reps, lean_next=lambda c: xr.DataArray(5 / 9),
+                  lean_two_apart=lambda c: xr.DataArray(0.6))
+
+
+def scenario_1(seed, reps):
+    def error(c):
+        return 5 / np.sqrt(size(c["m"], c["L"], c["epsilon"]))
+
+    return sealed(dict(L=[100, 200, 400], m=[10, 20], epsilon=[1.0, 2.0]), {}, seed, reps=reps, error_l2=error,
+                  error_inf=lambda c: error(c) * c["m"] ** 0.1)
+
+
+def scenario_3(seed, reps):
+    def error(c):
+        return 0.05 / (1 + c["m"] * c["L"] * c["spacing"] ** 2 / 20)
+
+    return sealed(dict(L=[50, 100, 400], m=[10, 20, 30], spacing=[0.1, 0.2]), {}, seed, reps=reps, kendall=error,
+                  hamming_top_k=error)
+
+
+def scenario_4(seed, reps):
+    axes = dict(m=[10, 20], L=[50, 100, 400], scheme=SCHEMES)
+
+    def error(c):
+        return 0.2 * (c["L"] / 50) ** levels(c, "scheme", log=-0.2, critical=0.0, inverse_log=0.1)
+
+    return sealed(axes, {"epsilon": scheme_epsilon(axes, 50)}, seed, reps=reps, kendall=error)
+
+
+def scenario_5(seed, reps, same_ranking=False):
+    axes = dict(L=[50, 100, 400], m=[10, 20], mechanism=["randomized_response", "laplace", "none"],
+                estimator=["debiased", "plug_in", "likelihood"])
+
+    def error(c):
+        noise = 4 / np.sqrt(c["m"] * c["L"]) * levels(c, "mechanism", randomized_response=1, laplace=1.2, none=0.7)
+        return xr.where(c["estimator"] == "plug_in", 0.6, noise)
+
+    found = sealed(axes, {}, seed, reps=reps, error_l2=error, error_inf=error, kendall=error)
+    if same_ranking:
+        found["kendall"].loc[dict(estimator="plug_in")] = found["kendall"].sel(estimator="debiased")
+    return found
+
+
+def movielens(seed, reps):
+    axes = dict(rule=["paper", "decided"], comparisons=["users", "independent"], L=[100, 200, 300, 400, 600],
+                mechanism=["randomized_response", "none"], scheme=SCHEMES)
+
+    def error(c):
+        power = levels(c, "scheme", log=-0.3, critical=0.0, inverse_log=0.3)
+        private = levels(c, "mechanism", randomized_response=1, none=0)
+        return np.sqrt(1e-4 * c["L"] ** 0 + private * 0.004 * (c["L"] / 100) ** power)
+
+    found = sealed(axes, {}, seed, reps=reps, kendall=error, hamming_top_k=error, error_l2=error, error_inf=error)
+    found.attrs["study"] = json.dumps({"parameters": {"data_path": MOVIELENS[0]}})
+    return found.assign(share_two_ratings=xr.full_like(found["kendall"], 0.12),
+                        share_coin_flips=xr.full_like(found["kendall"], 0.54))
+
+
+def recovery(seed, reps):
+    axes = dict(m=[10, 20], spacing=[0.02, 0.05], epsilon=[0.25, 1.0], signal=[1, 8, 12, 16, 24, 32, 48, 64])
+
+    def users(c):
+        return c["signal"] * over(btl.amplification, c["epsilon"]) ** 2 / (c["m"] * c["spacing"] ** 2)
+
+    def error(c):
+        return ndtr(-np.sqrt(c["signal"] / 8)) * (10 / c["m"])
+
+    found = sealed(
+        axes, {"L": users, "signal_over_log": lambda c: c["signal"] / np.log(c["m"] * users(c))}, seed, reps=reps,
+        kendall=error, hamming_top_k=error, exact_top_k=lambda c: 1 - np.exp(-c["signal"] / 6),
+    )
+    found["lemma_4_bound"] = 1.2 * found["hamming_top_k"]
+    noise = np.random.default_rng(seed + 3).standard_normal(found["kendall"].shape)
+    found["kendall_predicted"] = found["kendall"] * (1 + 0.02 * noise)
+    return found
+
+
+def personalised(seed, reps):
+    axes = dict(m=[10], profile=["1:1", "0.5:1,0.5:4", "0.1:1,0.9:8"], matched=["G", "information"],
+                L=[400, 6400, 25600], estimator=["debiased", "weighted", "likelihood"])
+    budgets = [[btl.matched_budget(p, k, 1.0) for k in axes["matched"]] for p in axes["profile"]]
+
+    def over_budgets(function):
+        return lambda c: xr.DataArray(
+            [[function(e, p) for e in row] for p, row in zip(axes["profile"], budgets, strict=True)],
+            dims=["profile", "matched"], coords={name: axes[name] for name in ("profile", "matched")})
+
+    gain, information = over_budgets(btl.mean_gain), over_budgets(btl.information_share)
+
+    def bound(c):
+        return 1 / (c["m"] * c["L"] * information(c))
+
+    def error(c):
+        plain = gain(c) / (c["m"] * c["L"])
+        return np.sqrt(xr.where(c["estimator"] == "debiased", plain,
+                                bound(c) * levels(c, "estimator", debiased=1, weighted=1.1, likelihood=1.0)))
+
+    return sealed(axes, {"mean_gain": gain, "information_share": information}, seed, reps=reps, error_l2=error,
+                  cramer_rao_risk=bound, minimax_bound=lambda c: np.sqrt(bound(c) / 30))
+
+
+def sharp_constants(seed, reps):
+    axes = dict(m=[10], theta=["redrawn", "two_groups"], epsilon=[0.1, 1.0, 4.0], spread=[0.5, 2.0, 3.0],
+                estimator=["debiased", "likelihood"])
+
+    def risk(c):
+        return 1e-4 * c["spread"] * c["epsilon"] ** 0
+
+    def bound(c):
+        return risk(c) / (1 + 0.7 * ((c["spread"] - 0.5) / 2.5) ** 2)
+
+    def error(c):
+        return np.sqrt(xr.where(c["estimator"] == "debiased", risk(c), bound(c)))
+
+    return sealed(axes, {}, seed, 0.02, reps, error_l2=error, error_inf=lambda c: 2 * error(c), sandwich_risk=risk,
+                  cramer_rao_risk=bound, log_condition=lambda c: 1.6 * c["spread"])
+
+
+MAKERS = {f"xu/{make.__name__}": make for make in (
+    lemmas, example_1, scenario_1, scenario_2, scenario_3, scenario_4, scenario_5, movielens, phase_transition,
+    recovery, personalised, sharp_constants)}
+
+
+@cache
+def ideal(experiment, seed=0, reps=REPLICATIONS, **changes):
+    """Data on which the theorems hold to the letter."""
+    return MAKERS[experiment](seed, reps, **changes)
+
+
+REAL = {"xu/phase_transition": ["grid.m=[10,20]"], "xu/scenario_2": ["grid.m=[10,20]", "grid.L=[100,400,1600]"],
+        "xu/lemmas": ["grid.m=[2,20]"]}
+
+
+@cache
+def real(experiment, replications=400):
+    """The quick size of an experiment with few replications, simulated here and sealed in memory."""
+    given = compose([f"experiment={experiment}", "size=quick", *REAL.get(experiment, ())])[0]
+    study = replace(read_experiment(given).study, replications=replications, block=replications)
+    axes, memo = study.grid.axes, {}
+    shape = [len(found) for found in axes.values()]
+    data = {name: np.full((*shape, replications), np.nan) for name in study.metrics}
+    data["status"] = np.zeros((*shape, replications), "int8")
+    derived = {name: np.full(shape, np.nan, object) for name in study.derivations}
+    for labels in study.grid:
+        place = tuple(axes[axis].index(level) for axis, level in labels.items())
+        for name, values in study.simulate(labels, 0, memo).items():
+            data[name][place] = values
+        for name, value in study.derived(labels).items():
+            derived[name][place] = value
+    coordinates = {axis: list(found) for axis, found in axes.items()}
+    coordinates |= {name: (tuple(axes), values.astype(float)) for name, values in derived.items()
+                    if not isinstance(values.flat[0], str)}
+    found = xr.Dataset({name: ((*axes, "replication"), values) for name, values in data.items()}, coordinates)
+    for name in derived.keys() & {*found.coords}:  # as a sealed study has it: without axes that do not matter to it
+        for axis in axes:
+            if axis in found[name].dims and bool((found[name] == found[name].isel({axis: 0})).all()):
+                found = found.assign_coords({name: found[name].variable.isel({axis: 0})})  # and no other coordinate
+    return found
+
+
+CUTS = ("2 replications", "one failure", "no metric")
+
+
+def cut_down(results, cut):
+    """Results of which so little is left, in one of the ways of CUTS, that no claim may be decided."""
+    if cut == "2 replications":
+        return results.isel(replication=slice(2))
+    if cut == "no metric":
+        return results[["status"]]
+    status = results["status"].copy()
+    status[..., 7] = 3
+    return results.assign(status=status)

@@ -1,0 +1,148 @@
+"""Data on which the claims of Nguyen and Zhang hold exactly."""
+
+import json
+from functools import cache
+
+import numpy as np
+import xarray as xr
+from ideal_ranking import levels, over, sealed
+
+from pipeline.privacy import accounting
+from pipeline.privacy.accounting import zcdp_rho
+from pipeline.problems.common.rating_files import MOVIELENS
+from pipeline.problems.response.claims.common import DELTA
+from pipeline.problems.response.claims.entrywise import largest_gaussian
+from pipeline.problems.response.claims.recorded import EDUCATION
+from pipeline.problems.response.claims.sparse import noise_per_person
+
+
+def entrywise():
+    def error(c):
+        return 2 / np.sqrt(c["n"] * c["p"]) * c["m"] ** 0
+
+    return sealed(dict(m=[25, 50, 100], n=[500, 1000, 2000], p=[0.5, 1.0]), {}, error_l2=error,
+                  error_inf=lambda c: error(c) * over(np.vectorize(largest_gaussian), c["m"]),
+                  item_bound=lambda c: error(c) ** 2 / 1.1)
+
+
+def consistency():
+    def error(c):
+        return 3 / np.sqrt(c["n"]) * c["m"] ** 0 + xr.where(c["estimator"] == "joint_likelihood", 0.5, 0.0)
+
+    return sealed(dict(m=[3, 5], n=[1000, 3000, 10000, 30000], estimator=["spectral", "joint_likelihood"]), {},
+                  error_l2=error, error_inf=error)
+
+
+def top_k():
+    axes = dict(m=[10, 20, 40], spacing=[0.05, 0.1], p=[0.5, 1.0], recovery=[0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+    return sealed(axes, {"n": lambda c: c["recovery"] * np.log(c["m"]) / (c["p"] * c["spacing"] ** 2)}, noise=0.02,
+                  exact_top_k=lambda c: 1 - np.exp(-c["recovery"] / 2) + 0 * c["m"])
+
+
+def price():
+    axes = dict(m=[10, 20, 40], item_noise=[10, 40, 160], item_size=[10, 30, 100, 300, 1000],
+                mechanism=["discrete_gaussian", "none"])
+
+    def persons(c):
+        return c["item_size"] * c["item_noise"]
+
+    def budget(c):
+        return np.sqrt(c["m"] / c["item_noise"])
+
+    def error(c):
+        base = 4 / persons(c)
+        excess = 2 * c["m"] / (persons(c) * xr.apply_ufunc(zcdp_rho, budget(c), DELTA))
+        return np.sqrt(base * (1 + xr.where(c["mechanism"] == "none", 0, excess)))
+
+    return sealed(axes, {"n": persons, "epsilon_user": budget}, noise=0.01, error_l2=error)
+
+
+_MECHANISMS = dict(discrete_gaussian=0.5, discrete_laplace=3, randomized_response=12)
+
+
+def figure_1():
+    axes = dict(n=[200, 1000], m=[25, 200], epsilon_user=[0.01, 0.5, 2.5, 7.5], mechanism=[*_MECHANISMS],
+                graph=["dense", "sparse"], calibration=["paper", "tight"], estimator=["spectral", "spectral_debiased"])
+
+    def error(c):
+        scale = levels(c, "mechanism", **_MECHANISMS) * levels(
+            c, "calibration", paper=1.5, tight=1) * levels(c, "estimator", spectral=1, spectral_debiased=0.7)
+        corner = (c["n"] < 500) & (c["m"] > 100)
+        sparse = xr.where(c["epsilon_user"] < 1, 2, xr.where(corner, 0.8, 1.3))
+        return xr.where(c["graph"] == "sparse", sparse, 1) / (1 + c["epsilon_user"] / scale)
+
+    return sealed(axes, {}, error_l2=error)
+
+
+def figure_2(file=0):
+    axes = dict(epsilon_user=[0.01, 0.5, 1.0, 5.0, 7.5], mechanism=[*_MECHANISMS], calibration=["paper", "tight"],
+                estimator=["spectral", "spectral_debiased"])
+
+    def error(c):
+        flipped = levels(c, "mechanism", discrete_gaussian=0, discrete_laplace=0, randomized_response=1)
+        noise = levels(c, "mechanism", discrete_gaussian=0.1, discrete_laplace=0.12, randomized_response=1)
+        own = xr.where(flipped > 0, 0.8 / (1 + c["epsilon_user"] / 10), noise / np.sqrt(0.002 + c["epsilon_user"]))
+        return own * levels(c, "calibration", paper=1.2, tight=1) * levels(
+            c, "estimator", spectral=1, spectral_debiased=0.9)
+
+    results = sealed(axes, {}, error_l2=error)
+    results.attrs["study"] = json.dumps({"parameters": {"data_path": list(EDUCATION)[file]}})
+    return results
+
+
+def figure_3():
+    axes = dict(m=[25, 200], epsilon_user=[0.5, 1.0, 2.5, 7.5], mechanism=[*_MECHANISMS], graph=["dense", "sparse"],
+                calibration=["paper", "tight"], estimator=["spectral", "spectral_debiased"])
+
+    def error(c):
+        sparse = xr.where(c["m"] > 50, 0.8, 1.3)
+        return xr.where(c["graph"] == "sparse", sparse, 1) * levels(c, "calibration", paper=1.5, tight=1) / (
+            1 + c["epsilon_user"] / levels(c, "mechanism", **_MECHANISMS)) * levels(
+            c, "estimator", spectral=1, spectral_debiased=0.9)
+
+    results = sealed(axes, {}, error_l2=error)
+    results.attrs["study"] = json.dumps({"parameters": {"data_path": MOVIELENS[0]}})
+    return results
+
+
+def figure_p0():
+    axes = dict(n=[200, 1000], m=[100], p0=[0.07, 0.2, 1.0], epsilon_user=[0.1, 7.5], calibration=["paper", "tight"])
+    return sealed(axes, {}, error_l2=lambda c: c["p0"] ** xr.where(c["epsilon_user"] < 1, -0.3, 0.3)
+                  * levels(c, "calibration", paper=1.2, tight=1) * (c["n"] * c["m"]) ** -0.5)
+
+
+def sparse():
+    axes = dict(n=[200, 500, 1000], m=[25, 200], epsilon_user=[0.5, 1.0, 2.5, 7.5], graph=["dense", "sparse"])
+
+    def error(c):
+        helped = (c["m"] > 100) & (noise_per_person(c["n"], c["m"], c["epsilon_user"]) < 1)
+        factor = xr.where(helped, 0.7, 1.4)
+        return xr.where(levels(c, "graph", dense=0, sparse=1) > 0, factor, 1) / (1 + c["epsilon_user"])
+
+    return sealed(axes, {}, error_l2=error)
+
+
+def privacy():
+    """As in the paper: the printed variance and the shortcut cost no more than is stated."""
+    axes = dict(m=[2, 5, 25], epsilon_user=[0.1, 1.0, 7.5], mechanism=["discrete_gaussian", "discrete_laplace"],
+                calibration=["paper", "tight"])
+    one = xr.DataArray(1.0)
+    return sealed(axes, {}, noise=0, count_spent=lambda c: one, person_spent_printed=lambda c: one,
+                  shortcut_epsilon_cited=lambda c: one, shortcut_delta_exact=lambda c: one * 0.9,
+                  person_spent=lambda c: levels(c, "calibration", paper=1.0, tight=1.0))
+
+
+def shuffling():
+    """As by the theorem and by the paper's search."""
+    axes = dict(n=[100, 200, 1000, 10000], epsilon_user=[0.01, 0.1, 1.0, 2.5, 7.5])
+    budget = np.vectorize(lambda epsilon, n: accounting.local_budget(epsilon, n, DELTA)[0])
+
+    def local(c):
+        return xr.apply_ufunc(budget, c["epsilon_user"], c["n"])
+
+    return sealed(axes, {}, noise=0, local_budget=local, local_budget_published=local,
+                  shuffled_epsilon_exact=lambda c: 0.2 * c["epsilon_user"])
+
+
+MAKERS = (entrywise, consistency, top_k, price, figure_1, figure_2, figure_3, figure_p0, sparse, privacy, shuffling)
+IDEAL = {f"nguyen/{make.__name__}": cache(make) for make in MAKERS}

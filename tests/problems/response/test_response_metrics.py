@@ -1,0 +1,74 @@
+"""Metrics of the Rasch model: what they are fed, by hand, and what they find of real releases."""
+
+import numpy as np
+import pytest
+from checks import mean_agrees
+
+from pipeline.privacy import accounting
+from pipeline.privacy.no_privacy import NoPrivacy
+from pipeline.problems.response.estimators.spectral import Spectral
+from pipeline.problems.response.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.response.metrics import privacy_loss
+from pipeline.problems.response.metrics.cramer_rao import ErrorOverBound, ItemBound
+from pipeline.problems.response.model import ItemParameters, Rasch
+from pipeline.problems.response.theory.cramer_rao import cramer_rao_risk
+
+ALL = dict(epsilon_user=1.0, delta=1e-4)
+
+
+def chain(mechanism, n=20, m=4, reps=3, seed=1, **model):
+    rng = np.random.default_rng(seed)
+    rasch = Rasch(n=n, m=m, **model)
+    truth = rasch.truth(rng, reps, rng)
+    release = mechanism.release(rasch.simulate(truth, rng), rng)
+    return truth, release, Spectral(m=m).fit(release, rng)
+
+
+def test_bounds():
+    truth, release, estimate = chain(NoPrivacy())
+    bound = cramer_rao_risk(truth.theta, truth.ability, 0.5)
+    assert ItemBound(p=0.5)(truth, release, estimate) == pytest.approx(bound)
+    square = np.square(estimate.theta - truth.theta).mean(axis=1)
+    assert ErrorOverBound(p=0.5)(truth, release, estimate) == pytest.approx(square / bound)
+    recorded = ItemParameters(truth.theta, np.empty((3, 0)))
+    assert np.isnan(ItemBound()(recorded, release, estimate)).all()
+
+
+def test_the_bound_is_nearly_reached():
+    given = chain(NoPrivacy(), n=3000, m=5, reps=1500, item_law="uniform", item_spread=1.0)
+    ratio = ErrorOverBound()(*given)
+    efficient = ratio / ratio.mean()
+    assert mean_agrees(efficient, 1.0) and 0.95 < ratio.mean() < 1.3
+    assert not mean_agrees(ratio, 2.0, "twin: twice the bound")
+
+
+@pytest.mark.parametrize("calibration, m, least, most", [("tight", 4, 0.9999, 1.0001), ("paper", 4, 0.6, 0.7)])
+def test_releases_spend(calibration, m, least, most):
+    for cls, name in ((DiscreteGaussian, "discrete_gaussian"), (DiscreteLaplace, "discrete_laplace")):
+        mechanism = cls(m=m, epsilon_user=1.0, calibration=calibration)
+        spent = privacy_loss.PersonSpent(m=m, mechanism=name, **ALL)(*chain(mechanism))
+        assert spent.shape == (3,) and least < spent.min() <= spent.max() < most
+    add = DiscreteGaussian(m=m, epsilon_user=1.0, neighbours_are="add_remove")  # the twin: for other neighbours
+    assert privacy_loss.PersonSpent(m=m, mechanism="discrete_gaussian", **ALL)(*chain(add)) == pytest.approx(2)
+
+
+def test_audits_are_the_same_in_every_replication_and_nan_where_they_say_nothing():
+    given = chain(RandomizedResponse(n=20, m=4, epsilon_user=1.0))
+    audit = dict(m=4, mechanism="randomized_response", **ALL)
+    assert np.isnan(privacy_loss.PersonSpent(**audit)(*given)).all()
+    assert np.isnan(privacy_loss.PersonSpentPrinted(**audit)(*given)).all()
+    audit["mechanism"] = "discrete_gaussian"
+    assert privacy_loss.PersonSpentPrinted(**audit)(*given) == pytest.approx([8 / np.sqrt(12)] * 3)
+    assert privacy_loss.CountSpent(**audit)(*given) == pytest.approx([1] * 3)
+    assert privacy_loss.ShortcutEpsilonCited(**audit)(*given) == pytest.approx([1 + 1 / (4 * np.log(1e4))] * 3)
+    assert 0 < privacy_loss.ShortcutDeltaExact(**audit)(*given)[0] < 1
+
+
+@pytest.mark.parametrize("n, epsilon", [(100, 1.0), (1000, 1.0), (1000, 7.5)])
+def test_budgets_of_reports(n, epsilon):
+    given = chain(NoPrivacy())
+    own, published, exact = (metric(n=n, epsilon_user=epsilon)(*given)[0] for metric in (
+        privacy_loss.LocalBudget, privacy_loss.LocalBudgetPublished, privacy_loss.ShuffledEpsilonExact))
+    assert own == accounting.local_budget(epsilon, n, 1e-4)[0]
+    assert published <= own and exact <= epsilon

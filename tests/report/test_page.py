@@ -1,0 +1,272 @@
+"""The page: one file that needs nothing else, with everything escaped and every link resolved."""
+
+import csv
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace as Plain
+
+import pytest
+
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.summary import summarise
+from pipeline.report import page, specs
+from pipeline.report.drawn import render
+from pipeline.report.specs import FORMATS
+
+FIGURES = [
+    dict(kind="phase_diagram", metric="error", along="x", at="budget", size=["m", "L"], level=0.5,
+         select={"rule": "plain"}),
+    dict(kind="curves", metric="error", along="x", by=["m", "L"], split="rule", title="<i>T</i> & co"),
+]
+EVIL = "<script>alert('x')</script>"
+
+
+def verdict(name, word, estimate=None, control="contradicted"):
+    claim = Plain(id=name, statement=f"Statement of {name} {EVIL}", source="Theorem 1", conditions="always",
+                  estimand="exponent", claimed="0.05", why="because", control=Plain(description="data scaled"))
+    check = Plain(verdict=word, estimate=estimate, text="exponent -0.5 found")
+    return Plain(claim=claim, check=check, control=Plain(verdict=control, text="control text"))
+
+
+VERDICTS = [verdict("a.one", "supported", Estimate(-0.498, -0.503, -0.493)), verdict("a.two", "contradicted",
+            Estimate(1.0, 0.9, 1.1)), verdict("a.three", "inconclusive", None, "inconclusive")]
+SESSION = {"started": "2026-01-01", "seconds": 61.0, "units": 3, "workers": 2, "state": "stopped",
+           "versions": {"numpy": "2.4"}, "machine": "Linux"}
+FACTS = {
+    "seed": 7, "units": 8, "config": f"a: 1\nb: {EVIL}\n", "folder": "outputs/a", "sessions": [
+        SESSION, {"started": "2026-01-02", "seconds": 10, "units": 5, "workers": 4, "interrupted": False}],
+    "failures": [{"unit": "c1-0", "error": f"ValueError: {EVIL}", "replay": "pipeline task=replay unit=c1-0"}],
+    "privacy": [{"mechanism": "flip_it", "unit": "one answer", "neighbours": "replaced", "budget": "ε",
+                 "spent": {"one answer": (0.25, 4.0), "all of a user": (1234.5, float("inf"))}},
+                {"mechanism": "silent", "unit": "one row", "neighbours": "removed", "budget": "ρ"}],
+    "source": f"A synthetic stand-in {EVIL}.",
+}
+
+
+class Reader(HTMLParser):
+    """Tags, attributes and text of a page; checks that tags are closed in order."""
+
+    VOID = {"meta", "link", "br", "img", "hr"}
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.open, self.text = [], [], ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text += data
+
+
+def sections(data, **changes):
+    figures = specs.read(FIGURES, {d: data[d].values.tolist() for d in ("m", "L", "x", "rule")}, ["budget"],
+                         ["error", "bound"])
+    summary = summarise(data)
+    drawn = [render(spec, data, summary, FORMATS) for spec in figures]
+    first = dict(name="a/one", title=f"One {EVIL}", question="Why?", summary=summary, figures=drawn,
+                 verdicts=VERDICTS, facts=FACTS)
+    return [page.Section(**first | changes),
+            page.Section("a/two", "Two", "", summarise(data.isel(m=[0])), facts={"privacy": FACTS["privacy"][:1]})]
+
+
+@pytest.fixture(scope="module")
+def written(make, tmp_path_factory):
+    data = make(replications=10)
+    status = data["status"].copy(deep=True)
+    status[0, 0, 0, 0, :3], status[0, 0, 1, 0, :2] = 2, 3
+    data = data.assign(status=status)
+    folder = tmp_path_factory.mktemp("report")
+    facts = FACTS | {"folder": str(folder.parent / "a")}
+    path = page.write(folder, f"All {EVIL}", sections(data, facts=facts), {"command": "pipeline suite=demo"})
+    assert path == folder / "report.html"
+    return folder, path.read_text(), Reader(path.read_text()), data
+
+
+def test_nothing_is_loaded_from_anywhere(written):
+    _, text, reader, _ = written
+    for tag, attributes in reader.tags:
+        assert tag not in ("script", "iframe", "object", "embed", "base")
+        for name in ("src", "href", "xlink:href", "data", "srcset", "action"):
+            value = attributes.get(name) or ""
+            assert not re.match(r"(https?:)?//", value), (tag, value)
+    assert "@import" not in text and not re.search(r"url\((?!#)", text) and "http:" not in text
+
+
+def test_everything_is_escaped_and_resolved(written):
+    _, text, reader, _ = written
+    assert "<script" not in text and "&lt;script&gt;" in text
+    assert "{{" not in text and "{%" not in text and "Undefined" not in text
+    assert not re.search(r"\b(None|nan|inf)\b", reader.text), re.findall(r".{20}\b(?:None|nan|inf)\b.{20}", reader.text)
+
+
+def test_links_lead_somewhere_and_ids_are_unique(written):
+    folder, _, reader, _ = written
+    ids = [attributes["id"] for _, attributes in reader.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for tag, attributes in reader.tags:
+        link = attributes.get("href") or ""
+        if link.startswith("#"):
+            assert link[1:] in ids, link
+        elif tag == "a":
+            assert (folder / link).is_file(), link
+    for stem in ("a-one-1-phase_diagram", "a-one-2-curves"):
+        for kind in ("csv", "png", "pdf", "svg"):
+            assert (folder / "figures" / f"{stem}.{kind}").stat().st_size > 100
+    assert not list(folder.rglob("*.partial"))
+
+
+def test_the_answer_comes_first(written):
+    _, text, reader, data = written
+    answer = " ".join(re.sub("<[^>]*>", " ", text[text.index('id="answer"'):text.index("<nav>")]).split())
+    assert "Of 3 claims, 1 is supported , 1 is contradicted ( a.two ) and 1 is inconclusive ." in answer
+    assert "all were contradicted. 480 replications in 48 cells were simulated in 71.00 s on 4 workers" in answer
+    assert "stopped once and resumed" in answer and "failed" in answer and "did not converge" in answer
+
+
+def test_verdicts_have_a_word_and_a_symbol(written):
+    _, text, reader, _ = written
+    for word in ("supported", "contradicted", "inconclusive"):
+        symbol = page.SYMBOLS[word]
+        assert re.search(rf'verdict {word}"><span class="mark"[^>]*>{re.escape(symbol)}</span>{word}', text)
+    assert "−0.498 [−0.503, −0.493]" in reader.text and "exponent −0.5 found" in reader.text
+
+
+def between(text, start, end):
+    """Words of a part of the page."""
+    part = text[text.index(start):]
+    return " ".join(re.sub("<[^>]*>", " ", part[: part.index(end)]).replace("&lt;", "<").split())
+
+
+def test_contents_count_the_verdicts_of_every_section(written):
+    contents = between(written[1], "<nav>", "</nav>")
+    assert "✓ 1 supported ✗ 1 contradicted ? 1 inconclusive Two no claims" in contents
+
+
+def test_all_claims_stand_in_one_table_the_worst_first(written):
+    _, text, reader, _ = written
+    table = text[text.index('<section id="claims">'):text.index("</section>")]
+    assert re.findall(r'<a class="small" href="#([^"]*)">', table) == ["a.two", "a.three", "a.one"]
+    worst, *others = re.findall(r"<tbody.*?</tbody>", table, re.S)
+    assert 'class="worst"' in worst and "1.00 [0.90, 1.10]" in worst and "exponent −0.5 found" in worst
+    assert not any("worst" in row for row in others) and text.count('class="worst"') == 2
+    assert "exponent −0.5 found" in others[0] and "−0.498 [−0.503, −0.493]" in others[1]
+
+
+def test_a_single_study_has_neither_contents_nor_a_second_table(make, tmp_path):
+    text = page.write(tmp_path, "T", sections(make(replications=5))[:1], {}).read_text()
+    assert "<nav>" not in text and "All claims" not in text
+    assert text.count("with 99 % confidence") == 1
+
+
+def test_budgets_per_section_and_statements_once(written):
+    _, text, reader, _ = written
+    assert between(text, "<h3>Privacy budget</h3>", "</table>").endswith(
+        "Mechanism one answer all of a user flip it 0.25 to 4 1,234 to ∞")
+    assert text.count("<h3>Privacy budget</h3>") == 2 and text.count("<td>one answer</td>") == 1
+    assert between(text, '<section id="privacy">', "</section>").endswith(
+        "flip it one answer replaced ε silent one row removed ρ")
+
+
+def test_the_origin_of_the_data_is_said(written):
+    assert "Data: A synthetic stand-in" in between(written[1], '<section id="a-one">', "<h3>")
+    assert written[1].count("<b>Data:</b>") == 1
+
+
+def test_versions_are_said_once(make, tmp_path):
+    first, second = sections(make(replications=5))
+    newer = {**SESSION, "versions": {"numpy": "2.5"}}
+    three = [first, page.Section("b", "B", "", second.summary, facts={"sessions": [SESSION]}),
+             page.Section("c", "C", "", second.summary, facts={"sessions": [SESSION, newer]})]
+    text = page.write(tmp_path, "T", three, {}).read_text()
+    assert text.count("Versions: numpy 2.4.") == 1 and text.count("Versions of c: numpy 2.5.") == 1
+
+
+def test_what_was_run_is_folded(written):
+    _, text, _, _ = written
+    assert text.count('<details class="run"><summary>What was run: ') == 2
+    assert "What was run: 32 cells, 10 replications each, 8 units of work, seed 7</summary>" in text
+
+
+def test_failures_and_what_they_could_change(written):
+    _, _, reader, _ = written
+    assert "pipeline task=replay unit=c1-0" in reader.text
+    assert "2 failed, 3 did not converge" in reader.text and "its range has no end" in reader.text
+    assert "\nxarray.open_zarr(\"../a/results.zarr\")" in reader.text and "one answer" in reader.text
+
+
+def test_summary_csv_has_every_cell_and_metric(written):
+    folder, _, _, data = written
+    lines = list(csv.DictReader((folder / "summary.csv").open()))
+    assert len(lines) == (32 + 16) * 2
+    summary = summarise(data)
+    for line in lines[:32]:
+        cell = summary.sel(m=int(line["m"]), L=int(line["L"]), x=float(line["x"]), rule=line["rule"])
+        assert float(line["mean"]) == cell[line["metric"]].item()
+        assert float(line["mcse"]) == cell[line["metric"] + "_mcse"].item()
+        assert int(line["n_failed"]) == cell["n_failed"].item()
+
+
+def test_verdicts_csv(written):
+    lines = list(csv.DictReader((written[0] / "verdicts.csv").open()))
+    assert [line["verdict"] for line in lines] == ["supported", "contradicted", "inconclusive"]
+    assert float(lines[0]["low"]) == -0.503 and lines[2]["estimate"] == "" and EVIL in lines[0]["statement"]
+
+
+def test_writing_again_gives_the_same_bytes_and_leaves_nothing_old(make, tmp_path):
+    data = make(replications=5)
+    page.write(tmp_path, "T", sections(data), {"command": "c"})
+    first = {path.relative_to(tmp_path): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    page.write(tmp_path, "T", sections(data), {"command": "c"})
+    assert first == {path.relative_to(tmp_path): path.read_bytes()
+                     for path in tmp_path.rglob("*") if path.is_file()}
+    page.write(tmp_path, "T", sections(data, figures=()), {})
+    assert not list((tmp_path / "figures").iterdir())
+
+
+def test_a_broken_figure_leaves_the_old_report(make, tmp_path, monkeypatch):
+    data = make(replications=5)
+    path = page.write(tmp_path, "Old", sections(data), {})
+    before = path.read_text()
+    monkeypatch.setattr("pipeline.report.style.inline", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        page.write(tmp_path, "New", sections(data), {})
+    assert path.read_text() == before and len(list((tmp_path / "figures").iterdir())) == 8
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_page_without_anything_to_say(make, tmp_path):
+    data = make(replications=1, m=[10], L=[100], x=[1.0], rule=["plain"])
+    text = page.write(tmp_path, "Bare", [page.Section("bare", "", "", summarise(data))], {}).read_text()
+    reader = Reader(text)
+    assert "1 replication in 1 cell" in " ".join(reader.text.split())
+    assert "claim" not in reader.text.replace(str(tmp_path), "")
+
+
+def test_findings_are_lines_with_bold_estimates():
+    from pipeline.report.formatting import findings
+
+    lines = findings("exponent <x> -0.5 [-0.6, -0.4], claimed -0.5; slope nan [-inf, inf]; ratio 2 [1.5, inf]; little")
+    assert [str(line) for line in lines] == [
+        "exponent &lt;x&gt; <b>−0.5 [−0.6, −0.4]</b>, claimed −0.5", "slope not determined", "ratio <b>2 [1.5, ∞]</b>",
+        "little"]
+
+
+def test_an_estimate_is_said_once_and_a_weak_check_is_named(make, tmp_path):
+    found = verdict("a.b", "supported", Estimate(-0.5, -0.6, -0.4), "inconclusive")
+    found.check.text = "exponent -0.50 [-0.60, -0.40], claimed -0.5"
+    section = page.Section("a", "A", "", summarise(make(replications=5)), (), [found])
+    text = page.write(tmp_path, "T", [section], {}).read_text()
+    assert text.count("−0.50 [−0.60, −0.40]") == 1
+    assert "inconclusive: the check is too weak" in text and "with 99 % confidence" in text

@@ -1,0 +1,157 @@
+"""Fingerprints: equal for the same code however it is written down, different where a number may change."""
+
+import subprocess
+import sys
+import textwrap
+from types import SimpleNamespace
+
+import pytest
+from engine import ROOT, environment
+
+from pipeline.study import fingerprints
+from pipeline.study.fingerprints import code_digest, fingerprint, modules, third_parties
+
+PLAIN = '''
+"""A module."""
+from math import exp
+
+class Part:
+    """A part."""
+    scale = 2.0
+
+    def fit(self, values, *, power=1):
+        """Fit."""
+        total = sum(values)
+        return {one: exp(-total) * self.scale for one in (1, 2) if one in {1, 2, 3}}, power
+'''
+SAME = {
+    "comment": ("total = sum(values)", "# of all\n        total = sum(values)  # here"),
+    "docstring": ('"""Fit."""', '"""Fit it,\n\n        in many words.\n        """'),
+    "no docstring": ('"""Fit."""\n        total', "total"),
+    "blank lines": ("    scale = 2.0", "\n\n\n    scale = 2.0"),
+    "line breaks": ("total = sum(values)", "total = sum(\n            values,\n        )"),
+    "parentheses": ("total = sum(values)", "total = (sum(values))"),
+    "a number as another writes it": ("2.0", "2.00e0"),
+}
+OTHER = {
+    "number": ("2.0", "2.1"), "type of a number": ("2.0", "2"), "function": ("exp(-", "abs(-"),
+    "operator": ("exp(-total) *", "exp(-total) /"), "order": ("exp(-total) * self.scale", "self.scale * exp(-total)"),
+    "default": ("power=1", "power=2"), "name of an argument": ("power", "degree"), "set": ("{1, 2, 3}", "{1, 2, 4}"),
+    "attribute": ("scale", "size"), "class": ("Part", "Portion"),
+}
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """Function that writes modules into a folder that Python imports from, as if this process were new."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(files):
+        for name, text in files.items():
+            path = tmp_path / f"{name}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+        forget()
+
+    yield write
+    forget()
+
+
+def forget():
+    for cached in (fingerprints._module, fingerprints._closure, fingerprints._file, fingerprints._folder):
+        cached.cache_clear()
+
+
+def part(module, name="Part"):
+    return SimpleNamespace(__module__=module, __qualname__=name)
+
+
+@pytest.mark.parametrize("before, after", SAME.values(), ids=SAME)
+def test_another_way_to_write_it_is_the_same(before, after):
+    assert before in PLAIN and code_digest(PLAIN.replace(before, after)) == code_digest(PLAIN)
+
+
+def test_a_local_name_does_not_count():
+    renamed = PLAIN.replace("total", "whole").replace("one", "item")
+    assert code_digest(renamed) == code_digest(PLAIN)
+
+
+@pytest.mark.parametrize("before, after", OTHER.values(), ids=OTHER)
+def test_another_code_is_another(before, after):
+    assert before in PLAIN and code_digest(PLAIN.replace(before, after)) != code_digest(PLAIN)
+
+
+def test_what_is_imported_counts_and_nothing_else(write):
+    files = {
+        "own/__init__": "from .parts import Part", "own/unused": "A = 1", "beside_it": "def f(x): return x",
+        "own/parts": "import numpy\nfrom . import rates\nclass Part: pass", "own/deep": "from beside_it import f",
+        "own/rates": "def rate(x):\n    from own.deep import depth\n    return depth(x)",
+    }
+    write(files)
+    before = fingerprint(part("own.parts"))
+    assert set(modules([part("own.parts")])) == {"own", "own.parts", "own.rates", "own.deep", "beside_it"}
+    assert third_parties([part("own.parts")]) == {"numpy"}
+    for name in ("own/parts", "own/rates", "own/deep", "beside_it"):
+        write({name: files[name] + "\nB = 1"})
+        assert fingerprint(part("own.parts")) != before
+        write({name: files[name] + "  # a comment"})
+        assert fingerprint(part("own.parts")) == before
+    write({"own/unused": "A = 2"})
+    assert fingerprint(part("own.parts")) == before
+    assert fingerprint(part("own.parts", "Other")) != before  # another part of the same module
+
+
+def test_a_package_beside_counts(write):
+    write({"alone": "import helpers.deep", "helpers/__init__": "", "helpers/deep": "A = 1"})
+    before = fingerprint(part("alone"))
+    write({"helpers/deep": "A = 2"})
+    assert fingerprint(part("alone")) != before
+
+
+def test_what_is_defined_in_no_file_counts_by_its_source(monkeypatch):
+    one = SimpleNamespace(__module__="a_notebook", __qualname__="Part")
+    marks = []
+    for text in ("class Part:\n    a = 1", "class Part:\n    a = 2", "class Part:\n    a = 1  # the same"):
+        monkeypatch.setattr("inspect.getsource", lambda _, text=text: text)
+        marks.append(fingerprint(one))
+    assert marks[0] == marks[2] != marks[1]
+
+
+SCRIPT = """
+import sys
+for name in sys.argv[1:]:
+    __import__(name)
+from engine import study
+from pipeline.execution.runner import writer
+print(writer(study(parameters=dict(model="btl", mechanism="randomized_response", draw="marginal"))).id)
+"""
+
+
+def test_they_depend_on_the_code_alone(tmp_path):
+    """Not on the seed of hashes, the folder, what is imported already, or whether the program is installed."""
+    import shutil
+
+    site = tmp_path / "site-packages"
+    shutil.copytree(ROOT / "pipeline", site / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
+    paths = {"": f"{ROOT / 'tests'}:{ROOT}", "installed": f"{site}:{ROOT / 'tests'}"}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", SCRIPT, *imported], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+                         env=environment(PYTHONPATH=path, PYTHONHASHSEED=seed))
+        for path, seed, imported in [
+            (paths[""], "1", []), (paths["installed"], "2", []),
+            (paths[""], "3", ["scipy.stats", "xarray", "pipeline.problems.ranking.claims"]),
+        ]]
+    marks = {process.communicate(timeout=100)[0] for process in processes}
+    assert len(marks) == 1 and len(marks.pop().strip()) == 16
+
+
+def test_threads_may_ask_at_once():
+    """Python 3.11.7 fails where a thread parses while another one is interrupted in it, as by a callback of gc."""
+    script = (
+        "import gc, time\nfrom concurrent.futures import ThreadPoolExecutor\n"
+        "from pipeline.study import fingerprints as f\n"
+        "def ask(_):\n    f._module.cache_clear(), f._closure.cache_clear()\n    return f.fingerprint(f.Module)\n"
+        "gc.callbacks.append(lambda *_: time.sleep(0))\ngc.set_threshold(200)\n"
+        "with ThreadPoolExecutor(8) as threads:\n    print(len(set(threads.map(ask, range(100)))))")
+    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True)
+    assert done.stdout == "1\n", done.stderr
