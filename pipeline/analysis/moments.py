@@ -2,13 +2,15 @@
 
 For values v of replications that did not fail, finite ones only, with mean μ: their number n, μ, the central sums
 M_k = Σ (v − μ)^k for k = 2, 3, 4, the least and the greatest; and, of those that also converged, number and mean
-("trusted"). For the status: how many replications have each.
+("trusted"). For the status: how many replications have each. For pairs of cells that share data: see `pairs`.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.analysis.pairs import merged_pairs, pair_moments
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.status import FAILED, OK
 
@@ -18,18 +20,23 @@ SLICE = 2**15  # values worked on at a time: near the L2 cache
 
 
 class Moments(NamedTuple):
-    """values: (…, statistics), float64, in the order of STATISTICS. counts: (cells…, counts), int64, as COUNTS."""
+    """values: (…, statistics), float64, in the order of STATISTICS. counts: (cells…, counts), int64, as COUNTS.
+
+    pairs: axis of the cells -> (metrics, cells…, levels, PAIR), see `pairs`.
+    """
 
     values: Floats
     counts: Array
+    pairs: Mapping[int, Floats]
 
 
-def moments(values: Floats, status: Array) -> Moments:
+def moments(values: Floats, status: Array, paired: Sequence[int] = ()) -> Moments:
     """Moments of a block of replications. values: (metrics, cells…, reps); status: (cells…, reps) int8.
 
-    The least value is subtracted before summing, so that equal values have exactly their mean and M_k = 0. Works on
-    some `SLICE` values at a time. O(values).
+    paired: axes of the cells whose levels share their data. The least value is subtracted before summing, so that
+    equal values have exactly their mean and M_k = 0. Works on some `SLICE` values at a time. O(values).
     """
+    pairs = {axis: pair_moments(values, status, axis) for axis in paired}
     metrics, *cells, reps = values.shape
     values, status = values.reshape(metrics, -1, reps), status.reshape(-1, reps)
     result = np.empty((metrics, len(status), len(STATISTICS)))
@@ -40,7 +47,7 @@ def moments(values: Floats, status: Array) -> Moments:
         counts[rows] = _counts(values[:, rows], status[rows])
         for metric in range(metrics):
             result[metric, rows] = _statistics(values[metric, rows], status[rows])
-    return Moments(result.reshape(metrics, *cells, -1), counts.reshape(*cells, -1))
+    return Moments(result.reshape(metrics, *cells, -1), counts.reshape(*cells, -1), pairs)
 
 
 def _counts(values: Floats, status: Array) -> Array:
@@ -89,4 +96,5 @@ def merged(a: Moments, b: Moments) -> Moments:
     trusted_mean = np.where(trusted > 0, sums / np.where(trusted > 0, trusted, 1), np.nan)
     columns = (n, mean, m2, m3, m4, np.minimum(x["least"], y["least"]), np.maximum(x["greatest"], y["greatest"]),
                trusted, trusted_mean)
-    return Moments(np.stack(columns, -1), a.counts + b.counts)
+    pairs = {axis: merged_pairs(one, b.pairs[axis], axis) for axis, one in a.pairs.items()}
+    return Moments(np.stack(columns, -1), a.counts + b.counts, pairs)

@@ -114,7 +114,7 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
     counts = summary["status"].transpose(..., "count")
     columns = {}
     for name, values in summary.data_vars.items():
-        if name == "status":
+        if "statistic" not in values.dims:  # the status, or moments of pairs
             continue
         label, unit = values.attrs.get("long_name", name), values.attrs.get("units", "1")
         for suffix, (column, meaning) in _columns(values, counts, confidence).items():

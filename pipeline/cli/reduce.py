@@ -5,12 +5,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.analysis.moments import COUNTS, STATISTICS, merged, moments
+from pipeline.analysis.pairs import PAIR
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.reduction import Reduce, Reduced, Staged
-from pipeline.storage import agreement, results
-from pipeline.storage.results import SEALED, SUMMARY, Layout, Place
+from pipeline.storage import agreement, datasets, results
+from pipeline.storage.datasets import Place
+from pipeline.storage.layout import Layout
+from pipeline.storage.results import SEALED, SUMMARY
 
 INTERIM = "interim.zarr", "interim-summary.zarr"
 
@@ -37,8 +40,8 @@ def interim(stored: StoredStudy, executor: Executor) -> None:
 def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], partial: bool) -> None:
     study, backend = stored.study, stored.store.backend
     staged = Staged(*map(backend.stage, names))
-    results.template(study, Place(backend, staged.results))
-    results.summary_template(study, Place(backend, staged.summary), STATISTICS, COUNTS)
+    datasets.template(study, Place(backend, staged.results))
+    datasets.summary_template(study, Place(backend, staged.summary), STATISTICS, COUNTS, PAIR)
     digests: dict[str, str] = {}
     writers: set[str] = set()
 

@@ -7,12 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.execution.schedule import Unit, unit_name
+from pipeline.storage.datasets import Place, across
+from pipeline.storage.layout import Layout, Region, positions, shard_key
 from pipeline.storage.replications import Damage, Store
-from pipeline.storage.results import Layout, Place, Region, positions, shard_key
 from pipeline.storage.units import Damaged
 from pipeline.study.arrays import Array, Floats
 
-Moments = Callable[[Floats, Array], Any]  # of (metrics, cells…, reps) and (cells…, reps); has .values and .counts
+# Of (metrics, cells…, reps), (cells…, reps) and the paired axes; has .values, .counts and .pairs.
+Moments = Callable[[Floats, Array, tuple[int, ...]], Any]
 Merge = Callable[[Any, Any], Any]
 
 
@@ -69,17 +71,21 @@ class Reduce:
                 results.array(name)[(*region.slices, span)] = array
                 key = shard_key(self.layout, region, span, name)
                 digests[f"{self.staged.results}/{key}"] = results.file_digest(key)
-            part = self.moments(values, status)
+            part = self.moments(values, status, self.layout.paired)
             total = part if total is None else self.merge(total, part)
         return Reduced(digests | self._summarise(region, total), writers)
 
     def _summarise(self, region: Region, total: Any) -> dict[str, str]:
         """Write the region's moments; key -> digest of the files."""
-        summary, digests = Place(self.store.backend, self.staged.summary), {}
-        index = "/".join(str(start // size) for start, size in zip(region.starts, self.layout.cells, strict=True))
-        for name, array in zip((*self.store.study.metrics, "status"), (*total.values, total.counts), strict=True):
+        summary, digests, study = Place(self.store.backend, self.staged.summary), {}, self.store.study
+        index = [str(start // size) for start, size in zip(region.starts, self.layout.cells, strict=True)]
+        columns = dict(zip((*study.metrics, "status"), (*total.values, total.counts), strict=True))
+        for axis, pairs in total.pairs.items():
+            columns |= {across(name, [*study.grid.axes][axis]): one
+                        for name, one in zip(study.metrics, pairs, strict=True)}
+        for name, array in columns.items():
             summary.array(name)[region.slices] = array
-            key = f"{name}/c/{index}/0" if index else f"{name}/c/0"
+            key = "/".join([name, "c", *index, *("0" for _ in array.shape[len(index):])])
             digests[f"{self.staged.summary}/{key}"] = summary.file_digest(key)
         return digests
 

@@ -168,7 +168,7 @@ def _wait_for_order() -> dict[str, Any]:
                 lines.append(line)
                 came.set()
         if lines:  # the process that would have removed the folder was killed
-            shutil.rmtree(json.loads(lines[0])["folder"], ignore_errors=True)
+            _remove(json.loads(lines[0])["folder"])
         os._exit(0)
 
     threading.Thread(target=listen, daemon=True).start()
@@ -177,6 +177,15 @@ def _wait_for_order() -> dict[str, Any]:
     came.wait()
     order: dict[str, Any] = json.loads(lines[0])
     return order
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder in which others may still write for a moment."""
+    for _ in range(20):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not os.path.exists(folder):
+            return
+        time.sleep(0.1)
 
 
 async def _work(order: dict[str, Any]) -> None:

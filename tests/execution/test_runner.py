@@ -3,10 +3,10 @@
 import pytest
 from engine import pending, study
 
+from pipeline.execution.errors import Unfit
 from pipeline.execution.runner import Runner
 from pipeline.storage import agreement
 from pipeline.storage.replications import Store
-from pipeline.study.parameters import InvalidInput
 
 
 def fails(*_):
@@ -41,7 +41,7 @@ def test_a_unit_that_failed_under_older_code_stops_nobody(tmp_path):
 def test_a_failure_here_of_what_was_finished_elsewhere_stops(tmp_path, monkeypatch):
     store, schedule = begun(tmp_path)
     monkeypatch.setattr(Runner, "_simulate", fails)
-    with pytest.raises(InvalidInput, match="come out differently"):
+    with pytest.raises(Unfit, match="come out differently"):
         Runner(store, schedule.references)([other_unit(schedule)])
     assert not store.holds(*other_unit(schedule))
 
@@ -50,7 +50,7 @@ def test_a_damaged_reference_is_named(tmp_path):
     store, schedule = begun(tmp_path)
     path = tmp_path / store.key(*schedule.references[0])
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(InvalidInput, match="is damaged .*task=verify repair=true"):
+    with pytest.raises(Unfit, match="is damaged .*task=verify repair=true"):
         Runner(store, schedule.references)([other_unit(schedule)])
 
 

@@ -98,7 +98,8 @@ def test_twenty_killed_workers_cost_time_only(tmp_path):
         outcome = run(executor, functools.partial(record, tmp_path, 0.01), until_all_are_killed(killer),
                       bundle_seconds=0.2, on_done=lambda results, *_: done.extend(results))
     assert sorted(done) == taken and ended(tmp_path) == set(taken)
-    assert outcome.units_done == len(taken) and not outcome.interrupted and 8 <= outcome.lost <= 20
+    assert outcome.units_done == len(taken) and not outcome.interrupted
+    assert 1 <= outcome.lost <= 20  # those killed before the scheduler knew them are not counted
 
 
 @pytest.mark.timeout(60)

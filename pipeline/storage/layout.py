@@ -1,0 +1,90 @@
+"""How the datasets of a study are cut into regions of cells, shards and chunks: the same on every machine."""
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from pipeline.study.arrays import Integers
+from pipeline.study.study import Study
+
+SHARD_BYTES = 2**26  # of all variables of one region: what a reduction holds in memory at once, some times over
+CHUNK_VALUES = 2**17  # in one checksummed chunk of a shard
+
+
+class Region(NamedTuple):
+    """A group of cells that one task reduces: start and stop along every axis of the grid."""
+
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """The region as slices along the axes of the grid."""
+        return tuple(map(slice, self.starts, self.stops))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a dataset is cut: shape of the grid, levels per shard along each axis, replications, and these per shard.
+
+    Every shard is written by one task, which holds `SHARD_BYTES` of values. A shard covers the axes whose levels share
+    their data wholly, the others from the last one up, and all replications of a cell if they fit.
+    paired: axes whose levels share their data, for the moments of pairs; by their numbers.
+    """
+
+    shape: tuple[int, ...]
+    cells: tuple[int, ...]
+    replications: int
+    length: int
+    paired: tuple[int, ...]
+
+    @classmethod
+    def of(cls, study: Study) -> "Layout":
+        """The layout of a study: the same on every machine."""
+        shape = tuple(len(levels) for levels in study.grid.axes.values())
+        paired = tuple(k for k, axis in enumerate(study.grid.axes) if axis in study.paired and shape[k] > 1)
+        together = math.prod(shape[k] for k in paired)
+        most = SHARD_BYTES // (8 * (len(study.metrics) + 1)) // together
+        length = min(study.replications, max(most // study.block, 1) * study.block)
+        cells, left = [*shape], max(most // length, 1)
+        for axis in reversed(range(len(shape))):
+            if axis not in paired:
+                cells[axis] = min(shape[axis], left)
+                left = left // shape[axis] if cells[axis] == shape[axis] else 1
+        return cls(shape, tuple(cells), study.replications, length, paired)
+
+    def regions(self) -> Iterator[Region]:
+        """All regions, in row-major order."""
+        for starts in itertools.product(*map(range, (0,) * len(self.shape), self.shape, self.cells)):
+            yield Region(starts, tuple(map(min, map(sum, zip(starts, self.cells, strict=True)), self.shape)))
+
+    def spans(self) -> Iterator[slice]:
+        """The replications of one shard after another."""
+        return (slice(k, min(k + self.length, self.replications)) for k in range(0, self.replications, self.length))
+
+    @property
+    def chunk(self) -> tuple[int, ...]:
+        """Shape of a chunk: it divides that of a shard."""
+        chunk, left = [], CHUNK_VALUES
+        for size in (self.length, *reversed(self.cells)):
+            part = next(size // k for k in range(1, size + 1) if size % k == 0 and size // k <= max(left, 1))
+            chunk.append(part)
+            left = left // part if part == size else 1
+        return tuple(reversed(chunk))
+
+
+def positions(study: Study, layout: Layout) -> Integers:
+    """(cells,) flat position of every cell in an array of all combinations of levels."""
+    index = {axis: {level: i for i, level in enumerate(levels)} for axis, levels in study.grid.axes.items()}
+    return np.array([np.ravel_multi_index([index[a][v] for a, v in labels.items()], layout.shape)
+                     for labels in study.grid])
+
+
+def shard_key(layout: Layout, region: Region, span: slice, variable: str) -> str:
+    """Path of a shard's file within the dataset."""
+    indices = [start // size for start, size in zip(region.starts, layout.cells, strict=True)]
+    return "/".join([variable, "c", *map(str, indices), str(span.start // layout.length)])
