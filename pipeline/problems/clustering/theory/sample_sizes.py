@@ -150,11 +150,23 @@ def users_theorem_17(N: Array | float, epsilon: Array | float) -> Floats:
     """log((N/2 − 1) ln 2)/log(1 + C/N), C = 40(e^ε − 1)²: adaptive ε-LDP answers, w = 1; needs N > 4.
 
     Below it no more than (N/2 − 1) bits are known. The constant is such that this exceeds Theorem 7's number at ε = 1
-    only for N > 10^17, and `users_capacity`, which holds for adaptive answers too, at no real size.
-    Source: Theorem 17, end of the proof, with Var⁰[F] ≤ 2Nε'².
+    only for N > 1.7·10^18, and `users_capacity`, which holds for adaptive answers too, at no real size.
+    Source: Theorem 17, end of the proof, with Var⁰[F] ≤ 2Nε'². Its induction has a gap: see `users_adaptive`.
     """
     growth = 40 * np.expm1(epsilon) ** 2 / N
     users: Floats = np.log((N / 2 - 1) * np.log(2)) / np.log1p(growth)
+    return users
+
+
+def users_adaptive(N: Array | float, epsilon: Array | float) -> Floats:
+    """log(1 + (N/2 − 1) ln 2/2)/log(1 + 5(e^ε − 1)²/(2N)): Theorem 17 with its proof completed; adaptive, w = 1, N ≥ 2.
+
+    Lemma 19 holds for each history h with its own deficit x_h = H(Z) − H(Z | h), in nats, whose mean is I(Z; S₁ᵀ).
+    max{20, 10x} ≤ 20 + 10x is linear, so I(Z; S₁ᵀ⁺¹) ≤ I + Var⁰[F](20 + 10 I)/N², I ≤ 2((1 + 10 Var⁰[F]/N²)ᵀ − 1).
+    F is a sum of N terms in some [λ₀, λ₀e^ε], λ₀ ≤ 1, of two values alike likely: Var⁰[F] ≤ N(e^ε − 1)²/4.
+    Source: Theorem 17 and Lemmas 18 and 19.
+    """
+    users: Floats = np.log1p((N / 2 - 1) * np.log(2) / 2) / np.log1p(2.5 * np.expm1(epsilon) ** 2 / N)
     return users
 
 

@@ -112,7 +112,7 @@ def theorem_4_proved(n: int, expert_exponent: float, epsilon: float, simple: boo
     k = experts(n, expert_exponent)
     rest = np.maximum(np.asarray(n) - k, 1)
     shown = np.where(n > k, ndtr(-k / np.sqrt(rest)) - BERRY_ESSEEN / np.sqrt(rest), 0)
-    if not simple:
-        shown = shown * private_ability(1.0, epsilon) ** k
-    proved: Booleans = shown >= expert_error_bound(n, expert_exponent, epsilon)
+    with np.errstate(divide="ignore"):  # in logarithms: both sides are 0 in floating point for many experts
+        log_shown = np.log(np.maximum(shown, 0)) + (0 if simple else k * np.log(private_ability(1.0, epsilon)))
+    proved: Booleans = log_shown >= np.log(2) - expert_wisdom(n, expert_exponent, epsilon) / 2
     return proved

@@ -1,0 +1,248 @@
+"""Every row of docs/papers.md on Banerjee, Hegde and Massoulié, computed again, by hand where it accuses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from papers import check_row, named_claims, rows
+from scipy import optimize, special
+
+from pipeline.problems.clustering.claims import CLAIMS
+from pipeline.problems.clustering.theory import boundary, sketch_means, success
+from pipeline.problems.clustering.theory import information as info
+from pipeline.problems.clustering.theory import sample_sizes as sizes
+
+LN2 = math.log(2)
+
+
+def b1():
+    """By hand: S leaves 3 of 4 labelings; and by `channel_information` and `lemma_9`."""
+    others = (1 - np.eye(4)) / 3
+    assert info.channel_information(2, 2, others) == pytest.approx(math.log2(4 / 3))
+    assert info.lemma_9(2, 2, others) == pytest.approx(4 / 3 - 1)
+    assert math.log(4 / 3) < 1 / 3 < math.log2(4 / 3)  # holds in nats
+    return "0.415", "0.333"
+
+
+def b2():
+    """By hand for N = 2, and from the ends of the range for N up to 20."""
+    wrong = 3 / (math.exp(1.3) + 3)
+    assert wrong == pytest.approx(0.4498, abs=5e-5) and 2 * LN2 / 1.3 == pytest.approx(1.066, abs=5e-4)
+    for N in range(2, 21):
+        low, high = math.log(2**N - 1), N * LN2
+        epsilon = (low + high) / 2
+        assert low < epsilon < high and math.exp(epsilon) / (math.exp(epsilon) + 2**N - 1) > 0.5
+        assert N * LN2 / epsilon > 1 and sizes.users_theorem_7(N, epsilon, printed=True) > 1
+    return "0.4498", "1.066"
+
+
+def b3():
+    """From the capacity; and by χ² ≥ I, with Var λ ≤ sinh²(ε/2), without it."""
+    least, printed = sizes.users_capacity(1e4, 0.01), 1e4 * math.log(1e4) / 0.01
+    simple = (1e4 / 2 - 1) * LN2 / math.sinh(0.005) ** 2
+    assert least > simple > 10 * printed and least == pytest.approx(2.77e8, rel=2e-3)
+    assert info.lemma_6(0.1) / info.capacity(0.1) == pytest.approx(80, abs=0.1)
+    assert printed == pytest.approx(9.2e6, rel=2e-3)
+    return "80 times", "2.77·10⁸", "9.2·10⁶"
+
+
+def b4():
+    """A lower bound on any use of these sketches, by Fano's inequality; and the predicted boundary of spectral ones."""
+    N, found = 400, []
+    for w, asked, printed, predicted in ((40, 1.1e7, 2.4e5, 2.5e8), (20, 1.8e8, 9.6e5, 4.2e9)):
+        assert sizes.fano_users(info.pairwise_information(N, w, 1.0), N) == pytest.approx(asked, rel=0.04)
+        assert N * math.log(N) * (N / w) ** 2 == pytest.approx(printed, rel=0.01)
+        at = boundary.users_predicted("pairwise_preference", "spectral_clustering", N, w, 1.0, 1.0, "1", "0.5, 0.5",
+                                      "0.9, 0.1")
+        assert at == pytest.approx(predicted, rel=0.02)
+        found.append(at)
+    assert math.log2(found[1] / found[0]) == pytest.approx(4.1, abs=0.05)
+    return "1.1·10⁷", "1.8·10⁸", "2.4·10⁵", "9.6·10⁵", "2.5·10⁸", "4.2·10⁹"
+
+
+def b5():
+    exact = special.comb(300, 100) / special.comb(400, 100)
+    assert exact - (1 - 25) == pytest.approx(24) and 100**4 / 400**2 == 625
+    assert math.comb(9, 1) / math.comb(10, 1) - (1 - 1 / 10) == pytest.approx(0, abs=1e-15)
+    return "24", "625"
+
+
+def b6():
+    """Exact means of finite N; by hand at w = 1: P(sketch = 1 | i sensed) = (b̄_i + θ Σ_(j≠i) b̄_j)/N, b̄ = 0.55."""
+    alpha, b = [0.5, 0.5], np.array([[0.9, 0.5], [0.2, 0.6]])
+    assert sizes.separability(0.5, alpha, [0.5, 0.5], b) == pytest.approx(0.0228, abs=5e-5)
+    assert (alpha @ b) == pytest.approx(0.55)
+    for N in (10, 100, 1000):
+        means = alpha @ sketch_means.maxsense_means(1, 0.5, [N // 2, N // 2], b)
+        assert means == pytest.approx((0.55 + 0.5 * 0.55 * (N - 1)) / N, rel=1e-12)
+    assert success.maxsense_success(1e12, 1, 1.0, 0.5, alpha, [50, 50], b) < 1e-6
+    assert success.maxsense_success(1e12, 50, 1.0, 0.5, alpha, [50, 50], b) > 0.99  # many ratings: the theorem holds
+    assert 1 - 0.5 / 2 == 0.75 and math.exp(-0.5) == pytest.approx(0.61, abs=0.005)
+    return "0.0228", "0.75", "0.61"
+
+
+def b7():
+    users = 100 * LN2
+    assert users == pytest.approx(69.3, abs=0.05)
+    assert 1 - (users / LN2 + 1) / 100 == pytest.approx(-0.01)
+    return "69.3", "−0.01"
+
+
+def b8():
+    """The capacity as in `information`, and as the maximum over two-valued densities, found numerically."""
+    def capacity(epsilon):  # nats: share a of records has density λe^ε, the others λ, with mean 1
+        def spent(a):
+            low = 1 / (1 + a * math.expm1(epsilon))
+            return -(a * special.xlogy(low * math.exp(epsilon), low * math.exp(epsilon)) + (1 - a) * special.xlogy(
+                low, low))
+        return -optimize.minimize_scalar(spent, bounds=(1e-6, 1 - 1e-6), method="bounded").fun
+
+    for epsilon, N, users, least in ((1.0, 100, 69, 0.867), (5.0, 61, 61 * LN2 / 5, 0.50006)):
+        assert info.capacity(epsilon) * LN2 == pytest.approx(capacity(epsilon), rel=1e-6)
+        assert 1 - (users * info.capacity(epsilon) + 1) / N == pytest.approx(least, abs=1e-3 if epsilon == 1 else 1e-5)
+    assert 1 - (60 * LN2 / 5 * info.capacity(5.0) + 1) / 60 < 0.5
+    assert optimize.brentq(lambda e: capacity(e) / e - 0.5, 1, 10) == pytest.approx(5.287, abs=1e-3)
+    below = np.linspace(0.01, 5, 500)
+    assert (np.diff(info.capacity(below) / below) > 0).all()  # so that ε = 5 is the worst
+    return "0.867", "0.50006", "5.28"
+
+
+def b9():
+    needed = LN2 + 2 * math.log(500)
+    gap = 1 / 25 * (25 - 1) / 500 * math.tanh(0.5) * 0.4  # Δ/U
+    users = 75 * 500**2 * needed / ((2 * math.tanh(0.5)) ** 2 * 0.4**2 * 25)
+    assert users == pytest.approx(sizes.maxsense_users(500, 25, 1.0, 0.4, printed=True))
+    assert users * gap**2 / (75 / 25) / needed == pytest.approx(0.23, abs=0.005)
+    return ("0.23",)
+
+
+def b10():
+    N, theta, b = 40, 6.0, np.repeat([0.9, 0.8], 20)
+    q = np.prod(1 - theta * b / N)
+    left = q * 0.1 / ((1 - theta * 0.9 / N) * (1 - theta * 0.8 / N))
+    assert (left, 0.1 * math.exp(-theta * 0.85)) == pytest.approx((0.00056, 0.00061), abs=5e-6)
+    return "0.00056", "0.00061"
+
+
+def b11():
+    def worth(Q, epsilon):
+        return Q * math.tanh(epsilon / Q / 2) ** 2
+
+    assert 2 * math.tanh(1.01 / 4) == pytest.approx(0.495, abs=5e-4)
+    assert 2 * (math.e - 1) / (math.e + 2) == pytest.approx(0.728, abs=5e-4)
+    worse = [worth(math.ceil(e), e) < worth(1, e) for e in (1.01, 2, 4, 4.6, 4.7, 5.01, 5.13)]
+    assert all(worse) and worth(5, 4.8) > worth(1, 4.8) and worth(6, 5.14) > worth(1, 5.14)
+    assert optimize.brentq(lambda x: math.sinh(x) - 2 * x, 1, 4) == pytest.approx(2.18, abs=0.005)
+    return "0.495", "0.728", "4.7", "5.13", "2.18"
+
+
+def b12():
+    rated = np.eye(10)  # w = 1: which item each of 10 equally likely users has rated
+    first, second = rated[:, 0], rated[:, 1]
+    assert (first * second).mean() - first.mean() * second.mean() == pytest.approx(-0.01)
+    return ("−0.01",)
+
+
+def b13():
+    """All histories of three adaptive answers, ε = 1: Lemma 19 in each, and the completed sum over them."""
+    for N in (3, 4):
+        z = np.array(list(itertools.product((-1, 1), repeat=N)))
+        keep, epsilon = 1 / (1 + math.exp(-1)), 1.0
+
+        def answer(history, z=z, N=N, keep=keep):
+            """P(S = 1 | z): does her one label agree with the guess, which depends on the history?"""
+            guess = np.where([(sum(history) + i * len(history)) % 3 == 0 for i in range(N)], -1, 1)
+            return 1 - keep + (2 * keep - 1) * (z == guess).mean(axis=1)
+
+        def deficit(law):
+            return (special.xlogy(law, law * len(law))).sum()
+
+        level = {(): np.full(2**N, 2.0**-N)}  # history -> P(z, history)
+        for users in range(1, 7):
+            following = {}
+            for history, joint in level.items():
+                law, yes = joint / joint.sum(), answer(history)
+                for s, chance in ((1, yes), (0, 1 - yes)):
+                    following[*history, s] = joint * chance
+                    F = N * chance / (law @ chance)  # F(z) = Σ f_i(z_i)
+                    variance, mean = (law @ F**2) - (law @ F) ** 2, F.mean()
+                    prior = ((F - mean) ** 2).mean()
+                    assert law @ F == pytest.approx(N) and prior <= N * math.expm1(epsilon) ** 2 / 4
+                    assert variance <= prior * max(20, 10 * deficit(law))
+                    gain = (law * chance / (law @ chance)) @ np.log(F / N)
+                    assert gain <= variance / N**2 + 1e-15
+            level = following
+            known = sum(joint.sum() * deficit(joint / joint.sum()) for joint in level.values())
+            assert known <= 2 * ((1 + 2.5 * math.expm1(epsilon) ** 2 / N) ** users - 1)
+    orders = [sizes.users_adaptive(N, 1.0) / (N * math.log(N)) for N in (1e6, 1e12, 1e24)]
+    assert orders == pytest.approx([1 / (2.5 * math.expm1(1) ** 2)] * 3, rel=0.15)
+    return ("20 + 10x",)
+
+
+def b14():
+    assert (900 * 9 * (8 / 9) ** 2 / 3, 900 * math.log(9)) == pytest.approx((2133, 1978), abs=0.5)
+    printed = 0.5 * 100 * 2 * 0.4**2 / 3
+    ball = sum(math.comb(100, i) for i in range(11))
+    right = (0.5 * math.log2(2**100 / ball) - 1) * LN2
+    assert printed == pytest.approx(5.3, abs=0.05) and right == pytest.approx(18.7, abs=0.05)
+    for N, d in itertools.product((20, 100, 1000), (0, 1, 5, 9)):  # a factor 3 of room, less Fano's 1
+        assert sizes.users_theorem_23(N, d, 1.0, printed=True) < max(sizes.users_theorem_23(N, d, 1.0), 1)
+    return "2133", "1978", "5.3", "18.7"
+
+
+def b15():
+    """In closed form: E Â has π₀ within and π₁ across clusters, up to 2U/(N(N−1))."""
+    N, each = 400, 2e6 / (400 * 399)
+    for w, telling in ((20, 1.8), (400, 739)):
+        rated = w * (w - 1) / (N * (N - 1))
+        within, across = (special.expit(-1) + math.tanh(0.5) * rated * chance for chance in (0.82, 0.18))
+        assert each * N / 2 * (within - across) == pytest.approx(telling, rel=0.03)
+        if w == 20:
+            assert each * (within + across) / 2 == pytest.approx(3.4, abs=0.05)
+    return "−3.4", "1.8", "739"
+
+
+def b16():
+    def crossing(bound, low, high):
+        return math.exp(optimize.brentq(lambda x: math.log(
+            bound(math.exp(x), 1.0) / sizes.users_theorem_7(math.exp(x), 1.0)), low, high))
+
+    assert crossing(sizes.users_theorem_17, 30, 60) == pytest.approx(1.7e18, rel=0.02)
+    assert math.ceil(crossing(sizes.users_adaptive, 1.5, 30)) == 55
+    C = 40 * (math.e - 1) ** 2  # by hand, as the end of the proof has it
+    assert math.log(159 * LN2) / math.log(1 + C / 320) == pytest.approx(15, abs=0.05)
+    assert sizes.users_adaptive(320, 1.0) == pytest.approx(176.6, abs=0.05)
+    assert 159 * LN2 == pytest.approx(110.2, abs=0.05)
+    return "1.7·10^18", "55", "15 users", "176.6", "110.2"
+
+
+def b17():
+    N = 50
+    assert math.comb(N, 2) * 2 / (N * (N - 1)) == 1
+    users = 10**6 * math.log(10**6)
+    assert users**2 / 10**24 == pytest.approx(math.log(10**6) ** 2 / 10**12)
+    return ("2/(N(N−1))",)
+
+
+def b18():
+    assert sum([1.0, 1.0]) == 2 > 1 == 0.5 * 1 + 0.5 * 1
+    return ("2",)
+
+
+ROWS = {f"B{number}": globals()[f"b{number}"] for number in range(1, 19)}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_says_what_is_computed(row):
+    check_row(row, ROWS[row]())
+
+
+def test_every_row_has_its_computation_and_every_claim_named_is_there():
+    assert rows("B") == list(ROWS)
+    assert named_claims("banerjee") <= {claim.id for claim in CLAIMS}
+
+
+def test_a_number_that_is_not_computed_is_noticed():
+    with pytest.raises(AssertionError):
+        check_row("B1", ("0.416",))

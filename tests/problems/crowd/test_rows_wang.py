@@ -1,0 +1,139 @@
+"""Every row of docs/papers.md on Wang and Xu: its numbers, computed again, by hand where it accuses."""
+
+import math
+
+import numpy as np
+import pytest
+from papers import check_row, named_claims, rows
+from scipy import optimize, stats
+
+from pipeline.problems.crowd.claims import CLAIMS
+from pipeline.problems.crowd.theory import bounds, vote_errors
+
+
+def w1():
+    """By hand, the jump at the middle: C(100, 50)/2¹⁰⁰/2; and over all points."""
+    assert math.comb(100, 50) / 2**101 == pytest.approx(0.0398, abs=5e-5)
+    s = np.arange(101)
+    normal = stats.norm.cdf((s - 50) / 5)
+    distance = max(np.abs(stats.binom.cdf(s, 100, 0.5) - normal).max(),
+                   np.abs(stats.binom.cdf(s - 1, 100, 0.5) - normal).max())
+    assert distance == pytest.approx(0.0398, abs=5e-5)
+    assert 1 / (16 * math.sqrt(100)) == 0.00625 and 0.4748 * (1 / 8) / (0.5**3 * 10) == pytest.approx(0.0475, abs=5e-5)
+    return "0.0398", "0.00625", "0.0475"
+
+
+def w2():
+    assert bounds.label_error_bound(50, 0.0) == 2 == 2 * math.exp(0) and 2 * math.log(4) == pytest.approx(2.8, abs=0.03)
+    return "2exp(0)", "2.8"
+
+
+def w3():
+    """The least n of the step, over λ by a search; by hand for the λ that is best for the second term alone."""
+    m, log_m = 10**6, math.log(10**6)
+
+    def least(projection):  # (4n/λ)√(log m/m) + 4 log(1/λ)√(n log m) = n/2
+        left = 0.5 - 4 / projection * math.sqrt(log_m / m)
+        return 16 * math.log(1 / projection) ** 2 * log_m / left**2 if left > 0 else math.inf
+
+    low, high = bounds.projection_range(m, 1.0)
+    best = optimize.minimize_scalar(least, bounds=(low, high), method="bounded").fun
+    workers = math.ceil(min(best, least(high)))
+    assert workers == 6742
+    allowed = np.linspace(low, high, 20_001)
+    assert bounds.theorem_2_proved(workers, m, 1.0, allowed, 0.0).any()
+    assert not bounds.theorem_2_proved(workers - 1, m, 1.0, allowed, 0.0).any()
+    assert 8 * math.log(8) == pytest.approx(16.6, abs=0.05) and math.ceil((8 * math.log(8)) ** 2 * log_m) == 3824
+    n, m, projection, v = 25, 800_000, 0.1175, 0.75**2
+    first = 4 * n / projection * math.sqrt(math.log(m) / m)
+    second = 4 * math.log(1 / projection) * math.sqrt(n * math.log(m))
+    assert (first, second, n * v / 2) == pytest.approx((3.5, 158, 7.0), rel=0.01)
+    return "6,742", "3,824", "16.6", "3.5", "158", "7.0"
+
+
+def w4():
+    n, x = 10**6, 0.49
+    assert math.ceil(n**x) / n == pytest.approx(0.0009, abs=5e-5)
+    assert 8 * math.log(8) * math.sqrt(math.log(n) / n) == pytest.approx(0.0618, abs=5e-5)
+    worst = [math.ceil(n**0.4999) / n / (8 * math.log(8) * math.sqrt(math.log(n) / n)) for n in (10, 10**4, 10**8)]
+    assert max(worst) < 0.1  # at m = n, the fewest tasks that are allowed
+    return "0.0009", "0.0618"
+
+
+def w5():
+    assert 1 / (math.exp(math.log(7)) + 1) == pytest.approx(1 / 8) and math.log(7) == pytest.approx(1.946, abs=5e-4)
+    t, bound = math.tanh(2), 6 * math.sqrt(math.log(800_000) / (800_000 * 16))
+    assert bounds.ability_error_bound(800_000, 4.0) == pytest.approx(bound)
+    lost = (0.5 + t * 0.442 - (1 - 0.1175)) / t
+    assert lost / bound == pytest.approx(7.3, abs=0.05)
+    return "1.946", "7.3 times"
+
+
+def w6():
+    """By hand: 16√(log m/m) = ⅛ − ½√(log m/m), so √(log m/m) = 1/132; at ε = 1 with v̂ = tanh²(½)."""
+    for v, tasks, rel in ((1.0, 214_000, 2e-3), (math.tanh(0.5) ** 2, 5.7e6, 8e-3)):
+        r = 0.125 / (16 / v + 0.5)
+        m = math.exp(optimize.brentq(lambda x, r=r: x * math.exp(-x) - r**2, 3, 50))
+        low, high = bounds.projection_range(m, v)
+        assert m == pytest.approx(tasks, rel=rel) and low == pytest.approx(high)
+    assert math.ceil(math.log(m) / v) == 73
+    return "214,000", "5.7·10⁶", "73 workers"
+
+
+def w7():
+    assert optimize.brentq(lambda e: e / math.tanh(e / 2) - 3, 1, 5) == pytest.approx(2.575, abs=1e-3)
+    assert bounds.ability_error_sharper(1000, 2.57) < bounds.ability_error_bound(1000, 2.57)
+    assert bounds.ability_error_sharper(1000, 2.58) > bounds.ability_error_bound(1000, 2.58)
+    return ("2.57",)
+
+
+def w8():
+    """By the proof's inequality; and by the exact error of the vote, which is above the bound there."""
+    def first(epsilon, simple):
+        return next((n for n in range(10, 3000, 10) if bounds.theorem_4_proved(n, 0.45, epsilon, simple)), None)
+
+    assert (first(1.75, True), first(1.0, True), first(1.75, False)) == (160, 830, 1260)
+    assert not any(bounds.theorem_4_proved(10**k, 0.45, 1.0) for k in range(1, 10))
+    for n, epsilon in ((160, 1.75), (830, 1.0)):
+        assert vote_errors.expert_vote_error(n, 0.45, epsilon) > bounds.expert_error_bound(n, 0.45, epsilon)
+    v = optimize.brentq(lambda v: (2 * v - 1) ** 2 / 2 + math.log(v), 0.6, 0.99)
+    assert math.log(v / (1 - v)) == pytest.approx(1.50, abs=5e-3)
+    return "160", "830", "1,260", "1.50"
+
+
+def w9():
+    t, flip = math.tanh(0.5), 1 / (1 + math.e)
+    p = 1 * t + flip  # eq. (22) at p* = 1
+    assert abs(p - t + flip) == pytest.approx(0.538, abs=5e-4) and abs(p - t - flip) < 1e-15
+    return ("0.538",)
+
+
+def w10():
+    return "`wang.theorem_3.tasks`", "`wang.theorem_3.budget`"
+
+
+def w11():
+    """Even n: a tie is wrong for one label and right for the other."""
+    spammers = stats.binom(94, 0.5)
+    error = (spammers.cdf(43) + spammers.cdf(44)) / 2  # experts right: wrong below 44, a tie at 44
+    assert error == pytest.approx(0.269, abs=5e-4) and spammers.sf(43) == pytest.approx(0.765, abs=5e-4)
+    assert error == pytest.approx(vote_errors.expert_vote_error(100, math.log(6) / math.log(100), 50.0))
+    return "0.269", "0.765"
+
+
+ROWS = {f"W{number}": globals()[f"w{number}"] for number in range(1, 12)}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_says_what_is_computed(row):
+    check_row(row, ROWS[row]())
+
+
+def test_every_row_has_its_computation_and_every_claim_named_is_there():
+    assert rows("W") == list(ROWS)
+    assert named_claims("wang") <= {claim.id for claim in CLAIMS}
+
+
+def test_a_number_that_is_not_computed_is_noticed():
+    with pytest.raises(AssertionError):
+        check_row("W1", ("0.0399",))
