@@ -12,6 +12,7 @@ from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
+from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 
@@ -37,6 +38,12 @@ def stored(what, folder):
     """The study with its storage, as the command's tasks have it."""
     text = Text(title="small")
     return StoredStudy(Experiment(what, text), Store(what, folder), {})
+
+
+def damages_of(store):
+    """All that is wrong with the stored replications."""
+    integrity = Integrity(store)
+    return [*integrity.strays(), *filter(None, map(integrity.check_file, integrity.files()))]
 
 
 def pending(what, store):

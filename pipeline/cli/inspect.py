@@ -1,5 +1,6 @@
 """`task=plan`, `task=status` and `task=replay`: tasks that change nothing."""
 
+import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -82,7 +83,8 @@ def replay(stored: StoredStudy, settings: Settings, command: str) -> int:
         with np.errstate(all="ignore"):
             values = study.simulate(labels, unit.block)
     except Exception:
-        traceback.print_exc()
+        for line in traceback.format_exc().splitlines():
+            print("".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
         return EXIT_FAILED
     for name, value in values.items():
         good = np.isfinite(value)

@@ -9,7 +9,7 @@ from pipeline.analysis.pairs import PAIR
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
-from pipeline.execution.reduction import Reduce, Reduced, Staged
+from pipeline.execution.reduction import Pack, Reduce, Reduced, Staged
 from pipeline.storage import agreement, datasets, results
 from pipeline.storage.datasets import Place
 from pipeline.storage.layout import Layout
@@ -21,7 +21,8 @@ INTERIM = "interim.zarr", "interim-summary.zarr"
 def seal(stored: StoredStudy, executor: Executor) -> None:
     """Write results.zarr and summary.zarr, which count from their root documents on; the same numbers, the same bytes.
 
-    Nothing happens where they are sealed already, perhaps by another driver, whose readers must not be disturbed.
+    Then the files of many units are packed. Nothing happens where they are sealed already, perhaps by another driver,
+    whose readers must not be disturbed.
     Raises InvalidInput when a unit is damaged or missing.
     """
     with stored.store.locked():
@@ -29,6 +30,7 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
             _write(stored, executor, (SEALED, SUMMARY), partial=False)
         for name in INTERIM:
             stored.store.backend.remove(name)
+        sweep.run(executor, Pack(stored.store), ((keys, 1.0) for keys in stored.store.unpacked()))
 
 
 def interim(stored: StoredStudy, executor: Executor) -> None:

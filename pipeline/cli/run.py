@@ -19,6 +19,7 @@ from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.sessions import Session
 from pipeline.storage import results
+from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.parameters import InvalidInput
 
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
@@ -39,7 +40,8 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, comman
     plan.check_room(stores)
     for stored in studies:
         stored.store.begin()
-        stored.store.sweep_partials()
+        Integrity(stored.store).sweep_partials()
+    remove_abandoned(reports.folder(settings, studies))
     schedules = [scheduled(stored, settings) for stored in studies]
     if not any(schedule.pending for schedule in schedules):
         print(f"nothing to do: all {sum(schedule.units for schedule in schedules):,} units were done before")
@@ -54,7 +56,7 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, comman
         agree(stored, schedule, settings, cluster)
     if settings.shard:
         print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
-        return EXIT_DONE
+        return _exit_code(schedules)
     for left in reversed(range(ROUNDS)):
         _seal(studies, cluster)
         try:
@@ -88,7 +90,7 @@ def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, com
 
 def _exit_code(schedules: Sequence[Schedule]) -> int:
     """A run in which units failed did not do all that was asked for."""
-    return EXIT_FAILED if any(schedule.listing.failed.any() for schedule in schedules) else EXIT_DONE
+    return EXIT_FAILED if any((one.listing.failed & one.mine).any() for one in schedules) else EXIT_DONE
 
 
 def _seal(studies: Sequence[StoredStudy], cluster: Any) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.studies import StoredStudy, agree
-from pipeline.execution import sweep
+from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.reduction import Check
 from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement, results
 from pipeline.storage.folder import Folder
-from pipeline.storage.replications import Damage
+from pipeline.storage.integrity import Damage, Integrity
 from pipeline.study.parameters import InvalidInput, place_of, shorten
 
 LONGEST = 300  # characters of what is printed of a damage
@@ -46,27 +46,31 @@ def _verify(stored: StoredStudy, settings: Settings, cluster: Any) -> int:
     store, study = stored.store, stored.study
     if not settings.repair and not _begun(stored):
         raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.backend}")
-    files = store.files()
-    damages = [*store.strays(), *agreement.damaged(store), *_damaged(stored, files, cluster)]
+    integrity = Integrity(store)
+    files = integrity.files()
+    damages = [*integrity.strays(), *agreement.damaged(store), *_damaged(stored, files, cluster)]
     sealed = [] if damages else _wrong_results(stored)
-    left = 0
+    records = sessions.damaged(store.folder)
     for damage in damages:
         print(f"  damaged: {shorten(damage.key, LONGEST)}: {damage.what}")
-    for one in sealed:
+    for one in [*sealed, *(f"{record}: is not what this program wrote" for record in records)]:
         print(f"  damaged: {shorten(one, LONGEST)}")
+    for record in records if settings.repair else ():
+        (store.folder / record).unlink(missing_ok=True)
     if settings.repair and (damages or sealed):
         with store.locked():
             results.unseal(store)
-            left = sum(not store.repair(damage) for damage in damages)
-    count = len(damages) + len(sealed)
-    print(f"{study.name}: {len(files):,} units checked, {count} damaged"
-          + (f", {count - left} repaired: run again to simulate them anew" if settings.repair and count else "")
+            for damage in damages:
+                integrity.repair(damage)
+    count = len(damages) + len(sealed) + len(records)
+    print(f"{study.name}: {integrity.units(files):,} units checked, {count} damaged"
+          + (f", {count} repaired: run again to simulate them anew" if settings.repair and count else "")
           + ("; repair=true marks them as not run" if count and not settings.repair else ""))
-    return EXIT_DONE if count == 0 or (settings.repair and not left) else EXIT_FAILED
+    return EXIT_DONE if count == 0 or settings.repair else EXIT_FAILED
 
 
 def _begun(stored: StoredStudy) -> bool:
-    return stored.store.backend.read("replications/study.json") is not None or bool(stored.store.files())
+    return stored.store.backend.read("replications/study.json") is not None or bool(Integrity(stored.store).files())
 
 
 def _wrong_results(stored: StoredStudy) -> list[str]:

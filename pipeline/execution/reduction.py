@@ -8,8 +8,9 @@ import numpy as np
 
 from pipeline.execution.schedule import Unit, unit_name
 from pipeline.storage.datasets import Place, across
+from pipeline.storage.integrity import Damage, Integrity
 from pipeline.storage.layout import Layout, Region, positions, shard_key
-from pipeline.storage.replications import Damage, Store
+from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
 from pipeline.study.arrays import Array, Floats
 
@@ -119,13 +120,23 @@ class Reduce:
         return values, status
 
 
+class Pack:
+    """Callable that packs files of units; for each list of their keys, how many there were."""
+
+    def __init__(self, store: Store):
+        self.store = store
+
+    def __call__(self, groups: list[list[str]]) -> list[int]:
+        return [self.store.pack(keys) for keys in groups]
+
+
 class Check:
-    """Callable that reads files of units; for each, what is wrong with it, or None."""
+    """Callable that reads files of units and packs; for each, what is wrong with it, or None."""
 
     def __init__(self, store: Store):
         self.store = store
 
     def __call__(self, keys: list[str]) -> list[Damage | None]:
-        return list(self.store.backend.map(self.store.check_file, keys))
+        return list(self.store.backend.map(Integrity(self.store).check_file, keys))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
-from pipeline.execution.schedule import Unit, unit_name
+from pipeline.execution.schedule import Schedule, Unit, unit_name
 from pipeline.storage import agreement
 from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
@@ -103,13 +103,20 @@ class Runner:
         return me.id
 
     def _admit(self, me: Writer, compare_only: bool) -> None:
-        units = [unit for unit in self.references if not compare_only or self.store.holds(*unit)]
+        references = self._comparable()
+        units = [unit for unit in references if not compare_only or self.store.holds(*unit)]
         different = [name for unit in units for name in self._compare(unit, me)]
         if different and not self.accept:
             raise self._refusal(me, different)
-        if different or len(units) == len(self.references):
+        if different or len(units) == len(references):
             reason = f"{ACCEPTED}, {agreement.changes(self.store, me)}" if different else ""
             agreement.record(self.store, me, reason)
+
+    def _comparable(self) -> tuple[Unit, ...]:
+        """The references; where one failed since they were chosen, others that hold numbers."""
+        if any(self.store.has_failed(*unit) for unit in self.references):
+            return Schedule(self.study, self.store.listing()).references
+        return self.references
 
     def knows_code(self) -> bool:
         """Whether the code of this process, on whatever machine, is that of a recorded writer."""
@@ -122,6 +129,7 @@ class Runner:
         except (MemoryError, OSError):
             raise
         except Exception:
+            memo.clear()  # what it shares with others may be half drawn
             self.store.fail(unit.cell, unit.block, traceback.format_exc(), writer_id)
             return True
         self.store.write(unit.cell, unit.block, values, writer_id)

@@ -27,9 +27,9 @@ class Schedule:
     """Units still to do: block after block across all cells, so that at half of a sweep all cells have half.
 
     Within a block the most costly cells come first, and cells that share their data stand next to each other. Holds
-    two bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to deal the
-    units out to several drivers: whatever is done, each deals alike, and cells that share data go together. `mine`
-    (cells, blocks) are this shard's; the others' count as done.
+    about four bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to deal
+    the units out to several drivers: whatever is done, each deals alike, and cells that share data go together.
+    `mine` (cells, blocks) are this shard's; the others' count as done.
     """
 
     def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1)):

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.storage.replications import RAW, Damage, Store
+from pipeline.storage.integrity import Damage
+from pipeline.storage.replications import RAW, Store
 from pipeline.study.files import PARTIAL
 from pipeline.study.streams import canonical, digest
 

@@ -33,8 +33,8 @@ class Backend(Protocol):
     def check(self, write: bool = False) -> None:
         """Raise InvalidInput unless the backend can be read, and written if asked to."""
 
-    def read(self, key: str) -> bytes | None:
-        """Content of a file; None if there is none."""
+    def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
+        """Content of a file, or a part of it as of a slice, `start` perhaps from its end; None if there is none."""
 
     def put(self, key: str, content: bytes) -> None:
         """Write a file; replaces one of the same key."""

@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -30,11 +30,13 @@ class Folder:
     def check(self, write: bool = False) -> None:
         """No test: what is wrong with a disk shows when it is used."""
 
-    def read(self, key: str) -> bytes | None:
-        """Content of a file; None if there is none."""
+    def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
+        """Content of a file, or a part of it as of a slice, `start` perhaps from its end; None if there is none."""
         try:
             with open(f"{self.path}/{key}", "rb", buffering=0) as file:
-                return file.read()
+                if start:
+                    file.seek(max(start, -os.fstat(file.fileno()).st_size), os.SEEK_SET if start > 0 else os.SEEK_END)
+                return file.read() if stop is None else file.read(stop - start)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -43,7 +45,7 @@ class Folder:
         write_whole(f"{self.path}/{key}", content)
 
     def keys(self, prefix: str) -> Iterator[str]:
-        """Keys of the files below a prefix, relative to it, in no particular order."""
+        """Keys of the files below a prefix, relative to it, in no particular order; an empty folder's ends in "/"."""
         yield from (key for key, _ in _below(str(self.path / prefix), ""))
 
     def sizes(self, prefix: str) -> dict[str, int]:
@@ -51,9 +53,13 @@ class Folder:
         return {key: entry.stat().st_size for key, entry in _below(str(self.path / prefix), "")}
 
     def delete(self, *keys: str) -> None:
-        """Delete files, in this order; one that is missing is no error."""
+        """Delete files, in this order, and folders that are empty then; a file that is missing is no error."""
         for key in keys:
-            (self.path / key).unlink(missing_ok=True)
+            path = self.path / key
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+        for folder in {(self.path / key).parent for key in keys} - {self.path}:
+            with suppress(OSError):
+                folder.rmdir()
 
     def remove(self, prefix: str) -> None:
         """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the whole."""
@@ -139,9 +145,20 @@ def _below(folder: str, prefix: str) -> "Iterator[tuple[str, os.DirEntry[str]]]"
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _below(entry.path, f"{prefix}{entry.name}/")
+                key = prefix + entry.name
+                if not entry.is_dir(follow_symlinks=False):
+                    yield key, entry
+                elif _is_empty(entry.path):
+                    yield f"{key}/", entry
                 else:
-                    yield prefix + entry.name, entry
+                    yield from _below(entry.path, f"{key}/")
     except (FileNotFoundError, NotADirectoryError):
         return
+
+
+def _is_empty(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
+    except FileNotFoundError:
+        return False

@@ -3,6 +3,7 @@
     replications/study.json           what the study is: all but the levels of its grid and the number of replications
     replications/units/BLOCK/CELL     a finished unit (see `units`); CELL is the digest of its labels
     replications/units/BLOCK/CELL.failed    a unit that raised
+    replications/packs/…              many finished units in one file, once results are sealed (see `packs`)
     replications/agreed/WRITER.json   code and arithmetic that compute the same numbers (see `agreement`)
 
 Nothing is ever appended or numbered: grids may grow and replications be added, and any number of processes may write at
@@ -10,10 +11,8 @@ once. Workers write each file whole or not at all. In a folder or in a bucket: s
 """
 
 import json
-import shutil
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,9 +21,9 @@ import numpy as np
 from pipeline.storage import units
 from pipeline.storage.backend import Backend, Unreachable
 from pipeline.storage.folder import Folder, locked
+from pipeline.storage.packs import PackedUnit, Packs
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array, Booleans
-from pipeline.study.files import PARTIAL
 from pipeline.study.grid import cell_key
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import FAILED
@@ -34,8 +33,9 @@ RAW = "replications"
 FORMER = "replications.zarr"  # of earlier versions
 DESCRIPTION = f"{RAW}/study.json"
 FAILED_END = ".failed"
-ABANDONED = 3600.0  # seconds after which a file or folder that was half made belongs to a process that was killed
 REMEMBERED = 20_000  # cells whose names a process keeps in mind
+PACKED_FROM = 1000  # files of units: fewer stay as they are
+PACK_UNITS, PACK_BYTES = 1000, 2**25  # most units in a pack, and most bytes of their values
 
 
 class Listing(NamedTuple):
@@ -43,13 +43,6 @@ class Listing(NamedTuple):
 
     done: Booleans
     failed: Booleans
-
-
-class Damage(NamedTuple):
-    """A file that is not what it must be: its key within the replications, and what is wrong with it."""
-
-    key: str
-    what: str
 
 
 class Store:
@@ -63,7 +56,7 @@ class Store:
         self.study, self.folder, self.url, self.timeout = study, Path(folder), url, timeout
         self.backend: Backend = _bucket(url, timeout) if url else Folder(self.folder)
         self._cells: dict[int, tuple[str, bytes]] = {}
-        self._names: dict[bytes, str] = {}
+        self.packs = Packs(self.backend)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Store, (self.study, self.folder.absolute(), self.url, self.timeout)  # a worker may be in another folder
@@ -75,7 +68,8 @@ class Store:
                                "another folder with outputs=…")
         description = self.backend.read(DESCRIPTION)
         if description is None:
-            if next(self.backend.keys(f"{RAW}/units"), None) and self.backend.read(DESCRIPTION) is None:
+            there = self.packs.listing() or any(map(is_unit, self.backend.keys(f"{RAW}/units")))
+            if there and self.backend.read(DESCRIPTION) is None:
                 raise self.invalid("is lost, while units are there; task=verify repair=true writes it again",
                                    DESCRIPTION)
             return False
@@ -83,14 +77,14 @@ class Store:
             raise self._another(description)
         return True
 
-    def begin(self) -> None:
-        """Create what is missing. Safe to repeat and to interrupt anywhere.
+    def begin(self, anew: bool = False) -> None:
+        """Create what is missing. Safe to repeat and to interrupt anywhere. anew: write the description again.
 
         Raises InvalidInput when the folder belongs to another study, or cannot be written.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if not self.exists():
+            if anew or not self.exists():
                 self.backend.put(DESCRIPTION, self._description())
         except Unreachable:
             raise
@@ -107,10 +101,19 @@ class Store:
         names = np.fromiter(study.grid.keys(), np.uint64, len(study.grid))
         order = np.argsort(names)
         done, failed = np.zeros((2, len(names), study.blocks), bool)
+
+        def mark(table: Booleans, blocks: Array | int, keys: Array) -> None:
+            position = np.minimum(np.searchsorted(names[order], keys), len(names) - 1)
+            known = (names[order][position] == keys) & (np.asarray(blocks) < study.blocks)
+            table[order[position[known]], np.broadcast_to(blocks, keys.shape)[known]] = True
+
         for block in range(study.blocks):
-            for table, keys in zip((done, failed), self._cells_in(block), strict=True):
-                position = np.minimum(np.searchsorted(names[order], keys), len(names) - 1)
-                table[order[position[names[order][position] == keys]], block] = True
+            good, bad = self._cells_in(block)
+            mark(done, block, good)
+            mark(failed, block, bad)
+        self.packs.refresh()  # after the files: a unit is in a pack before its file is deleted
+        for index in self.packs.indexes():
+            mark(done, index["block"], index["cell"])
         return Listing(done | failed, failed & ~done)
 
     def write(self, cell: int, block: int, values: Mapping[str, Array], writer: str, error: str = "") -> None:
@@ -135,6 +138,8 @@ class Store:
         name, common = self._cell(cell)
         for ending in (False, True) if failed is None else (failed,):
             content = self.backend.read(_key(name, block, ending))
+            if content is None and not ending:
+                content = self.packs.read(block, int(name, 16))
             if content is not None:
                 description = units.describe(common, block)
                 record = units.decode(content, description, len(self.study.metrics), self.study.block)
@@ -145,11 +150,49 @@ class Store:
 
     def holds(self, cell: int, block: int) -> bool:
         """Whether a unit is done."""
-        return any(self.backend.stamp(self.key(cell, block, failed)) is not None for failed in (False, True))
+        files = any(self.backend.stamp(self.key(cell, block, failed)) is not None for failed in (False, True))
+        return files or self.packs.holds(block, int(self._cell(cell)[0], 16))
+
+    def has_failed(self, cell: int, block: int) -> bool:
+        """Whether a unit is done, and failed."""
+        good, bad = (self.backend.stamp(self.key(cell, block, failed)) is not None for failed in (False, True))
+        return bad and not good and not self.packs.holds(block, int(self._cell(cell)[0], 16))
 
     def forget(self, cell: int, block: int) -> None:
-        """Mark a unit as not run."""
+        """Mark a unit as not run; the caller holds the lock."""
+        name = int(self._cell(cell)[0], 16)
+        if pack := self.packs.find(block, name):
+            self.unpack(unit for unit in self.packs.units(pack.key) if (unit.block, unit.cell) != (block, name))
+            self.packs.delete(pack.key)
         self.backend.delete(self.key(cell, block), self.key(cell, block, True))
+
+    def unpacked(self) -> Iterator[list[str]]:
+        """Keys of files of units that may be packed together, pack by pack; nothing where there are only a few.
+
+        Units that failed stay in files of their own: they may be done again.
+        """
+        size = self.study.block * (8 * len(self.study.metrics) + 1)
+        found = (key for key in self.backend.keys(f"{RAW}/units") if is_unit(key) and not key.endswith(FAILED_END))
+        keys = sorted(found, key=_position)
+        if len(keys) >= PACKED_FROM:
+            step = max(min(PACK_UNITS, PACK_BYTES // size), 1)
+            yield from (keys[start : start + step] for start in range(0, len(keys), step))
+
+    def pack(self, keys: list[str]) -> int:
+        """Write a pack of the files of some units, then delete these; returns how many. Whoever asks holds the lock."""
+        contents = self.backend.map(lambda key: self.backend.read(f"{RAW}/units/{key}"), keys)
+        found = [PackedUnit(*_position(key), content) for key, content in zip(keys, contents, strict=True) if content]
+        if found:
+            self.packs.write(found)
+            self.backend.delete(*(f"{RAW}/units/{unit.block}/{unit.cell:016x}" for unit in found))
+        return len(found)
+
+    def unpack(self, units_of_a_pack: Iterable[PackedUnit]) -> None:
+        """Give units files of their own again, where they have none; the caller deletes the pack."""
+        for unit in units_of_a_pack:
+            key = _key(f"{unit.cell:016x}", unit.block, failed=False)
+            if self.backend.stamp(key) is None:
+                self.backend.put(key, unit.content)
 
     def key(self, cell: int, block: int, failed: bool = False) -> str:
         """Key of a unit's file."""
@@ -160,62 +203,8 @@ class Store:
         """One process at a time may seal, take back, or agree on numbers; the lock ends with its process."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder) as owner, self.backend.locked(owner):
+            self.packs.refresh()
             yield
-
-    def sweep_partials(self) -> int:
-        """Delete what interrupted writes left behind, if no sweep is under way; returns how many files and folders.
-
-        Half-made reports only after a while, as another process may be writing one.
-        """
-        partials = self.backend.left_over(RAW)
-        self.backend.delete(*(f"{RAW}/{key}" for key in partials))
-        old = [path for path in self.folder.glob(f"*{PARTIAL}") if _is_abandoned(path)]
-        with self.locked() if old else nullcontext():  # so that no process is sealing
-            for path in old:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
-        return len(partials) + len(old)
-
-    def strays(self) -> Iterator[Damage]:
-        """Files that are no unit's of any grid: left over, misnamed, or a description that is not the study's."""
-        for partial in self.backend.left_over(RAW):
-            yield Damage(partial, "left over from an interrupted write")
-        if (description := self.backend.read(DESCRIPTION)) != self._description():
-            if description is not None and self._of_another(description):
-                raise self._another(description)
-            yield Damage("study.json", "is missing" if description is None else "is not what this program wrote")
-        for key in self.backend.keys(f"{RAW}/units"):
-            if not _is_unit(key) and not key.endswith(".partial"):
-                yield Damage(f"units/{key}", "is not the file of a unit")
-
-    def files(self) -> list[str]:
-        """Keys, below the replications, of the files of all units, also of those of a larger grid; sorted."""
-        return sorted(f"units/{key}" for key in self.backend.keys(f"{RAW}/units") if _is_unit(key))
-
-    def check_file(self, key: str) -> Damage | None:
-        """What is wrong with the file of a unit, whatever grid it belongs to; None if nothing is."""
-        content = self.backend.read(f"{RAW}/{key}")
-        if content is None:
-            return None  # taken back since it was listed
-        _, block, name = key.split("/")
-        try:
-            common = content[content.index(b",") + 1 : content.index(b"\n") + 1]
-            record = units.decode(content, units.describe(common, int(block)), len(self.study.metrics),
-                                  self.study.block)
-            if self._name_of(common) + FAILED_END * record.failed != name:
-                raise Damaged("is the file of another unit")
-        except Damaged as error:
-            return Damage(key, str(error))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return Damage(key, "its first line cannot be read")
-        return None
-
-    def repair(self, damage: Damage) -> bool:
-        """Delete a damaged file, or write the study's description again; whether that was possible."""
-        if damage.key == "study.json":
-            self.backend.put(DESCRIPTION, self._description())
-        else:
-            self.backend.delete(f"{RAW}/{damage.key}")
-        return True
 
     def _cell(self, cell: int) -> tuple[str, bytes]:
         """Name of the files of a cell's units, and what their first lines have in common."""
@@ -226,18 +215,17 @@ class Store:
             self._cells[cell] = f"{cell_key(labels):016x}", units.describe_cell(self.study, labels)
         return self._cells[cell]
 
-    def _name_of(self, common: bytes) -> str:
-        """Name of the files whose first lines have this in common; empty where this program wrote no such line."""
-        if common not in self._names:
-            if len(self._names) >= REMEMBERED:
-                self._names.clear()
-            labels = json.loads(b"{" + common)["cell"]
-            written = units.describe_cell(self.study, labels) == common
-            self._names[common] = f"{cell_key(labels):016x}" if written else ""
-        return self._names[common]
-
     def _description(self) -> bytes:
         return (json.dumps(self.study.identity, sort_keys=True, indent=1) + "\n").encode()
+
+    def wrong_description(self) -> str:
+        """What is wrong with the study's description; empty if nothing is. InvalidInput if it is another study's."""
+        description = self.backend.read(DESCRIPTION)
+        if description is None:
+            return "is missing"
+        if self._of_another(description) and description != self._description():
+            raise self._another(description)
+        return "" if description == self._description() else "is not what this program wrote"
 
     def _of_another(self, description: bytes) -> bool:
         """Whether a description is a whole one of another study."""
@@ -260,23 +248,23 @@ class Store:
         good: list[int] = []
         bad: list[int] = []
         for name in self.backend.keys(f"{RAW}/units/{block}"):
-            if _is_unit(f"{block}/{name}"):
+            if is_unit(f"{block}/{name}"):
                 (bad if name.endswith(FAILED_END) else good).append(int(name[:16], 16))
         return np.array(good, np.uint64), np.array(bad, np.uint64)
-
-
-def _is_abandoned(path: Path) -> bool:
-    try:
-        return time.time() - path.lstat().st_mtime > ABANDONED
-    except OSError:  # it was renamed or removed just now
-        return False
 
 
 def _key(name: str, block: int, failed: bool) -> str:
     return f"{RAW}/units/{block}/{name}{FAILED_END if failed else ''}"
 
 
-def _is_unit(key: str) -> bool:
+def _position(key: str) -> tuple[int, int]:
+    """Block and digest of the cell of a unit, from the key of its file."""
+    block, _, cell = key.partition("/")
+    return int(block), int(cell, 16)
+
+
+def is_unit(key: str) -> bool:
+    """Whether a key below the units is that of a unit's file."""
     block, _, name = key.partition("/")
     name = name.removesuffix(FAILED_END)
     return block.isdecimal() and len(name) == 16 and not name.strip("0123456789abcdef")

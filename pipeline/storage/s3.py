@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import ObjectStore, StorePath
@@ -67,9 +68,13 @@ class Bucket:
         except Unreachable as error:
             raise InvalidInput(self.setting, self.url, str(error).removeprefix(f"{self.url} ")) from None
 
-    def read(self, key: str) -> bytes | None:
-        """Content of an object, None if there is none."""
-        content = sync(self._objects.get(key, default_buffer_prototype()))
+    def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
+        """Content of an object, or a part of it as of a slice, `start` perhaps from its end; None if there is none."""
+        part: ByteRequest | None = None
+        if start or stop is not None:
+            part = SuffixByteRequest(-start) if start < 0 else \
+                OffsetByteRequest(start) if stop is None else RangeByteRequest(start, stop)
+        content = sync(self._objects.get(key, default_buffer_prototype(), part))
         return None if content is None else content.to_bytes()
 
     def put(self, key: str, content: bytes, patience: float | None = None) -> None:

@@ -2,6 +2,8 @@
 
 import itertools
 import os
+from contextlib import suppress
+from io import BufferedWriter
 from pathlib import Path
 
 PARTIAL = ".partial"  # the end of the name under which a file or folder is built before it is renamed
@@ -19,8 +21,7 @@ def write_whole(path: str | Path, content: bytes) -> None:
     try:
         handle = open(partial, "wb")
     except FileNotFoundError:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        handle = open(partial, "wb")
+        handle = _in_new_folder(partial)
     try:
         with handle:
             handle.write(content)
@@ -28,3 +29,12 @@ def write_whole(path: str | Path, content: bytes) -> None:
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
+
+
+def _in_new_folder(path: str) -> BufferedWriter:
+    """Open a file for writing in a folder that is made first; another process may remove it while it is empty."""
+    for _ in range(100):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with suppress(FileNotFoundError):
+            return open(path, "wb")
+    raise FileNotFoundError(path)

@@ -38,6 +38,22 @@ def test_a_unit_that_failed_under_older_code_stops_nobody(tmp_path):
     assert all(store.read(*unit).failed for unit in schedule.references)
 
 
+def test_where_a_reference_failed_another_finished_unit_is_compared(tmp_path, monkeypatch):
+    store, schedule = begun(tmp_path)
+    for unit in schedule.references:
+        store.forget(*unit)
+        store.fail(*unit, "Traceback", "0" * 16)
+    first, *others = (unit for unit, _ in schedule if unit not in schedule.references)
+    assert Runner(store, schedule.references)([first]) == [False]
+    for key in store.backend.keys(agreement.FOLDER):
+        store.backend.delete(f"{agreement.FOLDER}/{key}")
+    simulate = Runner._simulate
+    monkeypatch.setattr(Runner, "_simulate", lambda *words: {
+        name: values * 2 for name, values in simulate(*words).items()})
+    with pytest.raises(Unfit, match="come out differently"):
+        Runner(store, schedule.references)(others[:1])
+
+
 def test_a_failure_here_of_what_was_finished_elsewhere_stops(tmp_path, monkeypatch):
     store, schedule = begun(tmp_path)
     monkeypatch.setattr(Runner, "_simulate", fails)

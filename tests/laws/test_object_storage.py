@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from engine import GRID, ROOT, arguments, contents, environment, study
+from engine import GRID, ROOT, arguments, contents, damages_of, environment, study
 from servers.buckets import Objects, moto
 from servers.faulty import Faulty
 
@@ -23,6 +23,7 @@ from pipeline.cli.studies import StoredStudy
 from pipeline.execution.clusters import Executor
 from pipeline.execution.runner import Runner, writer
 from pipeline.storage import agreement, results
+from pipeline.storage.integrity import Integrity
 from pipeline.storage.lease import Lease
 from pipeline.storage.replications import Store
 from pipeline.storage.s3 import Bucket, Unreachable
@@ -86,8 +87,8 @@ def test_two_drivers_with_two_grids_at_once(bucket, tmp_path):
     store = at(bucket, tmp_path, what=study(grid=SMALL | {"m": [2, 3, 4, 6]}, replications=60))
     blocks = {2: 2, 3: 3, 4: 3, 6: 3}
     expected = [[block < blocks[labels["m"]] for block in range(3)] for labels in store.study.grid]
-    assert not failed and (store.listing().done == expected).all() and len(store.files()) == np.sum(expected)
-    assert list(store.strays()) == [] and not any(map(store.check_file, store.files()))
+    assert not failed and (store.listing().done == expected).all() and len(Integrity(store).files()) == np.sum(expected)
+    assert damages_of(store) == []
 
 
 def test_the_same_files_as_on_a_disk(bucket, tmp_path):
@@ -124,7 +125,7 @@ def test_an_outage_is_never_taken_for_damage(bucket, credentials, tmp_path, monk
     seal(store)
 
     def check(store):
-        return [*store.strays(), *map(store.check_file, store.files()), *results.problems_of(store.backend)]
+        return [*damages_of(store), *results.problems_of(store.backend)]
 
     with Faulty(credentials["AWS_ENDPOINT_URL"]) as network:
         monkeypatch.setenv("AWS_ENDPOINT_URL", network.endpoint)

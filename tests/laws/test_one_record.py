@@ -6,10 +6,11 @@ import shutil
 
 import numpy as np
 import pytest
-from engine import GRID, advance, arguments, contents, pending, sealed, stamps, study, without_report
+from engine import GRID, advance, arguments, contents, damages_of, pending, sealed, stamps, study, without_report
 
 from pipeline.__main__ import main
 from pipeline.execution.runner import Runner
+from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import OK
@@ -67,7 +68,7 @@ def test_data_that_are_all_nan_are_done(tmp_path):
     values = {name: np.full(20, np.nan) for name in study().metrics}
     store.write(3, 1, values | {"status": np.full(20, OK, np.int8)}, "0" * 16)
     assert done(tmp_path)[3, 1] and done(tmp_path).sum() == 1
-    assert list(store.strays()) == [] and store.check_file(store.files()[0]) is None
+    assert damages_of(store) == []
 
 
 def test_stray_files_are_not_units(copy):
@@ -139,8 +140,8 @@ def test_two_drivers_with_two_grids_at_once(tmp_path):
         store = Store(study(grid=GRID | {"m": [2, 3, 4, 5, 6, 7]}, replications=80), folder)
         blocks = {2: 3, 3: 4, 4: 4, 5: 3, 6: 4, 7: 4}
         expected = [[block < blocks[labels["m"]] for block in range(4)] for labels in store.study.grid]
-        assert (store.listing().done == expected).all() and len(store.files()) == np.sum(expected)
-        assert list(store.strays()) == [] and not any(map(store.check_file, store.files()))
+        assert (store.listing().done == expected).all() and len(Integrity(store).files()) == np.sum(expected)
+        assert damages_of(store) == []
 
 
 class Killed(BaseException):

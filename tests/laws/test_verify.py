@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from engine import GRID, advance, arguments, contents, pending, sealed, stored, study, without_report
+from engine import GRID, advance, arguments, contents, damages_of, pending, sealed, stored, study, without_report
 
 from pipeline.__main__ import main
 from pipeline.cli import reduce
@@ -18,6 +18,7 @@ from pipeline.execution.clusters import Executor
 from pipeline.problems.ranking.estimators.moments import PlugIn
 from pipeline.storage import results
 from pipeline.storage.folder import Folder
+from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 
@@ -71,13 +72,14 @@ def damage(path, kind, chance):
 def damages(folder, what=WHAT):
     """All that is wrong with the replications."""
     store = Store(what, folder)
-    return [*store.strays(), *filter(None, map(store.check_file, store.files()))]
+    return damages_of(store)
 
 
 def repair(folder, what=WHAT):
     """All that verify finds, repaired; keys of the files."""
     store, found = Store(what, folder), damages(folder, what)
-    assert all([store.repair(one) for one in found])
+    for one in found:
+        Integrity(store).repair(one)
     return [one.key for one in found]
 
 
@@ -106,7 +108,7 @@ def test_every_bit_of_a_unit_counts(copy):
             changed = bytearray(whole)
             changed[place] ^= 1 << place % 8
             path.write_bytes(changed)
-            assert store.check_file(key), place
+            assert Integrity(store).check_file(key), place
         path.write_bytes(whole)
     assert damages(copy) == []
 
@@ -155,11 +157,11 @@ def test_half_made_files_of_killed_processes_are_swept(copy):
     (copy / "results.zarr.partial/kendall").mkdir(parents=True)
     (copy / "figures.123.partial").mkdir()
     (copy / "report.html.123.partial").write_bytes(b"half")
-    Store(WHAT, copy).sweep_partials()
+    Integrity(Store(WHAT, copy)).sweep_partials()
     assert len(list(copy.glob("*.partial"))) == 3
     for path in copy.glob("*.partial"):
         os.utime(path, (hours_ago, hours_ago))
-    assert Store(WHAT, copy).sweep_partials() == 3
+    assert Integrity(Store(WHAT, copy)).sweep_partials() == 3
     assert contents(copy) == before and not list(copy.glob("*.partial"))
 
 

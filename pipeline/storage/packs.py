@@ -1,0 +1,159 @@
+"""Packs: many finished units in one file, so that a sealed study of a million units is not a million files.
+
+    replications/packs/FIRST-LAST-COUNT-DIGEST
+
+A pack holds the files of `COUNT` units one after the other, each as it was, then an index, the CRC-32C of the index,
+and `END`. Units are in the order of their blocks and, within a block, of the digests of their cells; FIRST and LAST are
+`BLOCK.CELL` of the first and of the last unit. Units are packed once results are sealed. A pack is written whole before
+the files that it holds are deleted, so at any time each unit is in a file of its own, in a pack, or in both.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import google_crc32c
+import numpy as np
+
+from pipeline.storage.backend import Backend
+from pipeline.storage.units import Damaged
+from pipeline.study.arrays import Array
+
+FOLDER = "replications/packs"
+ENTRY = np.dtype([("block", "<u8"), ("cell", "<u8"), ("start", "<u8"), ("length", "<u8")])
+END = b"UNITPACK"
+NAME = re.compile(r"(\d{1,15})\.([0-9a-f]{16})-(\d{1,15})\.([0-9a-f]{16})-(\d{1,9})-[0-9a-f]{16}", re.ASCII)
+TAIL = 4 + len(END)  # bytes after the index
+REMEMBERED = 1000  # indexes that a process keeps in mind, of some 32 kB each
+
+
+class PackedUnit(NamedTuple):
+    """A unit in a pack: its block, the digest of its cell, and its file's content."""
+
+    block: int
+    cell: int
+    content: bytes
+
+
+class Pack(NamedTuple):
+    """A pack, by its key below `FOLDER`: it holds `size` units from `first` to `last`, (block, cell) both."""
+
+    key: str
+    first: tuple[int, int]
+    last: tuple[int, int]
+    size: int
+
+
+class Packs:
+    """All packs of a study."""
+
+    def __init__(self, backend: Backend):
+        self.backend = backend
+        self._listing: list[Pack] | None = None
+        self._indexes: dict[str, Array] = {}
+
+    def refresh(self) -> None:
+        """Forget what was listed: others may have packed units since."""
+        self._listing = None
+
+    def listing(self) -> list[Pack]:
+        """All packs, by their names."""
+        if self._listing is None:
+            found = map(_named, sorted(self.backend.keys(FOLDER)))
+            self._listing = [pack for pack in found if pack]
+        return self._listing
+
+    def strays(self) -> Iterator[str]:
+        """Keys, below `FOLDER`, of files that are no packs."""
+        return (key for key in sorted(self.backend.keys(FOLDER)) if not key.endswith(".partial") and not _named(key))
+
+    def indexes(self) -> Iterator[Array]:
+        """The index of every pack, see ENTRY; a damaged one is left out: its units count as not run."""
+        for pack in self.listing():
+            with suppress(Damaged):
+                yield self._read_index(pack)
+
+    def read(self, block: int, cell: int) -> bytes | None:
+        """Content of a unit's file; None if no pack has it. cell: the digest that names it."""
+        for pack, entry in self._entries(block, cell):
+            return self.backend.read(f"{FOLDER}/{pack.key}", *_span(entry))
+        return None
+
+    def find(self, block: int, cell: int) -> Pack | None:
+        """The pack that has a unit."""
+        return next((pack for pack, _ in self._entries(block, cell)), None)
+
+    def holds(self, block: int, cell: int) -> bool:
+        """Whether a pack has a unit."""
+        return self.find(block, cell) is not None
+
+    def delete(self, key: str) -> None:
+        """Delete a pack."""
+        self.backend.delete(f"{FOLDER}/{key}")
+        self.refresh()
+
+    def _entries(self, block: int, cell: int) -> Iterator[tuple[Pack, Array]]:
+        for pack in self.listing():
+            if pack.first <= (block, cell) <= pack.last:
+                with suppress(Damaged):
+                    index = self._index(pack)
+                    yield from ((pack, entry) for entry in index[(index["block"] == block) & (index["cell"] == cell)])
+
+    def write(self, units: Iterable[PackedUnit]) -> None:
+        """Write one pack."""
+        units = sorted(units)
+        lengths = np.array([len(unit.content) for unit in units], np.uint64)
+        index = np.zeros(len(units), ENTRY)
+        index["block"], index["cell"] = [unit.block for unit in units], [unit.cell for unit in units]
+        index["start"], index["length"] = np.cumsum(lengths) - lengths, lengths
+        tail = index.tobytes()
+        content = b"".join([*(unit.content for unit in units), tail, _checksum(tail), END])
+        name = hashlib.blake2b(content, digest_size=8).hexdigest()
+        first, last = (f"{unit.block}.{unit.cell:016x}" for unit in (units[0], units[-1]))
+        self.backend.put(f"{FOLDER}/{first}-{last}-{len(units)}-{name}", content)
+        self.refresh()
+
+    def units(self, key: str) -> Iterator[PackedUnit]:
+        """All units of a pack. Raises Damaged where its index is."""
+        pack = _named(key)
+        if pack is None:
+            raise Damaged("is not the file of a pack")
+        index = self._read_index(pack)
+        content = self.backend.read(f"{FOLDER}/{key}") or b""
+        size = int(index["length"].sum())
+        if len(content) != size + index.nbytes + TAIL:
+            raise Damaged(f"has {len(content)} bytes, not {size + index.nbytes + TAIL}")
+        for entry in index:
+            yield PackedUnit(int(entry["block"]), int(entry["cell"]), content[slice(*_span(entry))])
+
+    def _index(self, pack: Pack) -> Array:
+        if pack.key not in self._indexes:
+            if len(self._indexes) >= REMEMBERED:
+                self._indexes.clear()
+            self._indexes[pack.key] = self._read_index(pack)
+        return self._indexes[pack.key]
+
+    def _read_index(self, pack: Pack) -> Array:
+        size = pack.size * ENTRY.itemsize
+        tail = self.backend.read(f"{FOLDER}/{pack.key}", -(size + TAIL)) or b""
+        if len(tail) != size + TAIL or tail[size:] != _checksum(tail[:size]) + END:
+            raise Damaged("its index is damaged")
+        return np.frombuffer(tail, ENTRY, pack.size)
+
+
+def _span(entry: Array) -> tuple[int, int]:
+    return int(entry["start"]), int(entry["start"] + entry["length"])
+
+
+def _checksum(content: bytes) -> bytes:
+    return int(google_crc32c.value(content)).to_bytes(4, "little")
+
+
+def _named(key: str) -> Pack | None:
+    parts = NAME.fullmatch(key)
+    if not parts:
+        return None
+    first, last = ((int(parts[k]), int(parts[k + 1], 16)) for k in (1, 3))
+    return Pack(key, first, last, int(parts[5]))
