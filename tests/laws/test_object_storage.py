@@ -22,7 +22,7 @@ from pipeline.cli.config import Experiment, Text, read_settings
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.clusters import Executor
 from pipeline.execution.runner import Runner, writer
-from pipeline.storage import agreement, results
+from pipeline.storage import agreement, replications, results
 from pipeline.storage.integrity import Integrity
 from pipeline.storage.lease import Lease
 from pipeline.storage.replications import Store
@@ -91,7 +91,10 @@ def test_two_drivers_with_two_grids_at_once(bucket, tmp_path):
     assert damages_of(store) == []
 
 
-def test_the_same_files_as_on_a_disk(bucket, tmp_path):
+@pytest.mark.parametrize("packed_from", [10, replications.PACKED_FROM])
+def test_the_same_files_as_on_a_disk(packed_from, bucket, tmp_path, monkeypatch):
+    monkeypatch.setattr(replications, "PACKED_FROM", packed_from)
+    monkeypatch.setattr(replications, "PACK_UNITS", 7)
     there, here = at(bucket, tmp_path / "there"), Store(study(grid=SMALL), tmp_path / "here")
     for store in (here, there):
         fill(store)
@@ -102,6 +105,10 @@ def test_the_same_files_as_on_a_disk(bucket, tmp_path):
     found = {key.removeprefix("some/where/"): bucket.read(key) for key in bucket.keys() if "/lock/" not in key}
     assert found == {name: content for name, content in contents(tmp_path / "here").items() if name != ".lock"}
     assert set(contents(tmp_path / "there")) == {".lock"}
+    assert len(bucket.keys("/packs/")) == (4 if packed_from == 10 else 0)
+    for unit in np.ndindex(here.listing().done.shape):
+        assert there.read(*unit).metrics.tobytes() == here.read(*unit).metrics.tobytes()
+    assert damages_of(there) == []
     results.unseal(there)
     assert not bucket.sealed() and not results.is_sealed(there)
 
