@@ -1,5 +1,7 @@
 """Estimators of crowds: the paper's equations by the letter, invariants, missing answers, and the wrong twins."""
 
+import itertools
+
 import numpy as np
 import pytest
 from checks import mean_agrees
@@ -13,6 +15,15 @@ from pipeline.problems.crowd.estimators.estimate import CrowdEstimate
 from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
 from pipeline.problems.crowd.estimators.spectral import leading_vector, spectral_start
 from pipeline.problems.crowd.mechanisms import RandomizedResponse
+from pipeline.problems.crowd.metrics.abilities import AbilityErrorInf, AbilityErrorInfPlain, AbilityErrorL2
+from pipeline.problems.crowd.metrics.labels import LabelError, SoftLabelError, StartError
+from pipeline.problems.crowd.metrics.yardsticks import (
+    LabelErrorBound,
+    MajorityErrorExact,
+    OracleError,
+    Theorem2Holds,
+    Wisdom,
+)
 from pipeline.problems.crowd.model import CrowdTruth
 from pipeline.problems.crowd.model import DawidSkene as Crowd
 from pipeline.problems.crowd.releases import ReleasedAnswers
@@ -79,7 +90,7 @@ def test_some_steps_by_the_letter(steps, within, epsilon, answered):
 @pytest.mark.parametrize("epsilon, answered", [(None, 1.0), (None, 0.4), (2.0, 1.0), (2.0, 0.7)])
 def test_the_whole_algorithm_by_the_letter(kind, epsilon, answered):
     _, release = released(2, 12, n=15, m=60, answered=answered, epsilon=epsilon)
-    found = fit(release, kind, projection=0.01, iterations=3000)
+    found = fit(release, kind, projection=0.01, iterations=1000)
     assert found.converged.all() and (found.iterations > 2).all()
     low = max(0.01, release.flip) if kind is KnownFlip else 0.01
     for r, answers in enumerate(release.answers):
@@ -287,9 +298,12 @@ def test_a_flip_that_rounds_to_one_half_never_converges(estimator):
 DISAGREE = [[1, 1], [-1, -1]]  # two workers who disagree on every task
 CYCLE = [[1, 1, -1], [-1, 1, 1], [1, -1, 1]]  # each of three workers is the only one who is wrong on one task
 CAMPS = [[1, 1, 1, 1], [1, 1, 1, 1], [1, 1, -1, -1], [1, 1, -1, -1]]  # two camps, who disagree on half of the tasks
+ALL_ONES = [[1, 1, 1, 1], [1, 1, -1, -1], [-1, -1, 1, 1]]  # two opposites; the third leaves no task undecided
+LEANING = [[1, -1, 1, -1, 1, -1], [1, -1, -1, 1, -1, -1], [1, -1, -1, -1, -1, 1],
+           [1, -1, -1, -1, -1, 1], [1, -1, -1, 1, -1, -1], [1, 1, 1, 1, 1, 1]]  # |u| is 0.7 and more everywhere
 
 
-@pytest.mark.parametrize("answers", [DISAGREE, CYCLE, CAMPS])
+@pytest.mark.parametrize("answers", [DISAGREE, CYCLE, CAMPS, ALL_ONES, LEANING])
 def test_a_saddle_point_is_not_convergence(answers):
     """Exact symmetry of the answers holds EM at a point where the likelihood still rises in some direction."""
     release = ReleasedAnswers(np.array([answers], np.int8), 0.0)
@@ -301,6 +315,38 @@ def test_a_saddle_point_is_not_convergence(answers):
         ReleasedAnswers(release.answers, 0.0, nudged[None]), None)
     assert moved.converged[0]
     assert log_likelihood(answers, moved.abilities[0]) > log_likelihood(answers, fit.abilities[0]) + 0.1
+
+
+@pytest.mark.parametrize("n, m", [(3, 4), (4, 3), (4, 4)])
+def test_what_has_converged_cannot_be_improved_by_a_nudge(n, m):
+    """All tables of answers but for swaps of equal columns and workers, and signs of the first; and a wrong twin."""
+    rows = np.array(list(itertools.product((1, -1), repeat=m)), np.int8)
+    tables = np.array(list(itertools.combinations_with_replacement(rows, n)))
+    tables = tables[(tables[:, 0] == 1).all(axis=1)]
+    fit = DawidSkene(n, m, iterations=1000).fit(ReleasedAnswers(tables, 0.0), RNG(0))
+    nudge = np.random.default_rng(1).normal(0, 1e-3, fit.posterior.shape)
+    moved = DawidSkene(n, m, iterations=1000, initialisation="given", initial_error=0.0).fit(
+        ReleasedAnswers(tables, 0.0, np.clip(fit.posterior + nudge, 0, 1)), None)
+    gain = np.array([log_likelihood(a, after) - log_likelihood(a, before) for a, after, before in zip(
+        tables, moved.abilities, fit.abilities, strict=True)])
+    still = fit.iterations < 1000
+    print(len(tables), fit.converged.sum(), (still & ~fit.converged).sum(), gain[fit.converged].max())
+    assert gain[fit.converged].max() < 1e-4
+    assert (gain[still & ~fit.converged] > 1e-3).all() and (still & ~fit.converged).any()
+
+
+@pytest.mark.parametrize("estimator", [DawidSkene, KnownFlip, MajorityVote])
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-18, 1e-12, 1e-3, 30.0, 1e6])
+def test_what_has_converged_is_a_number(estimator, epsilon):
+    """Every metric of every converged replication, blanks, lone workers and lone tasks included."""
+    for n, m, answered in ((1, 1, 1.0), (2, 3, 0.3), (5, 4, 0.7), (6, 20, 1.0)):
+        crowd, rng = Crowd(n=n, m=m, answered=answered), np.random.default_rng(n)
+        truth = crowd.truth(rng, 40, rng)
+        release = RandomizedResponse(n, m, epsilon).release(crowd.simulate(truth, rng), rng)
+        fit = estimator(n, m).fit(release, rng)
+        for metric in (LabelError, SoftLabelError, StartError, AbilityErrorInf, AbilityErrorL2, AbilityErrorInfPlain,
+                       Wisdom, LabelErrorBound, Theorem2Holds, MajorityErrorExact, OracleError):
+            assert np.isfinite(metric()(truth, release, fit)[fit.converged]).all(), metric
 
 
 def log_likelihood(answers, abilities):

@@ -22,7 +22,8 @@ ROUGH = 1e-5  # change of an ability down to which float32 will do: some hundred
 EXACT = 2.0**-24  # float32 holds all multiples of a grid up to 2²⁴ of it
 SNAP = 1.5 * 2.0**52  # added and subtracted, times a grid, it rounds to multiples of the grid
 LEAST = 1e-20  # smaller numbers need no care
-UNDECIDED = 1e-6  # |u| of a task that is left between its labels, as exact symmetry of the answers leaves it
+ALIKE = 1e-5  # difference of two |c| that symmetry makes equal: EM may have begun to leave the saddle, slowly
+MARGIN = 1e-6  # from 1: of eigenvalues, which are 1 where the likelihood is level in some direction, and of |c|
 
 
 def posterior(signs: Singles, abilities: Floats) -> Floats:
@@ -62,21 +63,23 @@ def maximise(
 def at_saddle(batch: SignBatch, abilities: Floats, labels: Floats, limit: float) -> Booleans:
     """(reps,): is this fixed point of EM, c (reps, n) and u (reps, m), a saddle point of the likelihood?
 
-    EM moves away from it if the answers differ a little, and stays there only where their symmetry makes it: as with
-    two workers who disagree on a task. It is one where the derivative of a step, diag(1/k) S diag(1 − u²) Sᵀ
-    diag(1/(1 − c²)), with 0 for a c that is cut, has an eigenvalue above 1. Only replications that leave a task with
-    answers undecided are examined; an eigenvalue costs O(n m min(n, m)).
+    It is one where the derivative of a step, diag(1/k) S diag(1 − u²) Sᵀ diag(1/(1 − c²)), with 0 for a c that is cut,
+    has an eigenvalue above 1: EM moves away from it if the answers differ a little, and stays only where a symmetry of
+    the answers makes it. A symmetry moves a worker, whose |c| is then another's, or turns one over, whose c is then 0.
+    So only replications with two |c| alike, or one of 0, are examined, and of these only those in which the
+    eigenvalues may add up to more than 1. An eigenvalue costs O(n m min(n, m)).
     """
     _, signs, answered = batch
+    free = np.abs(abilities) < min(limit, 1 - MARGIN)  # nearer to 1 than steps can tell, it is as if cut
+    gain = np.where(free, 1 / (answered * (1 - np.where(free, abilities, 0) ** 2)), 0)
+    unsure = 1 - labels**2
+    sizes = np.sort(np.where(free, np.abs(abilities), 2.0 + np.arange(abilities.shape[1])), axis=1)
+    alike = (np.diff(sizes, axis=1, prepend=0.0) < ALIKE).any(axis=1)
     saddle = np.zeros(len(signs), bool)
-    for r in np.flatnonzero((np.abs(labels) < UNDECIDED).any(axis=1)):
-        undecided = np.abs(labels[r]) < UNDECIDED
-        if not signs[r][:, undecided].any():
-            continue
-        free = np.abs(abilities[r]) < limit
-        gain = free / np.sqrt(answered[r] * (1 - np.where(free, abilities[r], 0) ** 2))
-        root = gain[:, None] * signs[r] * np.sqrt(1 - labels[r] ** 2)  # root·rootᵀ has the derivative's eigenvalues
-        saddle[r] = np.linalg.norm(root, 2) ** 2 > 1 + UNDECIDED
+    for r in np.flatnonzero(alike & (gain.sum(axis=1) * unsure.sum(axis=1) > 1)):
+        root = np.sqrt(gain[r])[:, None] * signs[r] * np.sqrt(unsure[r])  # root·rootᵀ has the derivative's eigenvalues
+        square = root @ root.T if len(root) <= root.shape[1] else root.T @ root
+        saddle[r] = np.linalg.eigvalsh(square)[-1] > 1 + MARGIN
     return saddle
 
 

@@ -57,7 +57,7 @@ class Theorem2Holds(Share, Checked):
     def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Array:
         _, n, m = release.answers.shape
         drawn, wrong = wisdom(_right(truth, release)), StartError()(truth, release, estimate)
-        with np.errstate(divide="ignore"):  # no wisdom at all
+        with np.errstate(divide="ignore", invalid="ignore"):  # no wisdom at all, or one task
             return bounds.theorem_2_holds(n, m, drawn, self.projection, wrong)
 
 
