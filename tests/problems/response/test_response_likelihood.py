@@ -162,7 +162,8 @@ def test_poor_data_break_nothing():
         assert not found.converged.any() and np.isnan(found.theta).all()
         raw = PairwiseLikelihood(m=3, **RAW).fit(release, rng(0))
         assert not raw.converged.any() and np.isnan(raw.theta).all()
-        assert PairwiseLikelihood(m=3).fit(release, rng(0)).converged.all()
+        regular = PairwiseLikelihood(m=3).fit(release, rng(0)).converged
+        assert regular.tolist() == [True] * 3 + [False] * (len(regular) - 3)  # a ridge replaces no pairs of items
 
 
 def test_a_person_with_equal_answers_changes_nothing():
@@ -179,3 +180,31 @@ def test_pairwise_takes_noisy_counts():
     assert found.converged.all() and np.abs(found.theta.sum(axis=1)).max() < 1e-10
     counts[3, 0, 1] = np.nan
     assert PairwiseLikelihood(m=6).fit(Differences(counts, 50, 900.0), rng(0)).converged.sum() == 19
+
+
+def halves(n=40, m=6, seed=11):
+    """Responses of which one half of the persons saw one half of the items, and the other the other."""
+    answers = np.random.default_rng(seed).random((3, n, m)) < 0.5
+    observed = np.zeros((3, n, m), bool)
+    observed[:, : n // 2, : m // 2] = observed[:, n // 2 :, m // 2 :] = True
+    bridged = observed.copy()
+    bridged[:, :4] = True  # four persons saw all items
+    return answers, observed, bridged
+
+
+def test_every_estimator_says_that_a_design_identifies_nothing():
+    answers, apart, bridged = halves()
+    for observed, identified in ((apart, False), (bridged, True)):
+        release = OpenResponses(answers & observed, observed)
+        for kind in (JointLikelihood(m=6, n=40, p=0.5), PairwiseLikelihood(m=6), Spectral(m=6),
+                     Spectral(m=6, solver="power")):
+            found = kind.fit(release, rng(0))
+            assert found.converged.tolist() == [identified] * 3, kind
+            assert np.isnan(found.theta).all() == (not identified)
+
+
+def test_joint_likelihood_has_a_maximum_where_wins_lead_from_every_item_to_every_other():
+    """Nobody has an item of the second half right and one of the first wrong, until somebody has."""
+    answers = np.array([[[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 0, 1], [1, 1, 1, 0], [1, 1, 1, 1]]] * 2, bool)
+    answers[1, 4] = [0, 1, 1, 0]
+    assert JointLikelihood(m=4, n=5).fit(OpenResponses(answers, None), rng(0)).converged.tolist() == [False, True]

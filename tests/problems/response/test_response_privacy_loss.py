@@ -79,13 +79,29 @@ def brute_shuffled(epsilon, local, n):
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
 @pytest.mark.parametrize("epsilon, local", [(0.1, 0.5), (0.5, 1.0), (1.0, 3.0)])
 def test_shuffled_binary_answers_by_enumeration(n, epsilon, local):
-    found, worst = privacy_loss.shuffled_binary_delta(epsilon, local, n), brute_shuffled(epsilon, local, n)
-    assert found <= worst * (1 + 1e-9) + 1e-15
-    assert found >= 0.7 * worst  # a lower bound, from three data sets
+    assert privacy_loss.shuffled_binary_delta(epsilon, local, n) == pytest.approx(
+        brute_shuffled(epsilon, local, n), abs=1e-12)
+
+
+@pytest.mark.parametrize("n, local, epsilon", [(60, 2.0, 0.5), (333, 1.0, 0.15), (61, 2.0, 0.7)])
+def test_the_worst_number_of_ones_counts(n, local, epsilon):
+    """Against convolutions of binomial laws; all ones, none and half of them alone are too little."""
+    flip, deltas = 1 / (1 + math.exp(local)), []
+    for ones in range(n):
+        others = np.convolve(stats.binom.pmf(range(ones + 1), ones, 1 - flip),
+                             stats.binom.pmf(range(n - ones), n - 1 - ones, flip))
+        zero, one = (np.convolve(others, [1 - p, p]) for p in (flip, 1 - flip))
+        deltas.append(max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in ((zero, one), (one, zero))))
+    found = privacy_loss.shuffled_binary_delta(epsilon, local, n)
+    print(f"n={n} exact={max(deltas):.6g} found={found:.6g} ends and middle={max(deltas[0], deltas[n // 2]):.6g}")
+    assert found == pytest.approx(max(deltas), rel=1e-9)
+    assert max(deltas[0], deltas[(n - 1) // 2], deltas[-1]) < 0.999 * found  # the negative control
+    spent = privacy_loss.shuffled_exact_epsilon(local, n, found)
+    assert spent == pytest.approx(epsilon, rel=1e-7)
 
 
 def test_shuffled_answers_at_their_ends():
-    assert privacy_loss.shuffled_binary_delta(2.0, 2.0, 50) < 1e-15  # ε0 needs no shuffling
+    assert privacy_loss.shuffled_binary_delta(2.0, 2.0, 50) < 1e-12  # ε0 needs no shuffling
     assert privacy_loss.shuffled_binary_delta(0.01, 2.0, 1) == pytest.approx(
         (math.exp(2) - math.exp(0.01)) / (1 + math.exp(2)))  # nor has one person any
     exact = privacy_loss.shuffled_exact_epsilon(1.0, 1000, 1e-4)

@@ -9,6 +9,7 @@ from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import Checked, parameter
 
+from ..connectivity import connected, strongly_connected
 from ..releases import FlippedResponses, PairwiseRelease
 from .pair_count_estimator import ItemEstimate, PairCountEstimator
 
@@ -24,7 +25,8 @@ class PairwiseLikelihood(PairCountEstimator):
 
     Each term is the likelihood of a pair given that a person had exactly one of the two right, which does not depend on
     the person's ability: consistent as n → ∞ at fixed m. In β it is a Bradley–Terry–Luce fit in which i wins Y_ji of
-    Y_ij + Y_ji. Not converged, NaN, where the counts leave some difficulty undetermined or infinite; c > 0 prevents it.
+    Y_ij + Y_ji. Not converged, NaN, where the pairs released do not connect the items, whatever c, and where counts
+    leave some difficulty undetermined or infinite, which c > 0 prevents.
     Source: Zwinderman (1995), with ridge.
     """
 
@@ -39,7 +41,8 @@ class PairwiseLikelihood(PairCountEstimator):
         mean = np.divide(wrong, both, out=np.full(both.shape, 0.5), where=both != 0)
         loss = Logistic(mean, both / release.persons)
         minimum = minimise_pairs(loss, np.zeros((len(counts), self.m)), self.ridge / release.persons)
-        return ItemEstimate.of(minimum.theta, minimum.converged)
+        identified = True if release.edges is None else connected(release.edges)
+        return ItemEstimate.of(minimum.theta, minimum.converged & identified)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -52,8 +55,9 @@ class JointLikelihood(Checked):
 
     Persons with nothing or everything right have no finite θ̂ and tell nothing about β: they are left out. Where all
     responses are observed, persons with the same score share a θ̂. Inconsistent at fixed m: β̂ tends to about
-    m/(m−1) · β*, exactly 2 β* for m = 2. Not converged, NaN, where no maximum exists, for instance where all persons
-    who are left have an item right, or wrong. Source: Andersen (1973); Nguyen and Zhang, §3.1.
+    m/(m−1) · β*, exactly 2 β* for m = 2. Not converged, NaN, where no maximum exists or it is not unique: unless the
+    pairs of items of which somebody has the first right and the second wrong lead from every item to every other
+    (Fischer, 1981). Source: Andersen (1973); Nguyen and Zhang, §3.1.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -76,6 +80,7 @@ class JointLikelihood(Checked):
             else:
                 tables = by_person(answers, release.observed[rows])
             theta[rows], converged[rows] = joint(*tables)
+        converged &= strongly_connected(release.differences() > 0)
         return ItemEstimate.of(theta, converged)
 
     def cost(self) -> float:
