@@ -57,6 +57,31 @@ def price():
     return sealed(axes, {"n": persons, "epsilon_user": budget}, noise=0.01, error_l2=error)
 
 
+def price_estimators():
+    axes = dict(m=[10, 20, 40], p=[0.5, 1.0], item_noise=[10, 40], item_size=[100, 300, 1000, 3000],
+                estimator=["spectral", "pairwise_likelihood"], mechanism=["discrete_gaussian", "none"])
+
+    def persons(c):
+        return c["item_size"] * c["item_noise"] / c["p"] ** 2
+
+    def budget(c):
+        return np.sqrt(c["m"] / c["item_noise"])
+
+    def excess(c):
+        constant = levels(c, "estimator", spectral=5, pairwise_likelihood=3)
+        law = constant * c["m"] / (persons(c) * c["p"] ** 3 * xr.apply_ufunc(zcdp_rho, budget(c), DELTA))
+        return xr.where(c["mechanism"] == "none", 0, law)
+
+    def square(c):
+        return 4 / (persons(c) * c["p"])
+
+    def error(c):
+        return np.sqrt(square(c) * (1 + excess(c)))
+
+    return sealed(axes, {"n": persons, "epsilon_user": budget}, noise=0.003, error_l2=error,
+                  error_inf=lambda c: 2.5 * error(c), noise_risk=lambda c: square(c) * excess(c))
+
+
 _MECHANISMS = dict(discrete_gaussian=0.5, discrete_laplace=3, randomized_response=12)
 
 
@@ -144,5 +169,6 @@ def shuffling():
                   shuffled_epsilon_exact=lambda c: 0.2 * c["epsilon_user"])
 
 
-MAKERS = (entrywise, consistency, top_k, price, figure_1, figure_2, figure_3, figure_p0, sparse, privacy, shuffling)
+MAKERS = (entrywise, consistency, top_k, price, price_estimators, figure_1, figure_2, figure_3, figure_p0, sparse,
+          privacy, shuffling)
 IDEAL = {f"nguyen/{make.__name__}": cache(make) for make in MAKERS}

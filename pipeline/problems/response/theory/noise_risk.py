@@ -1,0 +1,58 @@
+"""What noise on pairwise differential measurements adds to the squared error, to first order in the noise."""
+
+import numpy as np
+from scipy.special import expit
+
+from pipeline.study.arrays import Floats
+from pipeline.study.parameters import InvalidInput, nearest
+
+SLICE_CELLS = 1 << 17  # responses worked on at a time: near the L2 cache
+ESTIMATORS = ("spectral", "pairwise_likelihood")
+
+
+def expected_counts(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
+    """E[Y_ij | β*, θ*] = p² Σ_l σ(θ_l − β_i) σ(β_j − θ_l), 0 on the diagonal; (reps, m, m).
+
+    theta: β*, (reps, m). ability: θ*, (reps, n). O(reps · n · m²). Source: Nguyen and Zhang, eqs. (1) and (2).
+    """
+    reps, m = theta.shape
+    counts, width = np.zeros((reps, m, m)), max(1, SLICE_CELLS // m)
+    for row in range(reps):
+        for start in range(0, ability.shape[1], width):
+            right = expit(ability[row, start : start + width, None] - theta[row])
+            counts[row] += right.T @ (1 - right)
+    np.einsum("rii->ri", counts)[...] = 0
+    return p**2 * counts
+
+
+def noise_risk(estimator: str, theta: Floats, counts: Floats, variance: Floats) -> Floats:
+    """First-order mean of ‖β̂ − β̂₀‖₂²/m, β̂₀ the estimate without noise: σ² tr(L⁺KL⁺)/m, logits²; (reps,).
+
+    theta: β*, (reps, m). counts: E[Y], (reps, m, m). variance: σ² of independent noise on every Y_ij, i ≠ j, (reps,).
+    Both estimators solve Σ_i (w_ij Y_ij − w_ji Y_ji) = 0 for every j, the spectral one with w_ij = e^β_i, pairwise
+    likelihood with w_ij = σ(β_i − β_j). The weighted counts w_ij E[Y_ij] are symmetric in i and j: with L their
+    Laplacian, and K that of w_ij² + w_ji², noise Z moves the estimate by L⁺r, r_j = Σ_i (w_ij Z_ij − w_ji Z_ji),
+    and Cov r = σ²K. Where E[Y] ∝ n and σ² ∝ m²/ρ this is m/(nρ) times the error without noise, up to a constant that
+    depends on how β* spreads: the spectral weights e^β let the hardest items' noise into all. O(reps · m³).
+    """
+    if estimator not in ESTIMATORS:
+        raise InvalidInput("estimator", estimator, nearest(estimator, ESTIMATORS))
+    if estimator == "spectral":
+        weight = np.exp(theta - theta.max(axis=1, keepdims=True))[:, :, None] * np.ones_like(counts)
+        slope = weight * counts
+    else:
+        weight = expit(theta[:, :, None] - theta[:, None])
+        slope = weight * weight.swapaxes(1, 2) * (counts + counts.swapaxes(1, 2))
+    laplacian = _laplacian((slope + slope.swapaxes(1, 2)) / 2)
+    inverse = np.linalg.inv(laplacian + np.einsum("rii->r", laplacian)[:, None, None])  # L⁺ and a multiple of 11ᵀ
+    spread = _laplacian(weight**2 + weight.swapaxes(1, 2) ** 2)
+    risk: Floats = variance * np.einsum("rij,rjk,rki->r", inverse, spread, inverse, optimize=True) / theta.shape[1]
+    return risk
+
+
+def _laplacian(weights: Floats) -> Floats:
+    """Laplacians of symmetric weights, whose diagonal does not count; (reps, m, m)."""
+    laplacian = -weights
+    np.einsum("rii->ri", laplacian)[...] = 0
+    np.einsum("rii->ri", laplacian)[...] = -laplacian.sum(axis=2)
+    return laplacian
