@@ -32,9 +32,8 @@ class Module(NamedTuple):
 
 
 def fingerprint(part: Any) -> str:
-    """16 hexadecimal digits of the code that computes with a class or function."""
-    texts = [f"{part.__module__}:{part.__qualname__}"]
-    texts += [f"{name} {_module(name).digest}" for name in sorted(_closure(part.__module__))]
+    """16 hexadecimal digits of the code that computes with a class or function, in whatever package it lies."""
+    texts = [part.__qualname__, *sorted(_module(name).digest for name in _closure(part.__module__))]
     if not _file(part.__module__):
         texts.append(_alone(part))
     return hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()

@@ -5,6 +5,7 @@ Each damage is found, by an error line or by `task=verify`, or what a study says
 
 import copy
 import functools
+import itertools
 import os
 import random
 import re
@@ -19,6 +20,8 @@ import pipeline.cli.reports
 from pipeline.__main__ import main
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.report.drawn import Drawn
+from pipeline.storage import replications
+from pipeline.storage.replications import Store
 
 CHANGES = {"figures": "[{kind: curves, metric: lean_debiased, along: epsilon, by: [m]}]",
            "metrics": "[lean_true,lean_debiased]"}
@@ -54,6 +57,7 @@ def binary(path, chance):
     path.write_bytes(b"\xff\xfe" + path.read_bytes()[2:])
 
 
+FULL = os.environ.get("FAULTS") == "full"
 DAMAGES = (flip, truncate, empty, delete, folder, binary)
 
 
@@ -87,6 +91,9 @@ def quick():
         patch.setattr("pipeline.cli.assess.render", render)
         patch.setattr(pipeline.cli.reports, "sessions", lambda folder: read(folder)[:0])
         patch.setattr(Debiased, "fit", breaks())
+        patch.setattr(replications, "PACKED_FROM", 2)
+        patch.setattr(replications, "PACK_UNITS", 2)
+        patch.setattr(Store, "unpacked", lambda self, every=Store.unpacked: itertools.islice(every(self), 1))
         yield
 
 
@@ -141,7 +148,7 @@ def survives(finished, name, damage, chance, capsys):
             assert not unlike(study, page), (case, task)
     if clean and not refused:
         assert values(study) == numbers, case
-    if damage is not folder:  # which only its owner may remove
+    if damage is not folder or "/units/" in name:  # other folders only their owner may remove
         if not clean:
             perform(where, capsys, "verify", repair="true")
             assert perform(where, capsys, "run") == (1, []), case
@@ -153,10 +160,18 @@ def kinds(finished):
     found = {}
     for name in contents(finished[0] / "kept"):
         found.setdefault(kind(name), []).append(name)
-    assert 15 < len(found) < 30
+    assert 15 < len(found) < 30 and any("/packs/" in name for names in found.values() for name in names)
     return found
 
 
+def test_a_file_of_every_kind(finished, capsys):
+    chance = random.Random(1)
+    for number, names in enumerate(kinds(finished).values()):
+        survives(finished, chance.choice(names), DAMAGES[number % len(DAMAGES)], chance, capsys)
+
+
+@pytest.mark.skipif(not FULL, reason="takes minutes: FAULTS=full")
+@pytest.mark.timeout(1200)
 def test_every_file_once(finished, capsys):
     """The files of a kind are damaged in different ways."""
     chance, count = random.Random(1), 0
@@ -167,7 +182,7 @@ def test_every_file_once(finished, capsys):
     assert count > 40
 
 
-@pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes minutes: FAULTS=full")
+@pytest.mark.skipif(not FULL, reason="takes minutes: FAULTS=full")
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_every_damage_of_every_kind_of_file(damage, finished, capsys):
