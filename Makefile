@@ -29,8 +29,8 @@ run: $(READY)  ## simulate the default study (stopped once and resumed, to show 
 	$(BIN)/python -m pipeline suite=demo $(ARGS)
 	$(BIN)/python -m pipeline suite=demo task=verify $(ARGS)
 
-test: $(READY)  ## run the tests, on up to four cores
-	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS)
+test: $(READY)  ## run the tests, in up to four processes
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 faults: $(READY)  ## kill, fill, damage and turn back everything that can be, and count what became of it (15 min)
 	FAULTS=full $(BIN)/python -m pytest tests/faults $(ARGS)

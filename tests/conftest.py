@@ -3,6 +3,8 @@
 The table is made from the reports of the tests that counted, which may have run in other processes.
 """
 
+import os
+
 from hypothesis import settings
 
 COLUMNS = ("planned", "injected", "survived", "identical")
@@ -10,6 +12,11 @@ COUNTED: dict[str, list[int]] = {}
 
 settings.register_profile("shared", deadline=None)
 settings.load_profile("shared")
+
+
+def pytest_xdist_auto_num_workers(config):
+    """One process more than there are cores, as many tests wait for servers; at most four."""
+    return min(len(os.sched_getaffinity(0)) + 1, 4)
 
 
 def pytest_runtest_logreport(report):
