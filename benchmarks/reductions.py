@@ -34,9 +34,9 @@ def words(outputs: str, replications: int) -> list[str]:
     return ["experiment=xu/lemmas", f"block={BLOCK}", f"replications={replications}", f"outputs={outputs}"]
 
 
-def stored(outputs: str, replications: int) -> Store:
-    """Where the study is stored."""
-    raw = compose(words(outputs, replications))
+def stored(words: list[str]) -> Store:
+    """Where the study of a command is stored."""
+    raw = compose(words)
     return stored_studies(read_settings(raw[0]), read_experiments(raw), raw)[0].store
 
 
@@ -96,10 +96,10 @@ def main() -> None:
     gigabytes = parser.parse_args().gigabytes
     outputs = tempfile.mkdtemp(prefix="reductions-", dir=ROOT / "outputs")
     try:
-        study = stored(outputs, BLOCK).study
+        study = stored(words(outputs, BLOCK)).study
         of_a_block = len(study.grid) * BLOCK * (8 * len(study.metrics) + 1)
         blocks = max(int(gigabytes * 1e9 / of_a_block), 1)
-        store = stored(outputs, blocks * BLOCK)
+        store = stored(words(outputs, blocks * BLOCK))
         run("begin", *words(outputs, BLOCK), "claims=false", "figures=[]",
             "cluster=synchronous")
         writer = next((store.folder / "replications/agreed").glob("*.json")).stem

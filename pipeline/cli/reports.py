@@ -4,13 +4,10 @@ import hashlib
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from pipeline.analysis.claims import Judgement
-from pipeline.analysis.summary import summarise_moments
-from pipeline.cli import assess
 from pipeline.cli.config import Settings
 from pipeline.cli.reduce import INTERIM
 from pipeline.cli.studies import StoredStudy
@@ -106,11 +103,15 @@ def write(
 
     Claims and figures are tasks of the cluster, where there are more than a few.
     """
+    from pipeline.analysis.claims import Judgement  # a run with nothing to do must not wait for these
+    from pipeline.analysis.summary import summarise_moments
+    from pipeline.cli import assess
     from pipeline.report import page
 
     sources = [assess.Source(one.experiment, one.store, *(INTERIM if one in interim else (seal.SEALED, seal.SUMMARY)))
                for one in studies]
-    with _workers(sum(1 for _ in assess.items(sources)), cluster) as executor:
+    few = sum(1 for _ in assess.items(sources)) <= assess.FEW
+    with nullcontext(Executor()) if few else cluster.open() as executor:
         answers = assess.assess(sources, executor, formats)
     sections, judged = [], []
     for number, (stored, source) in enumerate(zip(studies, sources, strict=True)):
@@ -127,16 +128,6 @@ def write(
     lasting = (_public(word) for word in shlex.split(command) if word.partition("=")[0] not in PASSING)
     data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
     return page.write(where, title, sections, {"command": shlex.join(lasting)}), [*data, *lines(judged)]
-
-
-@contextmanager
-def _workers(count: int, cluster: Any) -> Iterator[Executor]:
-    """Workers for so many claims and figures: the cluster's, or this process where they are few."""
-    if count <= assess.FEW:
-        yield Executor()
-        return
-    with cluster.open() as executor:
-        yield executor
 
 
 def _public(word: str) -> str:

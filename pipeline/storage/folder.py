@@ -55,11 +55,16 @@ class Folder:
     def delete(self, *keys: str) -> None:
         """Delete files, in this order, and folders that are empty then; a file that is missing is no error."""
         for key in keys:
-            path = self.path / key
-            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
-        for folder in {(self.path / key).parent for key in keys} - {self.path}:
+            path = f"{self.path}/{key}"
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                pass
+            except (IsADirectoryError, PermissionError):
+                os.rmdir(path)
+        for folder in {os.path.dirname(key.rstrip("/")) for key in keys} - {""}:
             with suppress(OSError):
-                folder.rmdir()
+                os.rmdir(f"{self.path}/{folder}")
 
     def remove(self, prefix: str) -> None:
         """Delete a Zarr hierarchy, its root document first, so that half of it never passes for the whole."""
