@@ -230,9 +230,42 @@ def sharp_constants(seed, reps):
                   cramer_rao_risk=bound, log_condition=lambda c: 1.6 * c["spread"])
 
 
+PROFILES = {"1:1": 0.5, "0.9:1,0.1:8": 0.5, "0.999999:10000,0.000001:1": 20.0}  # H(ε)/(mG(ε))
+
+
+def concentration(c):
+    return levels(c, "profile", **PROFILES)
+
+
+def mixed(seed, reps):
+    axes = dict(m=[10, 20], theta=["spaced", "redrawn"], signal=[2, 4, 16], profile=[*PROFILES])
+
+    def error(c):
+        return ndtr(-np.sqrt(c["signal"] / 8)) * (10 / c["m"])
+
+    found = sealed(axes, dict(concentration=concentration), seed, 0.02, reps, excess_risk=error, error_inf=error,
+                   error_l2=error, hamming_top_k=error, kendall=error, kendall_predicted=error)
+    return found.assign(exact_top_k=1 - found["hamming_top_k"])
+
+
+def tails(seed, reps):
+    axes = dict(profile=[*PROFILES], L=[10000, 20000], signal=[8, 512])
+    found = sealed(axes, dict(concentration=concentration), seed, 0, reps,
+                   large_error_surprisal=lambda c: 3 * np.log(c["L"] ** 2.0), large_excess_surprisal=lambda c: 1.0,
+                   deep_excess=lambda c: 80.0, inversion_surprisal=lambda c: c["signal"] / 16)
+    gap = np.sqrt(found["signal"] * btl.amplification(1.0) ** 2 / (2 * found["L"]))
+    return found.assign_coords(spacing=gap)
+
+
+def proofs(seed, reps):
+    axes = dict(m=[5, 20], L=[200, 3200], epsilon=[0.5, 2.0], profile=["1:1", "0.5:1,0.5:4"])
+    return sealed(axes, {}, seed, 0, 2 * reps, hessian_ratio=lambda c: 1.0, variance_ratio=lambda c: 0.1,
+                  supremum_ratio=lambda c: 0.3, entry_ratio=lambda c: 0.1)
+
+
 MAKERS = {f"xu/{make.__name__}": make for make in (
     lemmas, example_1, scenario_1, scenario_2, scenario_3, scenario_4, scenario_5, movielens, phase_transition,
-    recovery, personalised, sharp_constants)}
+    recovery, personalised, sharp_constants, mixed, tails, proofs)}
 
 
 @cache

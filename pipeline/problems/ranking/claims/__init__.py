@@ -1,6 +1,6 @@
 """Claims of Xu, Sun and Cheng on private pairwise rankings."""
 
-from . import bounds, example, excess, figures, lemmas, movielens, personal, rates, recovery, sharp
+from . import bounds, example, excess, figures, lemmas, mixed, movielens, personal, rates, recovery, sharp, tails
 
 CLAIMS = (
     *lemmas.CLAIMS,
@@ -13,4 +13,6 @@ CLAIMS = (
     *movielens.CLAIMS,
     *personal.CLAIMS,
     *sharp.CLAIMS,
+    *mixed.CLAIMS,
+    *tails.CLAIMS,
 )

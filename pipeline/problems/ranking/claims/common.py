@@ -9,8 +9,8 @@ from pipeline.analysis.claims import NegativeControl
 from pipeline.analysis.controls import Make, exchanged, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Cells, Measure, confidence_for, exponent, labelled, measure
-from pipeline.analysis.selection import LEAST, Condition, NotTested, constant, select
-from pipeline.analysis.summary import summarise
+from pipeline.analysis.selection import LEAST, Condition, NotTested, at_levels, constant, select
+from pipeline.analysis.summary import summarise, t_interval
 from pipeline.analysis.tolerances import AtLeast, AtMost, Tolerance, Within
 from pipeline.privacy.randomized_response import amplification
 
@@ -90,6 +90,17 @@ def t_cells(data: xr.Dataset, metric: str, part: float = 1.0) -> Cells:
     """Mean of a metric in every cell with its t interval (see `summarise`), simultaneous over the cells in use."""
     cells = summarise(data[[metric, "status"]], confidence_for(data, part))
     return labelled(cells, metric, f"{metric}_low", f"{metric}_high", f"{metric}_mcse")
+
+
+def over_common(mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float) -> Cells:
+    """Mean with mixed budgets over that with one budget, which is another cell with data of its own."""
+    cells = xr.Dataset(dict(mean=mean, relative=mcse / mean))
+    common = at_levels(cells, dict(profile=COMMON))
+    ratio = cells["mean"] / common["mean"]
+    error = ratio * xr.ufuncs.hypot(cells["relative"], common["relative"])
+    low, high = t_interval(ratio, error, n, confidence)
+    ratios = xr.Dataset(dict(value=ratio, low=low, high=high, error=error))
+    return labelled(ratios.sel(profile=ratio["profile"] != COMMON).reset_coords(drop=True))
 
 
 def exponent_in_users(words: str, metric: str, at: Mapping[str, str], least: int = LEAST) -> Measure:

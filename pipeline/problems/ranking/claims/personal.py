@@ -15,17 +15,16 @@ from pipeline.analysis.measures import (
     Cells,
     Measure,
     confidence_for,
-    labelled,
     measure,
     measure_every_cell,
     ratio_cells,
 )
 from pipeline.analysis.ratio import risk_ratio
-from pipeline.analysis.selection import Condition, NotTested, at_levels, select
-from pipeline.analysis.summary import summarise, t_interval
+from pipeline.analysis.selection import Condition, NotTested, select
+from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
-from .common import COMMON, VERY_LARGE
+from .common import VERY_LARGE, over_common
 
 INFORMATION = 10_000  # m Σ tanh² from which the next order in the Cramér–Rao bound is small
 _WEIGHTED = "weighted estimator, in every cell (simultaneous intervals)"
@@ -48,29 +47,18 @@ def _cells(
                   min_levels=dict(profile=3, L=1, m=1), within=within)
 
 
-def _over_common(mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float) -> Cells:
-    """Mean with mixed budgets over that with one budget, which is another cell with data of its own."""
-    cells = xr.Dataset(dict(mean=mean, relative=mcse / mean))
-    common = at_levels(cells, dict(profile=COMMON))
-    ratio = cells["mean"] / common["mean"]
-    error = ratio * xr.ufuncs.hypot(cells["relative"], common["relative"])
-    low, high = t_interval(ratio, error, n, confidence)
-    ratios = xr.Dataset(dict(value=ratio, low=low, high=high, error=error))
-    return labelled(ratios.sel(profile=ratio["profile"] != COMMON).reset_coords(drop=True))
-
-
 def _square_over_common(results: xr.Dataset, estimator: str, matched: str) -> Cells:
     data = _cells(results, estimator, matched)
     data["square"] = data["error_l2"] ** 2
     cells = summarise(data[["square", "status"]])
-    return _over_common(cells["square"], cells["square_mcse"], cells["square_n"], confidence_for(data))
+    return over_common(cells["square"], cells["square_mcse"], cells["square_n"], confidence_for(data))
 
 
 def _over_bound_over_common(results: xr.Dataset, estimator: str) -> Cells:
     """Mean error over Theorem 3's bound with mixed budgets, over the same with one budget."""
     data = _cells(results, estimator, "information", "minimax_bound")
     cells = risk_ratio(data, "error_l2", "minimax_bound", 1)
-    return _over_common(cells["ratio"], cells["mcse"], cells["pairs"], confidence_for(data, part=0.5))
+    return over_common(cells["ratio"], cells["mcse"], cells["pairs"], confidence_for(data, part=0.5))
 
 
 def _only(cells: Cells, label: str | None) -> Cells:

@@ -122,3 +122,13 @@ def users_from_signal(
 ) -> int:
     """Users L = signal·G(ε)/(mΔ²), rounded; InvalidInput below one user."""
     return whole_users("signal", signal, float(amplification(epsilon) ** 2) * signal / (m * spacing**2))
+
+
+def spacing_from_signal(
+    signal: Annotated[float, "signal mLΔ²/G(ε)"], m: int, L: int,
+    common_epsilon: Annotated[float, "budget of one comparison, the same for all users"],
+) -> float:
+    """Gap Δ = √(signal·G/(mL)) at the G of one budget for all, to which mixed budgets may be matched; logits."""
+    gain: Any = amplification(common_epsilon) ** 2  # of the shape of its argument: a number here
+    spacing: float = np.sqrt(signal * gain / (m * L))
+    return spacing

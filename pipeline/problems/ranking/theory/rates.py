@@ -103,6 +103,15 @@ def budget_from_x(x: Annotated[float, "ε√(mL), the budget in units of the cri
     return value
 
 
+def signal_share(epsilon: float) -> Annotated[float, "t(ε) = tanh(ε/2) = 1/√G(ε)", "1"]:
+    """t(ε), by which randomized response multiplies a lean; t√(mL) is the root of the released sample; broadcasts.
+
+    Source: Xu, Sun and Cheng, Lemma 1 and Theorem 2.
+    """
+    share: float = np.tanh(epsilon / 2)
+    return share
+
+
 _SCHEMES = {"log": 1, "critical": 0, "inverse_log": -1}
 
 
@@ -151,6 +160,17 @@ def mean_gain(epsilon: float, profile: Profile) -> Annotated[float, "G(ε), mean
     """
     shares, multiples = np.transpose(groups_of(profile))
     return float(mean_squared_amplification(epsilon * multiples, shares))
+
+
+def concentration(
+    epsilon: float, profile: Profile, m: int
+) -> Annotated[float, "H(ε)/(mG(ε)), which Theorems 5 and 6 ask to be bounded", "1"]:
+    """H(ε)/(mG(ε)), H the largest coth(ε_l/2): above 1 one user's noise stands out; scalar.
+
+    Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorems 1, 5 and 6.
+    """
+    _, multiples = np.transpose(groups_of(profile))
+    return float(amplification(epsilon * multiples.min())) / (m * mean_gain(epsilon, profile))
 
 
 def information_share(epsilon: float, profile: Profile) -> Annotated[float, "mean of tanh²(ε/2)", "1"]:

@@ -1,0 +1,115 @@
+"""Claims on the probabilities in Theorems 1, 2 and 4 to 6 of Xu, Sun and Cheng, exact for two items, and its lemmas."""
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.controls import scaled
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import Cells, Measure, exact_cells, measure, measure_every_cell, share_above
+from pipeline.analysis.selection import select
+from pipeline.analysis.tolerances import AtLeast, AtMost, NoException, Tolerance
+
+from ..theory.tails import ordering_exponent
+from .common import t_cells
+
+ROUNDING = 1e-9
+_EXACT = "Numbers without Monte Carlo error: sums of binomial probabilities, however small."
+_TWO = "m = 2, budgets of one G(ε); in the last profile H(ε) is up to 60 times mG(ε)."
+
+
+def _tail(words: str, metric: str, over: Callable[[xr.Dataset], xr.DataArray]) -> Measure:
+    @measure_every_cell(words)
+    def ratio(results: xr.Dataset) -> Cells:
+        data = select(results, metric, min_levels=dict(profile=2, L=2, signal=2))
+        return exact_cells(data[metric] / over(data))
+
+    return ratio
+
+
+def _hoeffding(data: xr.Dataset) -> xr.DataArray:
+    exponent: xr.DataArray = xr.apply_ufunc(
+        np.vectorize(ordering_exponent, otypes=[float]), data["signal"], xr.ufuncs.exp(data["spacing"]))
+    return exponent
+
+
+def _claim(name: str, statement: str, source: str, how: Measure, tolerance: Tolerance, why: str, conditions: str,
+           control: NegativeControl, experiment: str = "xu/tails") -> Claim:
+    return Claim(id=f"xu.{name}", statement=statement, source=f"Xu, Sun and Cheng, {source}", experiment=experiment,
+                 measure=how, tolerance=tolerance, why=why, conditions=conditions, control=control)
+
+
+@measure_every_cell("1/C where L is largest over 1/C where it is smallest")
+def _constant_over_first(results: xr.Dataset) -> Cells:
+    constant = select(results, "deep_excess", min_levels=dict(profile=2, L=2, signal=1))["deep_excess"]
+    return exact_cells(constant.isel(L=-1, drop=True) / constant.isel(L=0, drop=True))
+
+
+def _ratio(metric: str) -> Measure:
+    @measure(f"share of replications with {metric} above 1")
+    def share(results: xr.Dataset) -> Estimate:
+        data = select(results, metric, min_levels=dict(m=1, L=1, epsilon=1, profile=2))
+        return share_above(data, metric, xr.DataArray(1 + ROUNDING))
+
+    return share
+
+
+@measure_every_cell("mean of a bound on the supremum over half of δ")
+def _supremum(results: xr.Dataset) -> Cells:
+    return t_cells(select(results, "supremum_ratio", min_levels=dict(m=1, L=1, epsilon=1, profile=2)), "supremum_ratio")
+
+
+def _lemma(
+    name: str, statement: str, metric: str, how: Measure, tolerance: Tolerance, why: str, factor: float
+) -> Claim:
+    return _claim(f"personal.{name}", statement, f"Lemma {name[6:].upper()}", how, tolerance, why,
+                  "θ* uniform on (−2, 2), κ that of θ*; one budget and mixed ones; all cells.",
+                  NegativeControl(f"{metric} {factor:g} times what it is", scaled(metric, factor)), "xu/proofs")
+
+
+CLAIMS = (
+    _claim("personal.tails.ranking",
+           "Two items Δ apart change places with probability exp(−mLΔ²κ²/((1 + κ)⁴G(ε))) at most, whatever H(ε).",
+           "Theorems 4 to 6, which have κ⁻⁴ and open constants; sharper, by Hoeffding's inequality on the scores",
+           _tail("−log P over the exponent", "inversion_surprisal", _hoeffding), AtLeast(1),
+           _EXACT + " At L = 100,000 and a signal of 2,048 −log P is 9 % more.",
+           f"{_TWO} Signal 8 to 2,048.",
+           NegativeControl("two thirds of the exponents", scaled("inversion_surprisal", 2 / 3))),
+    _claim("personal.tails.error",
+           "An error of 4κ√(G log(mL)/(mL)) or more has probability 2/(mL²) at most, whatever H(ε).",
+           "Theorem 2 with the constant of its proof; sharper, without exp(−Cm log(mL) G/H)",
+           _tail("−log P over log(mL²/2)", "large_error_surprisal", lambda d: xr.ufuncs.log(d["L"] ** 2)), AtLeast(1),
+           _EXACT + " For two items mL²/2 = L². The printed probability says nothing where H(ε) ≫ mG(ε).",
+           f"{_TWO} All cells.",
+           NegativeControl("a sixth of the exponents", scaled("large_error_surprisal", 1 / 6))),
+    _claim("personal.tails.excess",
+           "At its least δ Theorem 1 holds with C = ¼: P(e ≥ δ) ≤ exp(−m²Lδ/(4ρ)).",
+           "Theorem 1, eq. (5), with ¼ for its constant, and 1 for that of δ ≳ κG log(mL)/(mL)",
+           _tail("C", "large_excess_surprisal", lambda d: 1 + 0 * d["L"]), AtLeast(0.25),
+           _EXACT + " The first order has e = w x²/8 with x² of mean G/(4Lw²), which gives C = κ or more.",
+           f"{_TWO} All cells.",
+           NegativeControl("excess risks with a tenth of the exponents", scaled("large_excess_surprisal", 0.1))),
+    _claim("personal.tails.deep",
+           "As printed, for any larger δ: P(e ≥ δ) ≤ exp(−C m²Lδ/ρ) with one C for all L.",
+           "Theorem 1, eq. (5)", _constant_over_first, AtMost(1.5),
+           _EXACT + " With a C that holds for all L, 1/C has a bound.",
+           f"{_TWO} δ = L/(64 G(ε)). The statement is false: where z̄ leaves (0, 1) the estimate is only held by the "
+           "ridge, e is of order L/G, and that has a probability of exp(−cL/G), not exp(−cL²/G²). The proof takes θ̂ to "
+           "be within the range of θ*, and says that a small ridge ensures it. For δ up to a constant it holds.",
+           NegativeControl("1/C that grows by one more factor L", scaled("deep_excess", lambda r: r["L"] / 1e4))),
+    _lemma("lemma_s5", "Eigenvalues of the Hessian lie between 2λ and 2(λ + max_i Σ_j w_ij).", "hessian_ratio",
+           _ratio("hessian_ratio"), NoException(1e-3), "An inequality of every matrix; 2λ is reached.", 1.01),
+    _lemma("lemma_s6", "The loss's variance is at most 8(1 + κ)a(ε)² times its mean.", "variance_ratio",
+           _ratio("variance_ratio"), NoException(1e-3),
+           "An inequality for every θ within the range of θ*; θ̂ is near it here. An eighth of it is enough.",
+           20),
+    _lemma("lemma_s7", "The expected supremum of the empirical process over S_1 is at most δ/2.", "supremum_ratio",
+           _supremum, AtMost(1),
+           "With δ = 4 κG log(mL)/(mL). By the Cauchy–Schwarz inequality and without the logarithm: E‖g‖ ≤ m√(G/(4L)).",
+           10),
+    _lemma("lemma_s8", "No item's error exceeds 2(1 + κ)²/κ·(‖θ̂ − θ*‖₂/(4√m) + t/m + m|θ*_i|δ/‖θ*‖²).", "entry_ratio",
+           _ratio("entry_ratio"), NoException(1e-3),
+           "t = √(mG log(mL)/L), for which the lemma allows exceptions with probability 2/(mL²), below 10⁻⁵.", 60),
+)

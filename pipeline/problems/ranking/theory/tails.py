@@ -1,0 +1,84 @@
+"""Exact tail probabilities of the debiased estimator for two items, however small.
+
+For m = 2 the estimate is a rising function of the one mean comparison z̄, whose law is that of weighted binomial
+variables: all statements on probabilities in Theorems 1, 2 and 4 to 6 of Xu, Sun and Cheng are then sums.
+Budgets in groups: `epsilon`, `users` (group,), at most two. Probabilities are given as −log P, nats.
+"""
+
+import math
+
+import numpy as np
+from scipy import optimize, stats
+from scipy.special import expit, logsumexp
+
+from pipeline.privacy.randomized_response import amplification, released_probability
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import InvalidInput
+
+from .ordering import bernoulli_divergence
+
+
+def surprisal_below(level: float, gap: float, epsilon: Floats, users: Integers) -> float:
+    """−log P(z̄ ≤ level) for items `gap` logits apart; O(L), exact but for rounding.
+
+    z̄ = ½ + Σ_g a_g (W_g − n_g/2)/L, W_g ~ Binomial(n_g, ½ + (σ(gap) − ½) t(ε_g)).
+    Raises `InvalidInput` for more than two groups. Source: Xu, Sun and Cheng, eq. (1) and Lemma 1.
+    """
+    if len(users) > 2:
+        raise InvalidInput("profile", len(users), "must have one group of budgets or two")
+    slopes, chances = amplification(epsilon), released_probability(expit(gap), epsilon)
+    wins = [np.arange(n + 1) for n in users]
+    laws = [stats.binom.logpmf(w, n, p) for w, n, p in zip(wins, users, chances, strict=True)]
+    left = np.full(1, users.sum() * (level - 0.5))  # of what is allowed, after the second group
+    if len(users) == 2:
+        left = left - slopes[1] * (wins[1] - users[1] / 2)
+    most = np.floor(np.clip(left / slopes[0] + users[0] / 2 + 1e-9, -1, users[0])).astype(int)
+    below = np.concatenate([[-np.inf], np.logaddexp.accumulate(laws[0])])[most + 1]
+    return float(-logsumexp(below + (laws[1] if len(users) == 2 else 0)))
+
+
+def surprisal_outside(low: float, high: float, gap: float, epsilon: Floats, users: Integers) -> float:
+    """−log P(z̄ ≤ low or z̄ ≥ high), low < high."""
+    both = surprisal_below(low, gap, epsilon, users), surprisal_below(1 - high, -gap, epsilon, users)
+    return float(-np.logaddexp(-both[0], -both[1]))
+
+
+def mean_of_estimate(difference: float, ridge: float) -> float:
+    """z̄ at which the estimated difference is this: σ(x) + λx, the stationary point of eq. (3) for m = 2."""
+    return float(expit(difference)) + ridge * difference
+
+
+def inversion_surprisal(gap: float, epsilon: Floats, users: Integers) -> float:
+    """−log P(θ̂ does not rank the better item first): E H_1, the Kendall distance, and 1 − P(exact top 1)."""
+    return surprisal_below(0.5, gap, epsilon, users)
+
+
+def error_surprisal(radius: float, gap: float, ridge: float, epsilon: Floats, users: Integers) -> float:
+    """−log P(‖θ̂ − θ*‖∞ ≥ radius), which is ‖·‖₂/√m here. Source: Xu, Sun and Cheng, Theorem 2."""
+    low, high = (mean_of_estimate(gap + side * 2 * radius, ridge) for side in (-1, 1))
+    return surprisal_outside(low, high, gap, epsilon, users)
+
+
+def excess_surprisal(excess: float, gap: float, ridge: float, epsilon: Floats, users: Integers) -> float:
+    """−log P(e_L(θ̂, θ*) ≥ excess), e_L = KL/4 for m = 2. Source: Xu, Sun and Cheng, Theorem 1, eq. (5)."""
+
+    def over(error: float) -> float:
+        return float(bernoulli_divergence(gap, error)) / 4 - excess
+
+    ends = []
+    for side in (-1.0, 1.0):
+        reach = side
+        while over(reach) < 0:
+            reach *= 2
+        ends.append(mean_of_estimate(gap + float(optimize.brentq(over, 0, reach, xtol=1e-12)), ridge))
+    return surprisal_outside(ends[0], ends[1], gap, epsilon, users)
+
+
+def ordering_exponent(signal: float, kappa: float) -> float:
+    """Exponent signal · κ²/(1 + κ)⁴ that −log P(θ̂_i < θ̂_j) has at least, for items Δ apart and any m; nats.
+
+    θ̂ orders items as their scores s do. s_i − s_j sums up independent z of ranges a(ε_l)/L, 2(m − 2) of each user and
+    one twice as wide, so by Hoeffding's inequality P(s_i ≤ s_j) ≤ exp(−L(μ_i − μ_j)²/(mG)), and the mean value theorem
+    gives μ_i − μ_j ≥ mΔκ/(1 + κ)². No condition on H(ε), and κ² for the κ⁴ of Theorems 5 and 6 of Xu, Sun and Cheng.
+    """
+    return signal * math.exp(2 * math.log(kappa) - 4 * math.log1p(kappa))

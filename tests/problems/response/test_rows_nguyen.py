@@ -1,0 +1,142 @@
+"""Every row of docs/papers.md on Nguyen and Zhang: its numbers, computed again, by two ways where it accuses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from papers import check_row, named_claims, rows
+from scipy import stats
+
+from pipeline.privacy import accounting
+from pipeline.privacy.integer_laws import gaussian_renyi
+from pipeline.problems.response.claims import CLAIMS
+from pipeline.problems.response.estimators.likelihood import PairwiseLikelihood
+from pipeline.problems.response.estimators.spectral import Spectral
+from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.response.model import Rasch
+from pipeline.problems.response.theory import privacy_loss
+from pipeline.problems.response.theory.noise_risk import expected_counts, noise_risk
+
+
+def differences(row):
+    """Y of one person's row, by its definition."""
+    return np.array([[x * (1 - y) for y in row] for x in row])
+
+
+def n1():
+    """By hand for two rows, the complement of each other: 2·12·13 entries change, each by 1."""
+    row = np.arange(25) < 12
+    changed = np.abs(differences(row * 1) - differences(1 - row)).sum()
+    assert changed == 312 == privacy_loss.changed_entries(25)
+    assert changed / math.sqrt(25 * 24) == pytest.approx(12.7, abs=0.05)
+    epsilon = 0.2  # ε*; zCDP of discrete Gaussian noise, at an order where it is spent in full
+    spent = changed * gaussian_renyi(2.0, 1, math.sqrt(25 * 24) / epsilon**2) / 2 / (epsilon**2 / 2)
+    assert spent == pytest.approx(12.7, abs=0.05)
+    return "312 entries", "12.7"
+
+
+def n2():
+    """The support of the noise shows the row."""
+    one, other = differences([0, 1]), differences([1, 0])
+    assert (one[0, 1], one[1, 0]) == (0, 1) and (other[0, 1], other[1, 0]) == (1, 0)
+    return ("(0, 1) and (1, 0)",)
+
+
+def n3():
+    """ρ + √(4ρ log(1/δ)) by hand, the tight conversion, and Gaussian tails by SciPy."""
+    for epsilon, cited, tight in ((5, 5.68, 5.001), (7.5, 9.03, 8.16)):
+        rho = epsilon**2 / (4 * math.log(1e4))
+        assert rho + math.sqrt(4 * rho * math.log(1e4)) == pytest.approx(cited, abs=0.005)
+        assert float(accounting.zcdp_epsilon(rho, 1e-4)) == pytest.approx(tight, abs=0.005 if tight > 8 else 5e-4)
+    for epsilon, holds in ((7.52, True), (7.54, False)):
+        shift = epsilon / math.sqrt(2 * math.log(1e4))  # √(2ρ)
+        exact = stats.norm.cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * stats.norm.cdf(
+            -shift / 2 - epsilon / shift)
+        assert (exact <= 1e-4) == holds and exact == pytest.approx(privacy_loss.gaussian_delta(epsilon, shift**2 / 2))
+    return "5.68", "5.001", "9.03", "8.16", "7.52"
+
+
+def n4():
+    every = [differences(row) for row in itertools.product((0, 1), repeat=5)]
+    assert max(np.abs(a - b).sum() for a in every for b in every) == 12 == 2 * (25 // 4)
+    assert max(a.sum() for a in every) == 6
+    return ("12 and 6 of 20 entries",)
+
+
+def n5():
+    """c from the first-order formula over the error simulated without noise, m = 10; ρ over ε² of the tight conversion.
+
+    The formula is tested against derivatives, and met by simulated noise in nguyen/price_estimators.
+    """
+    n, m, reps = 3000, 10, 300
+    model = Rasch(n=n, m=m, item_law="uniform", item_spread=2.0)
+    truth = model.truth(np.random.default_rng(1), reps, np.random.default_rng(0))
+    release = model.simulate(truth, np.random.default_rng(2)).release_plainly()
+    counts = expected_counts(truth.theta, truth.ability)
+    for kind, constant in ((Spectral(m=m), 16), (PairwiseLikelihood(m=m), 7.3)):
+        name = "spectral" if constant == 16 else "pairwise_likelihood"
+        error = np.square(kind.fit(release, np.random.default_rng(0)).theta - truth.theta).mean(axis=1)
+        added = noise_risk(name, truth.theta, counts, np.full(reps, 2 * (m**2 // 4) / 2))  # ρ = 1
+        found = added.mean() / error.mean() * n / m
+        print(f"{name}: n={reps} c={found:.2f} stated={constant}")
+        assert found == pytest.approx(constant, rel=0.1)
+    for epsilon, share in ((0.5, 21), (2.0, 29)):
+        assert epsilon**2 / float(accounting.zcdp_rho(epsilon, 1e-4)) == pytest.approx(share, abs=0.5)
+    return "16 for the spectral algorithm", "7.3 for pairwise", "ε²/21 at ε = ½", "ε²/29 at 2"
+
+
+def n6():
+    assert math.log(2000 / (16 * math.log(2e4))) == pytest.approx(2.54, abs=0.005)
+    assert privacy_loss.published_local_epsilon(7.5, 2000, 1e-4) == pytest.approx(2.54, abs=0.005)
+    assert accounting.local_budget(7.5, 2000, 1e-4)[0] == 7.5
+    return ("7.5, not 2.54",)
+
+
+def n7():
+    assert {f"nguyen.figure_3.many.{name}" for name in ("paper", "tight")} <= {claim.id for claim in CLAIMS}
+    return ("`data.path=ratings.csv`",)
+
+
+def n8():
+    """Responses of the model, five items, 1,000 persons, ε = 0.01: the estimate is nearly 0, so the error is ‖β̂‖."""
+    model = Rasch(n=1000, m=5)
+    truth = model.truth(np.random.default_rng(1), 50, np.random.default_rng(0))
+    data = model.simulate(truth, np.random.default_rng(2))
+    flipped = RandomizedResponse(m=5, n=1000, epsilon_user=0.01).release(data, np.random.default_rng(3))
+    own, private = (Spectral(m=5).fit(x, np.random.default_rng(0)).theta for x in (data.release_plainly(), flipped))
+    share = np.linalg.norm(private - own) / np.linalg.norm(own)
+    assert share == pytest.approx(1, abs=0.03)
+    return ("0.87 and 0.869",)
+
+
+def n9():
+    claims = {claim.id: claim for claim in CLAIMS if claim.id.startswith("nguyen.figure_p0.low")}
+    assert claims and all("n = 200 and 1,000" in claim.conditions for claim in claims.values())
+    return "m = 100", "n = 1,000"
+
+
+def n10():
+    spread = 8 * math.sqrt(math.e * math.log(4e4) / 1000)
+    printed, right = (math.log(1 + math.tanh(0.5) * (spread + extra)) for extra in (0, 8 * math.e / 1000))
+    assert (printed, right) == (pytest.approx(0.487, abs=5e-4), pytest.approx(0.493, abs=5e-4))
+    assert float(accounting.shuffled_epsilon(1.0, 1000, 1e-4)) == pytest.approx(right)
+    return "0.487", "0.493"
+
+
+ROWS = {f"N{number}": globals()[f"n{number}"] for number in range(1, 11)}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_says_what_is_computed(row):
+    check_row(row, ROWS[row]())
+
+
+def test_every_row_has_its_computation_and_every_claim_named_is_there():
+    assert rows("N") == list(ROWS)
+    assert {name.rstrip(".") for name in named_claims("nguyen")} <= {claim.id for claim in CLAIMS}
+
+
+def test_a_number_that_is_not_computed_is_noticed():
+    with pytest.raises(AssertionError):
+        check_row("N10", ("0.494",))
