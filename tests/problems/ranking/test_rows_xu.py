@@ -1,0 +1,208 @@
+"""Every row of docs/papers.md on Xu, Sun and Cheng: its numbers, computed again, by two ways where it accuses."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from papers import check_row, named_claims, rows
+from scipy import optimize, stats
+from scipy.special import expit
+
+from pipeline.privacy.randomized_response import released_probability
+from pipeline.problems.ranking.claims import CLAIMS
+from pipeline.problems.ranking.estimators.newton import minimise
+from pipeline.problems.ranking.theory import tails
+from pipeline.problems.ranking.theory.ordering import bernoulli_divergence, excess_risk
+from pipeline.problems.ranking.theory.rates import scheme_budget
+
+T = math.tanh(0.5)  # ε = 1
+G = 1 / T**2
+
+
+def fit(mean, ridge):
+    """The estimate of two items from z̄, by the pipeline's solver."""
+    return minimise(np.array([[mean, 1 - mean]]), ridge).theta
+
+
+def x1():
+    """z̄ > 1 from 15 of 20 ones on; then the excess risk has no bound as λ → 0. And the exact C, twice."""
+    least = next(w for w in range(21) if 0.5 + (w / 20 - 0.5) / T > 1)
+    assert stats.binom.sf(least - 1, 20, 0.5) == pytest.approx(0.0207, abs=5e-5)
+    risks = [excess_risk(fit(0.5 + (least / 20 - 0.5) / T, ridge), np.zeros((1, 2)))[0] for ridge in (1e-2, 1e-3, 1e-4)]
+    assert risks[1] > 5 * risks[0] and risks[2] > 5 * risks[1] > 5  # as 1/λ: C m²Lδ/ρ is passed, the chance stays
+    constants = []
+    for users in (10_000, 20_000):
+        gap, ridge, delta = math.sqrt(8 * G / (2 * users)), G / users, users / G / 64
+        rho = (1 + math.exp(gap)) * G
+        exact = tails.excess_surprisal(delta, gap, ridge, np.array([1.0]), np.array([users]))
+        ends = [optimize.brentq(lambda x, side=side, gap=gap, delta=delta: float(
+            bernoulli_divergence(gap, side * x)) / 4 - delta, 0, 1e6) for side in (1, -1)]
+        high, low = (expit(gap + s * x) + ridge * (gap + s * x) for s, x in zip((1, -1), ends, strict=True))
+        p = 0.5 + (expit(gap) - 0.5) * T
+        wins = [users * (0.5 + (z - 0.5) * T) for z in (high, low)]
+        by_hand = -np.logaddexp(stats.binom.logsf(math.ceil(wins[0]) - 1, users, p), stats.binom.logcdf(
+            math.floor(wins[1]), users, p))
+        if math.isfinite(by_hand):
+            assert exact == pytest.approx(by_hand, rel=1e-6)
+        # and by Chernoff's bound in closed form, which is the exponent
+        divergence = users * sum(a * math.log(a / b) for a, b in ((wins[0] / users, p), (1 - wins[0] / users, 1 - p)))
+        assert exact == pytest.approx(divergence, rel=0.01)
+        constants.append(exact * rho / (4 * users * delta))
+    assert constants == [pytest.approx(0.0125, abs=5e-5), pytest.approx(0.0062, abs=5e-5)]
+    return "0.0207", "0.0125", "0.0062"
+
+
+def x2():
+    """θ* = 0 and no noise in ε: the variance is gap²/4, the mean log cosh(gap/2)."""
+    assert 40**2 / 4 == 400 and 16 * math.log(math.cosh(20)) == pytest.approx(309, abs=0.5)
+    assert 16 * float(bernoulli_divergence(0.0, 40.0)) == pytest.approx(309, abs=0.5)
+    return "400 > 309", "gap 40"
+
+
+def x3():
+    """Scores of a random tournament rank alike, debiased or not, whatever λ; with mixed budgets they may not."""
+    rng, (i, j) = np.random.default_rng(1), np.triu_indices(10, 1)
+    released = rng.binomial(50, 0.6, (20, 45)) / 50
+
+    def orders(mean, ridge):
+        z = np.zeros((20, 10, 10))
+        z[:, i, j], z[:, j, i] = mean, 1 - mean
+        return np.argsort(minimise(z.sum(axis=2), ridge).theta.round(9), axis=1, kind="stable")
+
+    first = orders(released, 0.02)
+    for t, ridge in ((0.76, 0.02), (0.3, 0.5)):
+        assert np.array_equal(orders(0.5 + (released - 0.5) / t, ridge / t**2), first)
+    assert not np.array_equal(orders(0.5 + (released - 0.5) * rng.uniform(1, 3, 45), 0.02), first)
+    return ("difference 0 in every replication",)
+
+
+def x4():
+    """Without noise, one item 1 above all others; the equation of two unknowns against the solver at m = 20."""
+
+    def error(m, users):
+        square = (1 - 1 / m) ** 2 + (m - 1) / m**2
+        ridge = m * G * math.log(m * users) / (users * square)
+        gap = optimize.brentq(lambda d: expit(d) - expit(1) + 2 * ridge * d / m, 0, 1)
+        return (1 - gap) * (1 - 1 / m), ridge
+
+    found, ridge = error(20, 50)
+    truth = np.r_[1, np.zeros(19)] - 0.05
+    scores = (expit(truth[:, None] - truth).sum(axis=1) - 0.5)[None]
+    assert np.abs(minimise(scores, ridge).theta[0] - truth).max() == pytest.approx(found, rel=1e-6)
+    assert error(4000, 50)[0] == pytest.approx(0.91, abs=0.005)
+    assert math.e**2 * math.sqrt(G * math.log(200_000) / 200_000) == pytest.approx(0.125, abs=5e-4)
+    assert error(10**7, 50)[0] > error(4000, 50)[0]  # no matter of size
+    return "0.91", "0.125"
+
+
+def x5():
+    for ridge, expected in ((0.064, 2.6), (0.0094, 10.6), (0.001, 100.0)):
+        by_root = optimize.brentq(lambda x, ridge=ridge: expit(x) + ridge * x - 1.1, 0, 1e4)
+        assert by_root == pytest.approx(expected, abs=0.05) == np.ptp(fit(1.1, ridge))
+    return "2.6, 10.6 and 100.0", "0.064, 0.0094 and 0.001"
+
+
+def x6():
+    """Twice the second moment of a hexagon of circumradius √(2/3) log 10; and of its lattice points."""
+    moment = 2 * 5 * (2 / 3 * math.log(10) ** 2) / 12
+    assert moment == pytest.approx(2.95, abs=0.005) and moment / 0.05**2 == pytest.approx(1178, abs=1)
+    side = np.linspace(-1, 1, 401) * math.log(10)
+    a, b = np.meshgrid(side, side)  # θ_1 − θ_2 and θ_2 − θ_3: an affine picture, so uniform
+    inside = np.abs(a + b) <= math.log(10)
+    theta = np.stack([(2 * a + b), (b - a), (-a - 2 * b)]) / 3
+    assert 2 * (theta**2).sum(axis=0)[inside].mean() == pytest.approx(moment, rel=0.01)
+    return "2.95", "1,178"
+
+
+def x7():
+    d, q = math.tanh(0.15), expit(0.3)
+    released = q * math.e / (1 + math.e) + (1 - q) / (1 + math.e)
+    assert released - 0.5 == pytest.approx(0.03440, abs=5e-6) == 0.5 * T * d and d == pytest.approx(2 * (q - 0.5))
+    assert math.e / (1 + math.e) * d == pytest.approx(0.10884, abs=5e-6)
+    return "0.03440", "0.10884"
+
+
+def x8():
+    kappa = 3.7
+    assert 4 * math.sqrt(kappa * 2 * kappa) / kappa == pytest.approx(5.66, abs=0.005) == 4 * math.sqrt(2)
+    return ("5.66 κ",)
+
+
+def x9():
+    """κ²/(1 + κ)⁴ is at least 1/(16 κ²); the exponent itself is tested by enumeration."""
+    for kappa in (1.0, 1.5, 10.0, 1e4):
+        assert tails.ordering_exponent(1, kappa) >= 1 / (16 * kappa**2) * (1 - 1e-12)
+    return ("C₀ = 1/16",)
+
+
+def x10():
+    """One user of 10⁴ with 79 % of the noise, H = 20 mG: the exact probability of the error of Theorem 2's proof."""
+    budgets, users = np.array([10.42, 0.01042]), np.array([9999, 1])
+    gain = float((users / np.tanh(budgets / 2) ** 2).sum() / 10**4)
+    assert 1 / math.tanh(budgets[1] / 2) > 15 * 2 * gain
+    for gap in (0.05, 0.5):
+        radius = 4 * math.exp(gap) * math.sqrt(gain * math.log(2e4) / 2e4)
+        assert tails.error_surprisal(radius, gap, gain / 10**4, budgets, users) > math.log(10**8)
+    return "1 − 2/(mL²) holds there too", "min{G/H, 1}"
+
+
+def x11():
+    """On the real films only: see the claims on Figure 7."""
+    assert any(claim.id.startswith("xu.figure_7") and claim.recorded for claim in CLAIMS)
+    return "`xu/movielens`", "Figure 7"
+
+
+def x12():
+    sizes = [scheme_budget(s, 20, 1600, 100, 1.0) * math.sqrt(20 * 1600) for s in ("log", "critical", "inverse_log")]
+    assert sizes[0] > math.sqrt(2000) > sizes[2] and sizes[1] == pytest.approx(math.sqrt(2000))
+    return "`xu/scenario_2`", "the other way round"
+
+
+def x13():
+    assert (math.e + 1) ** 2 / (math.e - 1) == pytest.approx(8.05, abs=0.005) and pytest.approx(4.68, abs=0.005) == G
+    return "8.05/L", "4.68/L"
+
+
+def x14():
+    up, down = math.exp(0.1) + 1, math.exp(0.1) - 1
+    assert up / math.sqrt(100 * down) == pytest.approx(0.649, abs=5e-4)
+    assert up / (10 * down) == pytest.approx(2.002, abs=5e-4) == 1 / math.sqrt(100 * math.tanh(0.05) ** 2)
+    return "0.649", "2.002"
+
+
+def x15():
+    p, q = (0.5 + (expit(d) - 0.5) * T for d in (1.0, 0.3))
+    half = T * (math.tanh(0.5) - math.tanh(0.15)) / 2
+    assert p - q == pytest.approx(0.07237, abs=5e-6) == half
+    assert half / 2 / (q * (1 - q)) == pytest.approx(0.14544, abs=5e-6)
+    for a, b in itertools.product(np.linspace(-3, 3, 13), repeat=2):  # the next line, from the right form
+        one, other = 0.5 + (expit(a) - 0.5) * T, 0.5 + (expit(b) - 0.5) * T
+        assert (one - other) ** 2 <= T**2 * (a - b) ** 2 / 16 + 1e-15
+    return "0.07237", "0.14544"
+
+
+def x16():
+    for gap, kept, other in ((-math.log(2), 4 / 9, 5 / 9), (-2 * math.log(2), 2 / 5, 3 / 5)):
+        p = 1 / (1 + math.exp(-gap))
+        assert p * 2 / 3 + (1 - p) / 3 == pytest.approx(kept) == 1 - other
+        assert released_probability(expit(gap), math.log(2)) == pytest.approx(kept)
+    return "4/9, 2/5", "5/9, 3/5"
+
+
+ROWS = {f"X{number}": globals()[f"x{number}"] for number in range(1, 17)}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_says_what_is_computed(row):
+    check_row(row, ROWS[row]())
+
+
+def test_every_row_has_its_computation_and_every_claim_named_is_there():
+    assert rows("X") == list(ROWS)
+    assert named_claims("xu") <= {claim.id for claim in CLAIMS}
+
+
+def test_a_number_that_is_not_computed_is_noticed():
+    with pytest.raises(AssertionError):
+        check_row("X14", ("0.650",))
