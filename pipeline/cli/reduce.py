@@ -11,7 +11,7 @@ from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
 from pipeline.execution.reduction import Pack, Reduce, Reduced, Staged
 from pipeline.storage import agreement, datasets, results
-from pipeline.storage.datasets import Place
+from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout
 from pipeline.storage.results import SEALED, SUMMARY
 
@@ -42,8 +42,8 @@ def interim(stored: StoredStudy, executor: Executor) -> None:
 def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], partial: bool) -> None:
     study, backend = stored.study, stored.store.backend
     staged = Staged(*map(backend.stage, names))
-    datasets.template(study, Place(backend, staged.results))
-    datasets.summary_template(study, Place(backend, staged.summary), STATISTICS, COUNTS, PAIR)
+    datasets.template(study, ZarrLocation(backend, staged.results))
+    datasets.summary_template(study, ZarrLocation(backend, staged.summary), STATISTICS, COUNTS, PAIR)
     digests: dict[str, str] = {}
     writers: set[str] = set()
 

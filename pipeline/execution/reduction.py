@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.execution.schedule import Unit, unit_name
-from pipeline.storage.datasets import Place, across
+from pipeline.storage.datasets import ZarrLocation, across
 from pipeline.storage.integrity import Damage, Integrity
 from pipeline.storage.layout import Layout, Region, positions, shard_key
 from pipeline.storage.replications import Store
@@ -62,7 +62,7 @@ class Reduce:
         return cells.reshape(self.layout.shape)
 
     def _region(self, region: Region) -> Reduced:
-        results = Place(self.store.backend, self.staged.results)
+        results = ZarrLocation(self.store.backend, self.staged.results)
         digests: dict[str, str] = {}
         writers: set[str] = set()
         total = None
@@ -78,7 +78,7 @@ class Reduce:
 
     def _summarise(self, region: Region, total: Any) -> dict[str, str]:
         """Write the region's moments; key -> digest of the files."""
-        summary, digests, study = Place(self.store.backend, self.staged.summary), {}, self.store.study
+        summary, digests, study = ZarrLocation(self.store.backend, self.staged.summary), {}, self.store.study
         index = [str(start // size) for start, size in zip(region.starts, self.layout.cells, strict=True)]
         columns = dict(zip((*study.metrics, "status"), (*total.values, total.counts), strict=True))
         for axis, pairs in total.pairs.items():

@@ -28,28 +28,28 @@ ROLE_NAMES = {
 }
 
 
-class Place(NamedTuple):
-    """Where a region's arrays are: what zarr opens as the group, and the paths of its files, for their digests."""
+class ZarrLocation(NamedTuple):
+    """A Zarr group by its backend and key: its arrays, and the digests of its files."""
 
     backend: Backend
-    staged: str
+    key: str
 
     def array(self, name: str) -> "zarr.Array[Any]":
         """A variable, to be written region by region."""
         import zarr
 
-        array = zarr.open_array(self.backend.zarr(f"{self.staged}/{name}"), mode="r+")
+        array = zarr.open_array(self.backend.zarr(f"{self.key}/{name}"), mode="r+")
         return array.with_config({"write_empty_chunks": True})
 
-    def file_digest(self, key: str) -> str:
-        """Digest of a file that was just written."""
-        return hashlib.blake2b(self.backend.read(f"{self.staged}/{key}") or b"", digest_size=16).hexdigest()
+    def file_digest(self, path: str) -> str:
+        """Digest of the content of a file, by its path within the group."""
+        return hashlib.blake2b(self.backend.read(f"{self.key}/{path}") or b"", digest_size=16).hexdigest()
 
 
-def template(study: Study, place: Place) -> None:
+def template(study: Study, location: ZarrLocation) -> None:
     """Create the group with its coordinates and, chunk by chunk still empty, its variables. See `Layout`."""
     layout = Layout.of(study)
-    group, own = _new_group(place, _coordinates(study, layout))
+    group, own = _new_group(location, _coordinates(study, layout))
     for variable in (*study.metrics, "status"):
         status = variable == "status"
         group.create_array(
@@ -65,7 +65,7 @@ def across(metric: str, axis: str) -> str:
 
 
 def summary_template(
-    study: Study, place: Place, statistics: tuple[str, ...], counts: tuple[str, ...], pair: tuple[str, ...]
+    study: Study, location: ZarrLocation, statistics: tuple[str, ...], counts: tuple[str, ...], pair: tuple[str, ...]
 ) -> None:
     """Create the group of summary.zarr: (grid…, statistic) for every metric, (grid…, count) for the status.
 
@@ -80,7 +80,7 @@ def summary_template(
     coordinates |= {name: xr.Variable((name,), np.array(one)) for name, one in labels.items()}
     coordinates |= {f"other_{axis}": xr.Variable((f"other_{axis}",), np.array(axes[axis]), coordinates[axis].attrs)
                     for axis in paired}
-    group, own = _new_group(place, coordinates)
+    group, own = _new_group(location, coordinates)
     for metric, axis in itertools.product(study.metrics, paired):
         more = (len(axes[axis]), len(pair))
         described = _describe(study, metric)
@@ -99,7 +99,7 @@ def summary_template(
             dimension_names=(*study.grid.axes, axis), attributes={**_describe(study, variable), **own})
 
 
-def _new_group(place: Place, coordinates: "Mapping[str, xr.Variable]") -> "tuple[zarr.Group, dict[str, str]]":
+def _new_group(location: ZarrLocation, coordinates: "Mapping[str, xr.Variable]") -> "tuple[zarr.Group, dict[str, str]]":
     """A group that holds coordinates only, and the attribute by which its variables name those that are no axis."""
     import xarray as xr
     import zarr
@@ -107,10 +107,10 @@ def _new_group(place: Place, coordinates: "Mapping[str, xr.Variable]") -> "tuple
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Zarr 3 has yet to specify its text type
         xr.Dataset(coords=coordinates).to_zarr(
-            place.backend.zarr(place.staged), mode="w", consolidated=False,
+            location.backend.zarr(location.key), mode="w", consolidated=False,
             encoding={name: {"compressors": _checked()} for name in coordinates})
     derived = " ".join(name for name in coordinates if coordinates[name].dims != (name,))
-    group = zarr.open_group(place.backend.zarr(place.staged), mode="r+")
+    group = zarr.open_group(location.backend.zarr(location.key), mode="r+")
     return group, {"coordinates": derived} if derived else {}
 
 

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from pipeline.storage.backend import Backend, Unreachable
-from pipeline.storage.datasets import Place
+from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.replications import Store
 from pipeline.study.streams import canonical, digest
 from pipeline.study.study import Study
@@ -80,8 +80,8 @@ def finish(
         zarr.consolidate_metadata(backend.zarr(staged))
     document = json.loads(backend.read(f"{staged}/zarr.json") or b"{}")
     document["attributes"] = {**document.get("attributes", {}), **attributes}
-    place = Place(backend, staged)
-    files = {key: digests.get(key) or place.file_digest(key) for key in sorted(backend.keys(staged))
+    location = ZarrLocation(backend, staged)
+    files = {key: digests.get(key) or location.file_digest(key) for key in sorted(backend.keys(staged))
              if key != "zarr.json" and not key.endswith(".partial")}
     document["attributes"] |= {"files": files}
     document["attributes"]["digest"] = _digest(document)
@@ -104,11 +104,11 @@ def problems_of(backend: Backend, name: str = SEALED, thorough: bool = True) -> 
             return ["zarr.json: is not what this program wrote"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ["zarr.json: is not what this program wrote"]
-    place, present = Place(backend, name), set(backend.keys(name)) - {"zarr.json"}
+    location, present = ZarrLocation(backend, name), set(backend.keys(name)) - {"zarr.json"}
     wrong = [f"{key}: is missing" for key in files if key not in present]
     wrong += [f"{key}: does not belong here" for key in sorted(present - files.keys())]
     checked = [key for key in files if key in present and (thorough or key.endswith("zarr.json"))]
-    digests = backend.map(place.file_digest, checked)
+    digests = backend.map(location.file_digest, checked)
     return wrong + [f"{key}: is not what was written" for key, one in zip(checked, digests, strict=True)
                     if one != files[key]]
 
