@@ -57,7 +57,7 @@ def maxsense(printed):
 
 
 def rich_scarce(printed):
-    axes = dict(N=[50, 100], share=[0.1, 0.2, 0.4, 0.8, 1.0], margin=MARGINS, mechanism=list(USUAL),
+    axes = dict(N=[50, 71, 100], share=[0.1, 0.14, 0.2, 0.28, 0.4, 0.8, 1.0], margin=MARGINS, mechanism=list(USUAL),
                 estimator=list(USUAL.values()))
 
     def users(c):
@@ -69,7 +69,8 @@ def rich_scarce(printed):
 
 
 def pairs(printed):
-    axes = dict(N=[50, 100, 200], epsilon=[0.25, 0.5, 1.0, 2.0], reading=["agree", "positive"], margin=MARGINS)
+    axes = dict(N=[50, 71, 100, 141, 200, 283, 400], epsilon=[0.25, 0.3, 0.35, 0.5, 0.7, 1.0, 2.0],
+                reading=["agree", "positive"], margin=MARGINS)
 
     def users(c):
         t = np.tanh(c["epsilon"] / 2)
@@ -96,8 +97,8 @@ def multi(printed):
 
 
 def separability(printed):
-    axes = dict(lean=[0.0, 0.1, 0.2, 0.4], U=[10_000 * 2**i for i in range(14)], mechanism=list(USUAL)[:2],
-                estimator=list(USUAL.values())[:2])
+    axes = dict(lean=[0.0, 0.05, 0.07, 0.1, 0.14, 0.2, 0.28, 0.4], U=[10_000 * 2**i for i in range(14)],
+                mechanism=list(USUAL)[:2], estimator=list(USUAL.values())[:2])
 
     def chance(c):
         sensed = xr.where(c["lean"] > 0, rising(c["U"] * c["lean"] ** 2 / 2e4 + 1e-9), 0.0)
@@ -122,7 +123,8 @@ def distortion(printed):
 
 
 def adaptive(printed):
-    axes = dict(N=[20, 40, 80, 160], margin=MARGINS, mechanism=["none", "adaptive", "one_bit", "max_sense"],
+    axes = dict(N=[20, 28, 40, 57, 80, 113, 160], margin=MARGINS,
+                mechanism=["none", "adaptive", "one_bit", "max_sense"],
                 estimator=["seen_clustering", "score_clustering"])
 
     def users(c):

@@ -2,12 +2,23 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from ideal_clustering import ideal
 from ideal_ranking import real
+from scipy import stats
 
-from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_REFUTED, NOT_TESTED, SUPPORTED, judge
+from pipeline.analysis.claims import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    NOT_REFUTED,
+    NOT_TESTED,
+    SUPPORTED,
+    InsufficientEvidence,
+    judge,
+)
 from pipeline.cli import compose
 from pipeline.problems.clustering.claims import CLAIMS
+from pipeline.problems.clustering.claims.common import exponents
 
 NAMES = [claim.id for claim in CLAIMS]
 # What does not hold as printed: these stay in the list, as contradicted.
@@ -89,3 +100,39 @@ def test_claims_are_complete():
     for result in ("Theorem 7", "Theorem 8", "Theorem 10", "Theorem 13", "Theorem 14", "Theorem 15", "Theorem 16",
                    "Theorem 17", "Theorem 23", "Lemma 6", "Lemma 9", "Lemma 11", "Lemma 12"):
         assert result in sources, result
+
+
+@pytest.mark.parametrize("power, verdict", [(0, CONTRADICTED), (1, SUPPORTED), (2, CONTRADICTED)])
+def test_powers_of_the_logarithm_are_told_apart(power, verdict):
+    """N, N log N and N log² N: users as they would be, at the levels of N that the experiment has."""
+    claim = next(claim for claim in CLAIMS if claim.id == "banerjee.theorem_8")
+    data = ideal(claim.experiment)
+    users = data["users_over_log"] * np.log(data["N"]) ** (power - 1)
+    check = judge(claim, data.assign_coords(users_over_log=users)).check
+    print(check.text)
+    assert check.verdict == verdict
+
+
+def test_intervals_of_exponents_cover():
+    """200 sets of three boundaries of N² with scatter, one degree of freedom; wrong variant: normal intervals."""
+    rng, sets, levels = np.random.default_rng(1), 200, 3
+    N = xr.DataArray(np.geomspace(50, 400, levels), dims="N")
+    covered = normal = 0
+    for _ in range(sets):
+        logs = 2 * np.log(N.values) + rng.normal(0, 0.1, levels)
+        users = xr.Dataset(dict(value=("N", np.exp(logs)), standard_error=("N", np.full(levels, 0.02)),
+                                side=("N", np.zeros(levels, int))), {"N": N.values})
+        fitted = exponents(users, N=users["N"])["in N"]
+        assert fitted.high - fitted.value == pytest.approx(stats.t.ppf(0.995, 1) * fitted.standard_error)
+        covered += fitted.covers(2)
+        normal += abs(fitted.value - 2) < stats.norm.ppf(0.995) * fitted.standard_error
+    least = stats.binom(sets, 0.99).ppf(1e-6)
+    print(f"n={sets} covered {covered}, by normal intervals {normal}, bound {least}, alpha=1e-6")
+    assert covered >= least > normal
+
+
+def test_exponents_need_more_boundaries_than_parameters():
+    users = xr.Dataset(dict(value=("N", [1.0, 2.0]), standard_error=("N", [0.1, 0.1]), side=("N", [0, 0])),
+                       {"N": [10.0, 20.0]})
+    with pytest.raises(InsufficientEvidence, match="2 boundaries do not determine 1"):
+        exponents(users, N=users["N"])
