@@ -54,6 +54,7 @@ PROBLEM = Problem(
         "expert_error_bound": ".theory.bounds:expert_error_bound",
         "expert_vote_error": ".theory.vote_errors:expert_vote_error",
         "expert_wisdom": ".theory.wisdom:expert_wisdom",
+        "lead_realised": ".derivations:lead_realised",
         "private_tasks": ".derivations:private_tasks",
         "total_wisdom": ".theory.wisdom:total_wisdom",
         "workers_from_wisdom": ".derivations:workers_from_wisdom",

@@ -66,6 +66,11 @@ def initial_error_from_lead(lead: Annotated[float, "(1 − 2r)√m, r: error of 
     return float(0.5 - lead / (2 * np.sqrt(m)))
 
 
+def lead_realised(initial_error: float, m: int) -> Annotated[float, "(1 − 2r)√m of the labels really flipped", "1"]:
+    """(1 − 2 round(m r)/m)√m: labels are whole, so that a lead of 0.25 is one of 0.283 at m = 200."""
+    return float((m - 2 * round(m * initial_error)) / np.sqrt(m))
+
+
 def crowd_strength(
     n: int, m: int, epsilon: float, ability_low: float, ability_high: float, answered: float
 ) -> Annotated[float, "a v̂ √(nm), strength of the crowd", "1"]:

@@ -53,9 +53,9 @@ class DawidSkene(Checked):
     n: int = parameter("workers", unit="workers", low=1, high=10**7)
     m: int = parameter("tasks", unit="tasks", low=1, high=10**8)
     ability_law: str = parameter("law of the abilities p*, anew in every replication", default="uniform",
-                                 choices=("uniform", "beta", "experts"))
-    ability_low: float = parameter("least ability, if uniform", default=0.5, low=0, high=1)
-    ability_high: float = parameter("greatest ability, if uniform", default=1.0, low=0, high=1)
+                                 choices=("uniform", "beta", "experts", "ends"))
+    ability_low: float = parameter("least ability, if uniform or ends", default=0.5, low=0, high=1)
+    ability_high: float = parameter("greatest ability, if uniform or ends", default=1.0, low=0, high=1)
     ability_a: float = parameter("first shape, if beta: mean a/(a + b)", default=4.0, above=0, high=1e6)
     ability_b: float = parameter("second shape, if beta", default=2.0, above=0, high=1e6)
     expert_exponent: float = parameter("⌈n^x⌉ workers are experts, the others spammers of ability ½", default=0.4,
@@ -65,6 +65,8 @@ class DawidSkene(Checked):
     answered: float = parameter("probability that a worker answers a task", default=1.0, above=0, high=1)
     initial_error: float | None = parameter("share of the true labels that are flipped in the initial vector lent to "
                                             "estimators; null lends none", default=None, low=0, high=1)
+    initial_flips: str = parameter("which labels are flipped: any, or first those with the most right answers",
+                                   default="random", choices=("random", "agreed"))
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Answers
@@ -79,6 +81,8 @@ class DawidSkene(Checked):
         shape = reps, self.n
         if self.ability_law == "uniform":
             abilities = rng.uniform(self.ability_low, self.ability_high, shape)
+        elif self.ability_law == "ends":  # each with chance ½
+            abilities = np.where(bernoulli(0.5, shape, rng), self.ability_low, self.ability_high)
         elif self.ability_law == "beta":
             abilities = rng.beta(self.ability_a, self.ability_b, shape)
         else:
@@ -90,7 +94,8 @@ class DawidSkene(Checked):
         """Answers of n workers to m tasks, and an initial vector if one is lent. O(reps · n · m) bytes and steps.
 
         round(m · initial_error) labels are flipped in it, at random; it is drawn last, and a larger error flips more
-        of the same labels, so cells paired across initial_error share answers and have nested initial vectors.
+        of the same labels, so cells paired across initial_error share answers and have nested initial vectors. Or those
+        labels are flipped that most answers are right about: an initial vector made by somebody who knows all.
         """
         shape = (*truth.abilities.shape, truth.labels.shape[1])
         wrong = bernoulli(1 - truth.abilities[:, :, None], shape, rng)
@@ -99,7 +104,14 @@ class DawidSkene(Checked):
             answers *= bernoulli(self.answered, shape, rng)
         if self.initial_error is None:
             return Answers(answers)
-        return Answers(answers, _with_flips(truth.labels, round(self.m * self.initial_error), rng))
+        flips = round(self.m * self.initial_error)
+        if self.initial_flips == "random":
+            return Answers(answers, _with_flips(truth.labels, flips, rng))
+        right = np.where(truth.labels == 1, 1, -1) * answers.sum(axis=1, dtype=np.int32)
+        chosen = np.argsort(-right, axis=1, kind="stable")[:, :flips]
+        start = truth.labels.astype(float)
+        np.put_along_axis(start, chosen, 1 - np.take_along_axis(start, chosen, axis=1), axis=1)
+        return Answers(answers, start)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -70,6 +70,14 @@ def theorem_2():
         theorem_2_holds=xr.DataArray(np.ones((2, 200)), dims=("epsilon", "replication")))
 
 
+def theorem_2_starts():
+    axes = dict(ability_low=[0.0, 1.0], initial_flips=["agreed", "random"], iterations=[1, 2, 1000])
+    found = sealed(axes, {}, label_error=lambda c: 1e-6 + 0 * c["iterations"],
+                   label_error_bound=lambda c: 0.003 + 0 * c["iterations"],
+                   start_error=lambda c: 0.0069 + 0 * c["iterations"])
+    return found.assign(theorem_2_holds=xr.ones_like(found["label_error"]))
+
+
 def abilities():
     return sealed(dict(m=[500, 1000, 2000, 4000], epsilon=[0.5, 0.7, 1.0, 2.0]), {},
                   ability_error_inf=lambda c: 2 / (np.sqrt(c["m"]) * c["epsilon"]),
@@ -93,13 +101,13 @@ def experts():
 
 
 def basin():
-    axes = dict(m=[200, 1800], epsilon=[0.5, 1.0], lead=[0, 0.25, 0.5, 1, 2, 3, 4, 8])
+    axes = dict(m=[200, 600, 1800, 5400], epsilon=[0.5, 1.0, 2.0], lead=[0, 0.25, 0.35, 0.5, 0.7, 1, 2, 3, 4, 8])
 
     def flipped(c):
         return ndtr(-2.2 * c["lead"]) + 0 * c["m"] * c["epsilon"]
 
-    found = sealed(axes, {"crowd_strength": lambda c: 50 * tanh2(c) / 3 * np.sqrt(c["m"] / 50)}, noise=0.2,
-                   label_flipped=flipped)
+    found = sealed(axes, {"crowd_strength": lambda c: 50 * tanh2(c) / 3 * np.sqrt(c["m"] / 50),
+                          "lead_realised": lambda c: c["lead"] + 0 * c["m"]}, noise=0.2, label_flipped=flipped)
     return found.assign(label_error=0.03 + (1 - 2 * 0.03) * flipped(found).where(found["lead"] < 3, 0)
                         + 1e-4 * found["label_flipped"])
 
@@ -162,5 +170,6 @@ def real(file=RTE):
     return found
 
 
-MAKERS = (privacy, limits, labels, theorem_2, abilities, experts, basin, projection, initialisation, sparse, real)
+MAKERS = (privacy, limits, labels, theorem_2, theorem_2_starts, abilities, experts, basin, projection, initialisation,
+          sparse, real)
 IDEAL = {f"wang/{make.__name__}": cache(make) for make in MAKERS}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.problems.crowd.derivations import crowd_strength, initial_error_from_lead
+from pipeline.problems.crowd.derivations import crowd_strength, initial_error_from_lead, lead_realised
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene as Fit
 from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
 from pipeline.problems.crowd.files import load
@@ -77,6 +77,8 @@ def test_lead_and_strength():
     for m, lead in ((100, 3), (400, 0), (25, 5)):
         r = initial_error_from_lead(lead, m)
         assert (1 - 2 * r) * np.sqrt(m) == pytest.approx(lead)
+        assert lead_realised(r, m) == pytest.approx(lead)  # these are whole labels
+    assert lead_realised(initial_error_from_lead(0.25, 200), 200) == pytest.approx(4 / 200**0.5)  # 98 of 200 flipped
     for lead in (-1, 5.01):
         with pytest.raises(InvalidInput, match="lead"):
             initial_error_from_lead(lead, 25)

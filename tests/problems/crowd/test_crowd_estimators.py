@@ -195,6 +195,16 @@ def test_the_smallest_crowds(n, m, kind, options):
     assert np.isfinite(found.posterior).all() and np.isfinite(found.abilities).all()
 
 
+def test_steps_that_are_all_that_is_asked_are_enough():
+    """The same numbers; only the status differs, and only where T steps were taken."""
+    _, release = released(3, reps=20, n=20, m=30, epsilon=1.0)
+    few, asked = fit(release, iterations=3), fit(release, iterations=3, until="iterations")
+    assert (few.posterior == asked.posterior).all() and (few.abilities == asked.abilities).all()
+    assert asked.converged.all() and not few.converged.any()
+    many, asked = (fit(release, iterations=10**4, until=end) for end in ("convergence", "iterations"))
+    assert (many.converged == asked.converged).all()
+
+
 def test_no_convergence_is_a_status():
     _, release = released(8, 50, n=10, m=100, epsilon=0.3)
     found, longer = fit(release), fit(release, iterations=10**5)

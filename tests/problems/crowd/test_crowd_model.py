@@ -139,3 +139,23 @@ def test_draws_follow_a_probability_that_broadcasts():
 def test_bad_parameters_are_refused(bad, key):
     with pytest.raises(InvalidInput, match=f"^{key}="):
         model(**bad)
+
+
+def test_ends_are_two_abilities_alike_often():
+    crowd = DawidSkene(n=400, m=2, ability_law="ends", ability_low=0.1, ability_high=0.7)
+    abilities = crowd.truth(rng(3), 50, rng(3)).abilities
+    assert set(np.unique(abilities)) == {0.1, 0.7}
+    assert mean_agrees(abilities == 0.1, 0.5, "share of the lower end")
+
+
+def test_the_labels_that_most_are_right_about_are_flipped_first():
+    """Against a sort by hand; the share is that of random flips, and so are the answers."""
+    given = dict(n=7, m=30, initial_error=0.2)
+    crowd = DawidSkene(**given, initial_flips="agreed")
+    truth = crowd.truth(rng(4), 5, rng(4))
+    data, plain = crowd.simulate(truth, rng(5)), DawidSkene(**given).simulate(truth, rng(5))
+    assert (data.answers == plain.answers).all() and (data.start != plain.start).any()
+    for answers, labels, start in zip(data.answers, truth.labels, data.start, strict=True):
+        right = (answers == 2 * labels - 1).sum(axis=0)
+        flipped = start != labels
+        assert flipped.sum() == 6 and right[flipped].min() >= right[~flipped].max()

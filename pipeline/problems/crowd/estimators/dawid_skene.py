@@ -21,7 +21,8 @@ TOLERANCE = 1e-8  # change of the abilities of released answers at which steps e
 class DawidSkene(Checked):
     """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are, abilities debiased at the end.
 
-    Steps (10), (7), (8) until no ability moves by 1e-8. Not converged if some still does after `iterations`, or at a
+    Steps (10), (7), (8) until no ability moves by 1e-8, or T times at most where that is all that is asked
+    (`until: iterations`, as in the paper). Else not converged if some still does after `iterations`, or at a
     saddle point of the likelihood, where EM may stay if the answers are exactly symmetric. Missing answers are left out
     of all sums. initialisation: y⁽⁰⁾ is the mean vote, the labels at spectral abilities, or the vector that the
     model lends. λ: the range of Theorem 2 is empty below m ≈ 2·10⁵, hence a small default.
@@ -32,6 +33,8 @@ class DawidSkene(Checked):
     projection: float = parameter("λ: abilities of released answers are kept in [λ, 1 − λ]", default=1e-3, above=0,
                                   below=0.5)
     iterations: int = parameter("T, most steps of EM", unit="steps", default=100, low=1, high=10**6)
+    until: str = parameter("what ends the steps: convergence, or T of them too", default="convergence",
+                           choices=("convergence", "iterations"))
     initialisation: str = parameter("initial vector y⁽⁰⁾", default="majority",
                                     choices=("majority", "spectral", "given"))
     initial_error: float | None = parameter("share of the true labels that are flipped in the initial vector, if given",
@@ -63,6 +66,8 @@ class DawidSkene(Checked):
             return started[batch.replications]
 
         agreement, leaning, converged, taken = maximise(release.answers, start, limit, self.iterations, TOLERANCE)
+        if self.until == "iterations":
+            converged = converged | (taken == self.iterations)
         return CrowdEstimate.of(release, leaning, agreement, started, converged, taken)
 
     def _start(self, batch: SignBatch, lent: Floats | None, limit: float) -> Floats:
