@@ -82,6 +82,9 @@ def _read(arguments: Mapping[str, Any]) -> tuple[str, type[NoisyDifferences], di
         if key in known and settings.get(key) is None:
             raise InvalidInput(f"parameters.{key}", None, f"is needed, {describe(known[key])} "
                                f"({known[key].metadata['meaning']})")
+    if settings.get("conversion") == "exact":
+        raise InvalidInput("parameters.conversion", "exact", "is for studies, real noise is accounted by zCDP; must be "
+                           "tight or bun_steinke")
     if settings.get("conversion") == "paper":
         raise InvalidInput("parameters.conversion", "paper", "spends more than ε; must be tight or bun_steinke")
     return name, mechanism, {key: check(known[key], value, f"parameters.{key}") for key, value in settings.items()}

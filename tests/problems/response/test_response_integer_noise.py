@@ -371,3 +371,18 @@ def test_noise_is_drawn_with_exactly_the_width_that_the_budget_asks_for(kind, p0
     charge = 2 * (6 if edges is None else brute_cut(edges[0]))
     exact = charge / (2 * one.rho) if kind is DiscreteGaussian else charge / 1.2345678901234567
     assert widths == [exact] and widths != [float(f"{exact:.3g}")]
+
+
+def test_the_exact_conversion_adds_less_noise_and_is_private_by_its_own_law():
+    from pipeline.privacy.gaussian_account import discrete_gaussians_delta
+
+    for m, epsilon in ((2, 1.0), (25, 7.5)):
+        tight, exact = (DiscreteGaussian(m=m, epsilon_user=epsilon, conversion=name) for name in ("tight", "exact"))
+        variance = [kind._law(kind._charged()) for kind in (tight, exact)]
+        assert 0.8 < variance[1] / variance[0] < 0.9
+        entries = 2 * (m * m // 4)
+        assert discrete_gaussians_delta(epsilon, entries, variance[1]) <= 1e-4
+        assert discrete_gaussians_delta(epsilon, entries, variance[1] / 1.05) > 1e-4  # negative control
+        assert next(iter(exact.spent().values())) == epsilon
+    with pytest.raises(InvalidInput, match="conversion=exact"):
+        DiscreteGaussian(m=2, epsilon_user=1e9, conversion="exact")

@@ -282,6 +282,7 @@ BAD = [
     ({"parameters.p0": "1,0.5"}, "parameters.p0", "must be one value"),
     ({"parameters.p0": "1e-9"}, "parameters.p0", "must be larger"),
     ({"parameters.p0": 1.5}, "parameters.p0", "≤ 1"),
+    ({"parameters.conversion": "exact"}, "parameters.conversion", "for studies"),
     ({"parameters.conversion": "paper"}, "parameters.conversion", "spends more than ε; must be tight or bun_steinke"),
     ({"parameters.mechanism": "randomized_response"}, "parameters.mechanism", "allowed: discrete_gaussian"),
     ({"parameters.mechanism": "discrete_gausian"}, "parameters.mechanism", "did you mean 'discrete_gaussian'"),

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 from papers import check_row, named_claims, rows
-from scipy import stats
+from scipy import optimize, stats
 
-from pipeline.privacy import accounting
+from pipeline.privacy import accounting, gaussian_account
 from pipeline.privacy.integer_laws import gaussian_renyi
 from pipeline.problems.response.claims import CLAIMS
 from pipeline.problems.response.estimators.likelihood import PairwiseLikelihood
@@ -58,13 +58,25 @@ def n3():
 
 
 def n4():
+    """The ε that the noise's law has with the ρ of the tight conversion; and the ratio of variances."""
+    for asked, spent in ((1, 0.897), (5, 4.56), (7.5, 6.88)):
+        rho = float(accounting.zcdp_rho(asked, 1e-4))
+        shift = math.sqrt(2 * rho)
+        exact = optimize.brentq(lambda e, s=shift: stats.norm.cdf(s / 2 - e / s) - math.exp(e) * stats.norm.cdf(
+            -s / 2 - e / s) - 1e-4, 0.1, 20)
+        assert exact == pytest.approx(spent, rel=1e-3)
+        assert 0.815 < rho / gaussian_account.exact_rho(asked, 1e-4) < 0.875
+    return "0.897, 4.56 and 6.88", "0.82 to 0.87"
+
+
+def n5():
     every = [differences(row) for row in itertools.product((0, 1), repeat=5)]
     assert max(np.abs(a - b).sum() for a in every for b in every) == 12 == 2 * (25 // 4)
     assert max(a.sum() for a in every) == 6
     return ("12 and 6 of 20 entries",)
 
 
-def n5():
+def n6():
     """c from the first-order formula over the error simulated without noise, m = 10; ρ over ε² of the tight conversion.
 
     The formula is tested against derivatives, and met by simulated noise in nguyen/price_estimators.
@@ -86,19 +98,19 @@ def n5():
     return "16 for the spectral algorithm", "7.3 for pairwise", "ε²/21 at ε = ½", "ε²/29 at 2"
 
 
-def n6():
+def n7():
     assert math.log(2000 / (16 * math.log(2e4))) == pytest.approx(2.54, abs=0.005)
     assert privacy_loss.published_local_epsilon(7.5, 2000, 1e-4) == pytest.approx(2.54, abs=0.005)
     assert accounting.local_budget(7.5, 2000, 1e-4)[0] == 7.5
     return ("7.5, not 2.54",)
 
 
-def n7():
+def n8():
     assert {f"nguyen.figure_3.many.{name}" for name in ("paper", "tight")} <= {claim.id for claim in CLAIMS}
     return ("`data.path=ratings.csv`",)
 
 
-def n8():
+def n9():
     """Responses of the model, five items, 1,000 persons, ε = 0.01: the estimate is nearly 0, so the error is ‖β̂‖."""
     model = Rasch(n=1000, m=5)
     truth = model.truth(np.random.default_rng(1), 50, np.random.default_rng(0))
@@ -110,13 +122,13 @@ def n8():
     return ("0.87 and 0.869",)
 
 
-def n9():
+def n10():
     claims = {claim.id: claim for claim in CLAIMS if claim.id.startswith("nguyen.figure_p0.low")}
     assert claims and all("n = 200 and 1,000" in claim.conditions for claim in claims.values())
     return "m = 100", "n = 1,000"
 
 
-def n10():
+def n11():
     spread = 8 * math.sqrt(math.e * math.log(4e4) / 1000)
     printed, right = (math.log(1 + math.tanh(0.5) * (spread + extra)) for extra in (0, 8 * math.e / 1000))
     assert (printed, right) == (pytest.approx(0.487, abs=5e-4), pytest.approx(0.493, abs=5e-4))
@@ -124,7 +136,7 @@ def n10():
     return "0.487", "0.493"
 
 
-ROWS = {f"N{number}": globals()[f"n{number}"] for number in range(1, 11)}
+ROWS = {f"N{number}": globals()[f"n{number}"] for number in range(1, 12)}
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -139,4 +151,4 @@ def test_every_row_has_its_computation_and_every_claim_named_is_there():
 
 def test_a_number_that_is_not_computed_is_noticed():
     with pytest.raises(AssertionError):
-        check_row("N10", ("0.494",))
+        check_row("N11", ("0.494",))

@@ -2,16 +2,17 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy import accounting, vetted_noise
+from pipeline.privacy import accounting, gaussian_account, vetted_noise
 from pipeline.privacy.integer_laws import gaussian_variance, laplace_variance
 from pipeline.privacy.integer_noise import LARGEST, discrete_gaussian, discrete_laplace
-from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 from ..connectivity import connected
@@ -22,7 +23,9 @@ from ..theory.cuts import EXACT
 from ..theory.sensitivity import CALIBRATIONS, ROWS, charged_sensitivity, released_entries, squared_sensitivity
 from .public_graph import TRIES, random_graphs
 
-CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho, "paper": accounting.paper_rho}
+CONVERSIONS: dict[str, Callable[[float, float], Floats | float]] = {
+    "tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho, "paper": accounting.paper_rho,
+    "exact": gaussian_account.exact_rho}
 SLACK = 1e-12  # by which noise for real data is wider than asked for, so that rounding never spends more
 
 
@@ -181,7 +184,8 @@ class DiscreteGaussian(NoisyDifferences):
     """Discrete Gaussian noise N_Z(0, Δ²/(2ρ)) on pairwise differential measurements: ρ-zCDP for a person's row.
 
     ρ is that of (ε, δ): `conversion` tight is numerical (Canonne, Kamath and Steinke), bun_steinke the closed form
-    ε = ρ + √(4ρ log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than ε: see `spent`.
+    ε = ρ + √(4ρ log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than ε: see `spent`. exact is no
+    conversion but the noise's own law (Balle and Wang): less noise than tight, for studies only.
     Raises `InvalidInput` for budgets so small that the noise is wider than 1e9, or beyond the range of numbers.
     Source: Nguyen and Zhang, Algorithm 2 and Lemma 4.1, corrected (variance, not standard deviation; noise also where
     Y is 0).
@@ -196,6 +200,9 @@ class DiscreteGaussian(NoisyDifferences):
 
     def __post_init__(self) -> None:
         Checked.__post_init__(self)  # ρ is computed from values that are allowed
+        if self.conversion == "exact" and self.epsilon_user > gaussian_account.LARGEST:
+            raise InvalidInput("epsilon_user", self.epsilon_user,
+                               f"must be at most {gaussian_account.LARGEST:g} with conversion=exact")
         with np.errstate(all="ignore"):
             rho = self.rho
         if not 0 < rho < math.inf:
@@ -211,11 +218,17 @@ class DiscreteGaussian(NoisyDifferences):
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost, `used` · ρ: ε at δ by the tight conversion and by the closed form."""
         rho, person = self.used * self.rho, f"all responses of a person, ε at δ = {self.delta:g}"
+        if self.conversion == "exact":  # at most: where too much is charged it is less
+            return {f"{person}, by the noise's own law": self.epsilon_user,
+                    f"{person}, by zCDP": float(accounting.zcdp_epsilon(rho, self.delta)),
+                    "all responses of a person, zCDP ρ": rho}
         return {person: float(accounting.zcdp_epsilon(rho, self.delta)),
                 f"{person}, by Bun and Steinke": float(accounting.bun_steinke_epsilon(rho, self.delta)),
                 "all responses of a person, zCDP ρ": rho}
 
     def _law(self, charge: int) -> float:
+        if self.conversion == "exact":
+            return gaussian_account.exact_variance(charge, self.epsilon_user, self.delta)
         return float(accounting.calibrated_variance(charge, self.rho))
 
     @property

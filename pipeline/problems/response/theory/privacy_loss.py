@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from pipeline.privacy import accounting
+from pipeline.privacy.gaussian_account import gaussian_delta as gaussian_delta
 from pipeline.privacy.integer_laws import gaussian_normaliser, gaussian_renyi, laplace_pmf
 from pipeline.study.arrays import Floats, Integers
 
@@ -64,20 +65,6 @@ def laplace_count_spent(sensitivity: int, epsilon: float) -> float:
 def printed_spent(m: int, rho: float) -> float:
     """Share of ρ-zCDP that the variance printed in Lemma 4.1, √(m(m−1))/ε*² with ε*² = 2ρ, spends on a row."""
     return gaussian_spent(changed_entries(m), float(printed_variance(math.sqrt(2 * rho), m)), rho)
-
-
-def gaussian_delta(epsilon: float, rho: float) -> float:
-    """Exact δ at ε of continuous Gaussian noise that is ρ-zCDP: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), μ = √(2ρ).
-
-    Discrete Gaussian noise of a standard deviation well above 1 has nearly the same.
-    Source: Balle and Wang (2018), Theorem 8.
-    """
-    shift = math.sqrt(2 * rho)
-
-    def normal_cdf(x: float) -> float:
-        return math.erfc(-x / math.sqrt(2)) / 2
-
-    return normal_cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * normal_cdf(-shift / 2 - epsilon / shift)
 
 
 def shuffled_binary_delta(epsilon: float, local_epsilon: float, n: int) -> float:
