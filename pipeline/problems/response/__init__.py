@@ -46,6 +46,7 @@ PROBLEM = Problem(
         "conversion_of": ".theory.rates:conversion_of",
         "edge_probability": ".theory.rates:edge_probability",
         "observations": ".theory.rates:observations",
+        "persons_from_density": ".theory.rates:persons_from_density",
         "persons_from_item_size": ".theory.rates:persons_from_item_size",
         "persons_from_recovery": ".theory.rates:persons_from_recovery",
         "private_size": ".theory.rates:private_size",

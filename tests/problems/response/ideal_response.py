@@ -25,6 +25,15 @@ def entrywise():
                   item_bound=lambda c: error(c) ** 2 / 1.1)
 
 
+def few_responses():
+    axes = dict(m=[50, 100], p=[0.1, 0.4, 1.0], density=[4, 20, 80])
+
+    def persons(c):
+        return c["density"] * np.log(c["m"]) / c["p"] ** 2
+
+    return sealed(axes, {"n": persons}, error_inf=lambda c: 4 * np.sqrt(np.log(c["m"]) / (persons(c) * c["p"])))
+
+
 def consistency():
     def error(c):
         return 3 / np.sqrt(c["n"]) * c["m"] ** 0 + xr.where(c["estimator"] == "joint_likelihood", 0.5, 0.0)
@@ -169,6 +178,6 @@ def shuffling():
                   shuffled_epsilon_exact=lambda c: 0.2 * c["epsilon_user"])
 
 
-MAKERS = (entrywise, consistency, top_k, price, price_estimators, figure_1, figure_2, figure_3, figure_p0, sparse,
-          privacy, shuffling)
+MAKERS = (entrywise, few_responses, consistency, top_k, price, price_estimators, figure_1, figure_2, figure_3,
+          figure_p0, sparse, privacy, shuffling)
 IDEAL = {f"nguyen/{make.__name__}": cache(make) for make in MAKERS}

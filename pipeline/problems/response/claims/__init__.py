@@ -3,6 +3,7 @@
 from . import (
     consistency,
     entrywise,
+    few_responses,
     figure_1,
     pair_share,
     price,
@@ -16,6 +17,7 @@ from . import (
 
 CLAIMS = (
     *entrywise.CLAIMS,
+    *few_responses.CLAIMS,
     *consistency.CLAIMS,
     *top_k.CLAIMS,
     *price.CLAIMS,

@@ -85,6 +85,13 @@ def persons_from_recovery(
     return _whole("recovery", recovery, recovery * np.log(m) / (p * spacing**2))
 
 
+def persons_from_density(
+    density: Annotated[float, "np²/log m, pairs of responses over Theorem 3.1's order"], m: int, p: float
+) -> int:
+    """Persons n = density·log m/p², rounded; InvalidInput outside 1 to 10⁷. Source: Nguyen and Zhang, Theorem 3.1."""
+    return _whole("density", density, density * np.log(m) / p**2)
+
+
 def budget_from_item_noise(item_noise: Annotated[float, "m/ε²"], m: int) -> float:
     """ε = √(m/item_noise), nats; InvalidInput unless item_noise is positive and finite."""
     if not 0 < item_noise < np.inf:
