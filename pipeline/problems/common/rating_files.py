@@ -1,4 +1,4 @@
-"""Files of people's ratings, `userId,movieId,rating,timestamp` (MovieLens): read, checked, and kept by content.
+"""Files of people's ratings: MovieLens's, `userId,movieId,rating,timestamp`, and any others, long or wide.
 
 Also the checks that files of ratings share with other files of users and items.
 """
@@ -9,13 +9,18 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.parameters import DataFile, InvalidInput, shorten
 
 from . import tables
+from .sheets import ITEM, PERSON, Sheet, plain
 from .tables import Unreadable
 
 RATINGS = ("userId", "movieId", "rating", "timestamp")
+ROLES = {"user": PERSON, "item": ITEM, "rating": ("rating", "stars", "score", "value", "grade"),
+         "rank": ("rank", "place", "position")}
 TERMS = ("terms of GroupLens: research use only, no commercial use, acknowledge (cite Harper and Konstan, 2015), "
          "redistribute only under the same terms")
 SMALL = "100,836 ratings of 9,724 films by 610 users"
@@ -48,7 +53,7 @@ class Ratings:
         """(items,): number of ratings."""
         return np.bincount(self.item, minlength=len(self.names))
 
-    def verdicts(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def verdicts(self, chosen: Integers) -> tuple[NDArray[np.int8], Booleans]:
         """Verdict on i < j, 1, −1 or 0 for neither, int8, and whether both are rated; (users, pairs) both.
 
         The higher rating wins and an unrated item loses to a rated one. chosen: (m,), increasing indices of items.
@@ -83,6 +88,44 @@ def load(path: DataFile, other_ratings: bool = False) -> Ratings:
         return _ratings(columns, numbers, path, other_ratings)
     except Unreadable as error:
         raise InvalidInput("data_path", path.path, str(error)) from None
+
+
+def of_sheet(sheet: Sheet, path: DataFile) -> Ratings | None:
+    """Ratings in any other table; None where its header is of none.
+
+    A row each, user, item and rating, or rank, of which 1 is the best; or persons × items below a first column of
+    persons. Only the order of a user's ratings is kept: stars are 1, 2, … for the values in the file.
+    """
+    roles, items = sheet.roles(ROLES), sheet.header[1:]
+    for kind, others in (("rating", {"rank"}), ("rank", {"rating"})):
+        if {"user", "item", kind} <= roles.keys() and not others & roles.keys():
+            user, item = sheet.names(roles["user"], "user"), sheet.names(roles["item"], "item")
+            return _ordered(user, item, sheet.measured(roles[kind]), kind, sheet.numbers, path,
+                            sheet.unused(roles.values()))
+    if len(items) < 2 or set(roles) - {"user"} or (plain(sheet.header[0]) not in PERSON and sheet.header[0]):
+        return None
+    if not all(items) or len(set(items)) < len(items):
+        raise Unreadable("needs a name for every item in the header, each once")
+    user = [*sheet.names(0, "user")] * len(items)
+    item = [name for name in items for _ in sheet.numbers]
+    values = np.concatenate([sheet.measured(k + 1) for k in range(len(items))])
+    return _ordered(user, item, values, "rating", [*sheet.numbers] * len(items), path, "")
+
+
+def _ordered(
+    user: Sequence[str], item: Sequence[str], values: np.ndarray, kind: str, numbers: Sequence[int],
+    path: DataFile, remark: str,
+) -> Ratings:
+    """Ratings of which some are missing (NaN); all arguments are (ratings,)."""
+    given = np.flatnonzero(np.isfinite(values)).tolist()
+    people, names = (tuple(sorted({column[k] for k in given})) for column in (user, item))
+    who, what = indices([user[k] for k in given], people), indices([item[k] for k in given], names)
+    refuse_repeats(who * len(names) + what, [numbers[k] for k in given], "this user rated this item")
+    if len(people) < 2 or len(names) < 2:
+        raise Unreadable(f"has {kind}s of {len(names)} items by {len(people)} users; needs two of each at least")
+    stars = np.unique(values[given] * (1 if kind == "rating" else -1), return_inverse=True)[1] + 1.0
+    return Ratings(who, what, stars, len(people), names, f"A file of {len(stars):,} {kind}s of {len(names):,} items by "
+                   f"{len(people):,} users, sha256 {path.sha256[:8]}…{remark}.")
 
 
 def sorted_names(column: Sequence[str], numbers: list[int], what: str) -> tuple[str, ...]:

@@ -1,9 +1,22 @@
-"""Tables in text files: reading of lines and fields, with one-line messages for mistakes."""
+"""Text files as people save them, read to lines and fields, with one-line messages for mistakes."""
 
 import csv
 from collections.abc import Iterable, Sequence
 
 from pipeline.study.parameters import DataFile
+
+DELIMITERS = ",;\t|"
+# Where a file begins so, it is no text: what it is, and what to do.
+NOT_TEXT = {
+    b"PK\x03\x04": "is a workbook or an archive (xlsx, ods, zip); save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "is an Excel workbook (xls); save the sheet as CSV",
+    b"\x1f\x8b": "is compressed (gzip; R's rds is, too); write it out as CSV",
+    b"BZh": "is compressed (bzip2); write it out as CSV",
+    b"PAR1": "is a Parquet file; write it out as CSV",
+    b"$FL2": "is an SPSS file (sav); save it as CSV",
+    b"%PDF": "is a PDF; give the data themselves, as CSV",
+    b"SQLite format 3": "is a database (SQLite); write the table out as CSV",
+}
 
 
 class Unreadable(Exception):
@@ -11,23 +24,58 @@ class Unreadable(Exception):
 
 
 def lines(file: DataFile) -> list[str]:
-    """Lines of a text, without their ends; the first is row 1."""
+    """Lines of a text, without their ends; the first is row 1. UTF-8, UTF-16 with its mark, or Windows-1252."""
     content = file.read()
+    for beginning, what in NOT_TEXT.items():
+        if content.startswith(beginning):
+            raise Unreadable(what)
+    return _decoded(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _decoded(content: bytes) -> str:
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        try:
+            return content.decode("utf-16")
+        except UnicodeDecodeError:
+            raise Unreadable("begins as UTF-16 text and is none; save the file as text in UTF-8") from None
+    if b"\0" in content:
+        row = content[: content.index(b"\0")].count(b"\n") + 1
+        raise Unreadable(f"row {row}: has a NUL byte, so it is no text; save the file as text in UTF-8")
     try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         row = content[: error.start].count(b"\n") + 1
+    try:
+        return content.decode("cp1252")  # as Excel saves CSV in western Europe and the Americas
+    except UnicodeDecodeError:
         raise Unreadable(f"row {row}: is not UTF-8 text; save the file as text in UTF-8") from None
 
 
-def header(texts: Sequence[str], expected: str, delimiters: str = ",") -> tuple[tuple[str, ...], int, str]:
-    """Names in the first line that is not blank, the index of the line below, and the delimiter it has most of."""
+def header(texts: Sequence[str], expected: str, delimiters: str = DELIMITERS) -> tuple[tuple[str, ...], int, str]:
+    """Names in the first line that is not blank, the index of the line below, and the delimiter.
+
+    The delimiter is what cuts the line into most fields; a space only if nothing else cuts it. A first line `sep=;`,
+    which Excel writes, states it.
+    """
     start = next((k for k, line in enumerate(texts) if line.strip()), None)
     if start is None:
         raise Unreadable(f"is empty; must begin with {expected}")
-    delimiter = max(delimiters, key=texts[start].count)
-    (names,), _ = rows(texts, [start], delimiter)
-    return tuple(names), start + 1, delimiter
+    stated = texts[start].strip().strip('"').lower()
+    if len(stated) == 5 and stated.startswith("sep=") and len(texts) > start + 1:
+        delimiters, start = stated[4], start + 1
+    cut = {one: _fields(texts[start], one) for one in (*delimiters, " ")}
+    most = max(delimiters, key=lambda one: len(cut[one]))
+    if len(cut[most]) <= 1 < len(cut[" "]):
+        most = " "
+    return tuple(rows(texts, [start], most)[0][0]), start + 1, most
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    """Fields of a line; none where quotation marks do not fit the delimiter."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=True), [])
+    except csv.Error:
+        return []
 
 
 def rows(texts: Sequence[str], kept: Iterable[int], delimiter: str = ",") -> tuple[list[list[str]], list[int]]:

@@ -1,10 +1,10 @@
 """Files of a crowd's answers and of the true labels: read, checked, and cached by content. Nothing is ever written.
 
-Answers: a header task,worker,label (item for task will do) and a line for each answer, label 0 or 1. Truth: a header
-task,truth and a line for each task. Names of tasks and workers are any text.
+Answers: task, worker and label in a row (names of columns: `ANSWER`, `TRUTH`), or workers × tasks, or tasks × workers.
+Truth: task and label, with or without a header. Labels: any two texts; names of tasks and workers are any text.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, NamedTuple
@@ -12,12 +12,22 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.problems.common import tables
+from pipeline.problems.common import sheets, tables
+from pipeline.problems.common.sheets import PERSON, Sheet, plain
+from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import LISTED, DataFile, InvalidInput, shorten
 
-HEADERS = {"data_path": ("task", "worker", "label"), "data_truth": ("task", "truth")}
-BIT = {"0": 0, "1": 1}
+TASK = ("task", "taskid", "item", "itemid", "question", "questionid", "example", "exampleid", "instance", "unit",
+        "unitid", "object", "picture", "image")
+LABEL = ("label", "answer", "response", "vote", "class", "judgment", "judgement", "choice")
+ANSWER = {"task": TASK, "worker": PERSON, "label": LABEL}
+TRUTH = {"task": (*TASK, "id"), "truth": ("truth", "gold", "goldlabel", "truelabel", "trueclass", *LABEL)}
+SHAPES = {"data_path": "task,worker,label", "data_truth": "task,truth"}
+# Pairs of labels of which the second is label 1; of other pairs it is the one that sorts last.
+PAIRS = (("0", "1"), ("-1", "1"), ("1", "2"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"),
+         ("negative", "positive"), ("neg", "pos"), ("-", "+"), ("wrong", "right"), ("incorrect", "correct"),
+         ("bad", "good"))
 MOST_CELLS = 10**9  # workers × tasks, one byte each
 WORKERS, TASKS = 39, 108  # of the stand-in
 
@@ -40,14 +50,17 @@ class Crowd:
     @classmethod
     def of(
         cls, answers: NDArray[np.int8], labels: NDArray[np.int8], workers: Sequence[str], tasks: Sequence[str],
-        origin: str,
+        origin: str, meaning: str = "", remark: str = "",
     ) -> "Crowd":
-        """A crowd with the shares of right answers; every worker needs one answer. origin: beginning of `source`."""
+        """A crowd with the shares of right answers; every worker needs one answer.
+
+        For `source`: origin, its beginning; meaning of label 1; remark, its end.
+        """
         asked, right = (answers != 0).sum(axis=1), (answers == 2 * labels - 1).sum(axis=1)
         votes = (answers != 0).sum(axis=0)
         source = (f"{origin}: {asked.sum():,} answers by {len(workers):,} workers to {len(tasks):,} tasks, "
                   f"{votes.min():,} to {votes.max():,} of a task and {asked.min():,} to {asked.max():,} of a worker, "
-                  f"{right.sum() / asked.sum():.1%} right; {labels.mean():.1%} of labels are 1.")
+                  f"{right.sum() / asked.sum():.1%} right; {labels.mean():.1%} of labels are 1{meaning}{remark}.")
         return cls(answers, labels, right / asked, tuple(workers), tuple(tasks), source)
 
 
@@ -79,107 +92,165 @@ def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
         given, missing = ("truth", "path") if path is None else ("path", "truth")
         raise InvalidInput(f"data_{missing}", None, f"is needed with data.{given}: answers (task,worker,label) are "
                            "data.path, true labels (task,truth) data.truth")
-    answer_rows, truth_rows = _rows(path, "data_path"), _rows(truth_file, "data_truth")
-    truth = _true_labels(truth_file, truth_rows)
-    workers, tasks, label = _answers(path, answer_rows, truth)
-    for row in truth_rows:
-        if row.task not in tasks:
-            raise _mistake("data_truth", truth_file, row.number,
-                           f"no worker answered task {shorten(row.task, 30)!r}; leave it out")
+    answers, remark = _answers(path)
+    truth = _true_labels(truth_file, {row.task for row in answers})
+    codes = _codes({"data_path": (path, answers), "data_truth": (truth_file, truth)})
+    labels = {row.task: codes[normal_label(row.label)] for row in truth}
+    workers, tasks = (list(dict.fromkeys(column)) for column in zip(*((row.worker, row.task) for row in answers),
+                                                                   strict=True))
+    for row in answers:
+        if row.task not in labels:
+            raise _mistake("data_path", path, row.number, f"task {shorten(row.task, 30)!r} has no true label in "
+                           "data.truth; add it there, or leave out the task's answers")
     if len(workers) * len(tasks) > MOST_CELLS:
         raise InvalidInput("data_path", path.path, f"has {len(workers):,} workers × {len(tasks):,} tasks; at most "
                            f"{MOST_CELLS:,} in all")
-    answers = np.zeros((len(workers), len(tasks)), np.int8)
-    answers[tuple(np.array(list(label)).T)] = [2 * bit - 1 for bit in label.values()]
-    labels = np.array([truth[task] for task in tasks], np.int8)
-    return Crowd.of(answers, labels, list(workers), list(tasks), f"A crowd's answers, sha256 {path.sha256[:8]}…, and "
-                    f"true labels, sha256 {truth_file.sha256[:8]}…")
+    worker, task = ({name: k for k, name in enumerate(names)} for names in (workers, tasks))
+    table = np.zeros((len(workers), len(tasks)), np.int8)
+    for row in answers:
+        table[worker[row.worker], task[row.task]] = 2 * codes[normal_label(row.label)] - 1
+    zero, one = sorted(codes, key=codes.__getitem__) if len(codes) == 2 else ("0", "1")
+    names = "" if (zero, one) == ("0", "1") else f" ({shorten(one, 30)!r}; 0 is {shorten(zero, 30)!r})"
+    return Crowd.of(table, np.array([labels[name] for name in tasks], np.int8), workers, tasks, f"A crowd's answers, "
+                    f"sha256 {path.sha256[:8]}…, and true labels, sha256 {truth_file.sha256[:8]}…", names, remark)
 
 
 class _Row(NamedTuple):
-    """A line of a file below its header. worker: "" in a file of true labels."""
+    """One answer, or one true label, whose worker is empty; number of the row in the file."""
 
     number: int
     task: str
     worker: str
-    label: int
+    label: str
 
 
-def _true_labels(file: DataFile, rows: Sequence[_Row]) -> dict[str, int]:
-    """Label of each task; InvalidInput for a task that has two."""
-    labels: dict[str, int] = {}
-    first: dict[str, int] = {}
+def _answers(file: DataFile) -> tuple[list[_Row], str]:
+    """The answers in a file, each of a worker to a task once, and a remark on columns that are not used."""
+    try:
+        sheet = sheets.read(file, SHAPES["data_path"])
+        roles = sheet.roles(ANSWER)
+        if len(roles) == 3:
+            rows, remark = _long(sheet, roles), sheet.unused(roles.values())
+        elif len(sheet.header) > 2 and len(roles) == 1 and plain(sheet.header[0]) in (*PERSON, *TASK):
+            rows, remark = _wide(sheet, workers_below=plain(sheet.header[0]) in PERSON), ""
+        else:
+            found = sheet.numbers[0] - 1 if sheet.numbers else 1
+            raise Unreadable(f"row {found}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the header task,"
+                             "worker,label, or begin with worker and name the tasks, or with task and name the workers")
+    except Unreadable as error:
+        raise InvalidInput("data_path", file.path, str(error)) from None
+    first: dict[tuple[str, str], int] = {}
     for row in rows:
-        if row.task in labels:
-            raise _mistake("data_truth", file, row.number, f"task {shorten(row.task, 30)!r} has a true label before, "
-                           f"in row {first[row.task]}")
-        labels[row.task], first[row.task] = row.label, row.number
-    return labels
-
-
-def _answers(
-    file: DataFile, rows: Sequence[_Row], truth: Container[str]
-) -> tuple[dict[str, int], dict[str, int], dict[tuple[int, int], int]]:
-    """Workers and tasks, each numbered as they come, and the label that a worker (number) gave a task (number).
-
-    InvalidInput for a task without a true label, and for a second answer of a worker to a task.
-    """
-    workers: dict[str, int] = {}
-    tasks: dict[str, int] = {}
-    labels: dict[tuple[int, int], int] = {}
-    first: dict[tuple[int, int], int] = {}
-    for row in rows:
-        if row.task not in truth:
-            raise _mistake("data_path", file, row.number, f"task {shorten(row.task, 30)!r} has no true label in "
-                           "data.truth; add it there, or leave out the task's answers")
-        cell = workers.setdefault(row.worker, len(workers)), tasks.setdefault(row.task, len(tasks))
-        if cell in labels:
+        before = first.setdefault((row.worker, row.task), row.number)
+        if before != row.number:
             raise _mistake("data_path", file, row.number, f"worker {shorten(row.worker, 30)!r} has an answer to task "
-                           f"{shorten(row.task, 30)!r} before, in row {first[cell]}; keep one")
-        labels[cell], first[cell] = row.label, row.number
-    return workers, tasks, labels
+                           f"{shorten(row.task, 30)!r} before, in row {before}; keep one")
+    return rows, remark
+
+
+def _long(sheet: Sheet, roles: dict[str, int]) -> list[_Row]:
+    """An answer in a row."""
+    task, worker = (sheet.names(roles[role], role) for role in ("task", "worker"))
+    labels = sheet.columns[roles["label"]]
+    for number, label in zip(sheet.numbers, labels, strict=True):
+        if sheets.is_missing(label) and label not in ("-", "?"):
+            raise Unreadable(f"row {number}: label is {label!r}; must be one of two labels; leave out lines without an "
+                             "answer")
+    return [_Row(*row) for row in zip(sheet.numbers, task, worker, labels, strict=True)]
+
+
+def _wide(sheet: Sheet, workers_below: bool) -> list[_Row]:
+    """Answers in cells, missing ones left out."""
+    names, others = sheet.names(0, "worker" if workers_below else "task"), sheet.header[1:]
+    if not all(others) or len(set(others)) < len(others):
+        raise Unreadable("needs a name for every column in the header, each once")
+    if len(set(names)) < len(names):
+        again = next(k for k, name in enumerate(names) if name in names[:k])
+        raise Unreadable(f"row {sheet.numbers[again]}: {shorten(names[again], 30)!r} has a row before")
+    rows = []
+    for k, number in enumerate(sheet.numbers):
+        for column, other in enumerate(others, 1):
+            task, worker = (other, names[k]) if workers_below else (names[k], other)
+            if not sheets.is_missing(label := sheet.columns[column][k]):
+                rows.append(_Row(number, task, worker, label))
+    if not rows:
+        raise Unreadable("has no answer in any cell")
+    return rows
+
+
+def _true_labels(file: DataFile, tasks: set[str]) -> list[_Row]:
+    """True labels, one of a task; without a header if the first line is a task and its label. tasks: those answered."""
+    try:
+        sheet = sheets.read(file, SHAPES["data_truth"]) if not _headerless(file, tasks) else _without_header(file)
+        roles = sheet.roles(TRUTH)
+        if len(roles) < 2:
+            raise Unreadable(f"row {sheet.numbers[0] - 1}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the "
+                             "header task,truth or task,label")
+        task, labels = sheet.names(roles["task"], "task"), sheet.columns[roles["truth"]]
+        first: dict[str, int] = {}
+        for number, name, label in zip(sheet.numbers, task, labels, strict=True):
+            if name in first:
+                raise Unreadable(f"row {number}: task {shorten(name, 30)!r} has a true label before, in row "
+                                 f"{first[name]}")
+            if name not in tasks:
+                raise Unreadable(f"row {number}: no worker answered task {shorten(name, 30)!r}; leave it out")
+            if not label:
+                raise Unreadable(f"row {number}: task {shorten(name, 30)!r} has no true label")
+            first[name] = number
+    except Unreadable as error:
+        raise InvalidInput("data_truth", file.path, str(error)) from None
+    return [_Row(number, name, "", label) for number, name, label in zip(sheet.numbers, task, labels, strict=True)]
+
+
+def _headerless(file: DataFile, tasks: set[str]) -> bool:
+    """Whether the first line is an answered task and its label."""
+    texts = tables.lines(file)
+    first, _, _ = tables.header(texts, SHAPES["data_truth"])
+    return len(first) == 2 and first[0] in tasks and plain(first[0]) not in TRUTH["task"]
+
+
+def _without_header(file: DataFile) -> Sheet:
+    """The table in a file without a header."""
+    texts = tables.lines(file)
+    _, start, delimiter = tables.header(texts, SHAPES["data_truth"])
+    rows, numbers = tables.rows(texts, range(start - 1, len(texts)), delimiter)
+    kept = [k for k, row in enumerate(rows) if any(row)]
+    rows, numbers = [rows[k] for k in kept], [numbers[k] for k in kept]
+    return Sheet(("task", "truth"), tables.columns(rows, numbers, 2, ", task and true label"), numbers, delimiter)
+
+
+def normal_label(text: str) -> str:
+    """A label without regard to capitals and to the form of a whole number: 1, +1 and 1.0 are one."""
+    try:
+        value = float(text)
+    except ValueError:
+        return text.casefold()
+    return str(int(value)) if value.is_integer() else text
+
+
+def _codes(files: dict[str, tuple[DataFile, Sequence[_Row]]]) -> dict[str, int]:
+    """Label -> 0 or 1, of the labels in both files; InvalidInput for a third one, and for one alone that is unknown."""
+    seen: list[str] = []
+    for key, (file, rows) in files.items():
+        for row in rows:
+            label = normal_label(row.label)
+            if label not in seen:
+                seen.append(label)
+            if len(seen) > 2:
+                raise _mistake(key, file, row.number, f"{'label' if row.worker else 'truth'} is "
+                               f"{shorten(row.label, 30)!r}, a third one beside {shorten(seen[0], 30)!r} and "
+                               f"{shorten(seen[1], 30)!r}; two are allowed")
+    for pair in PAIRS:
+        if set(seen) <= set(pair):
+            return {label: pair.index(label) for label in pair}
+    if len(seen) < 2:
+        raise InvalidInput("data_path", files["data_path"][0].path, f"all labels, also the true ones, are "
+                           f"{shorten(seen[0], 30)!r}; there must be two")
+    return {label: k for k, label in enumerate(sorted(seen))}
 
 
 def _mistake(key: str, file: DataFile, row: int, text: str) -> InvalidInput:
     return InvalidInput(key, file.path, f"row {row}: {text}")
-
-
-def _rows(file: DataFile, key: str) -> list[_Row]:
-    """The lines below a checked header; InvalidInput for the first that cannot be read."""
-    expected = HEADERS[key]
-    like = ",".join(expected)
-    try:
-        lines = tables.lines(file)
-        read, numbers = tables.rows(lines, range(len(lines)))
-    except tables.Unreadable as error:
-        raise InvalidInput(key, file.path, str(error)) from None
-    if not read:
-        raise InvalidInput(key, file.path, f"is empty; must begin with {like}")
-    header = ["task" if name.lower() == "item" else name.lower() for name in read[0]]
-    if header != list(expected):
-        raise _mistake(key, file, numbers[0],
-                       f"is {shorten(','.join(read[0]), LISTED)!r}; must be the header {like}")
-    if len(read) == 1:
-        raise InvalidInput(key, file.path, "has a header and nothing below it")
-    rows = []
-    for number, fields in zip(numbers[1:], read[1:], strict=True):
-        if wrong := _what_is_wrong(fields, expected):
-            raise _mistake(key, file, number, wrong)
-        rows.append(_Row(number, fields[0], fields[1] if "worker" in expected else "", BIT[fields[-1]]))
-    return rows
-
-
-def _what_is_wrong(fields: Sequence[str], expected: Sequence[str]) -> str:
-    """Mistake in the fields of a line, empty if there is none: names may be any text, the last field is 0 or 1."""
-    if len(fields) != len(expected):
-        return f"has {len(fields)} fields; must have {len(expected)}, {','.join(expected)}"
-    for name, text in zip(expected[:-1], fields[:-1], strict=True):
-        if not text:
-            return f"has no {name}"
-    if fields[-1] not in BIT:
-        advice = "; leave out lines without an answer" if "worker" in expected else ""
-        return f"{expected[-1]} is {shorten(fields[-1], 30)!r}; must be 0 or 1{advice}"
-    return ""
 
 
 def _stand_in() -> Crowd:

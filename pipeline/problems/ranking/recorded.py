@@ -13,7 +13,7 @@ from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
 
 from . import stand_in
-from .comparison_files import load
+from .comparison_files import Choices, load
 from .model import Comparisons, Preferences
 from .theory.fit import weighted_fit
 from .theory.rates import win_probability
@@ -110,8 +110,8 @@ class Recorded(Checked):
     * userId,movieId,rating,timestamp: ratings. The higher one wins and an unrated item loses to a rated one; by
       rule `paper` a coin decides the rest (equal, or neither rated), by `decided` it is not compared; by `rated`
       only two unequal ratings make a comparison.
-    * user,winner,loser: comparisons as they were made. Those that were not made stay missing, so the three rules
-      are one.
+    * winner,loser, with user if that is known, and the other shapes of `comparison_files`: comparisons as they were
+      made. Those that were not made stay missing, so the three rules are one. Without users each is another user's.
     * none: a synthetic stand-in for MovieLens.
     What is compared under `decided` and `rated` is public, and tells what somebody rated.
     comparisons: a person's own hang together; `independent` draws those of L users from the model at θ* instead, as
@@ -170,6 +170,8 @@ def _answers(m: int, rule: str, path: DataFile | None, items: DataFile | None, o
     if path is None and items is not None:
         raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
     records = stand_in.ratings() if path is None else load(path, items, other_ratings)
+    if path is not None and isinstance(records, Choices):
+        records = records.one_each(path.path)
     if len(records.names) < m:
         raise InvalidInput("m", m, f"there are {len(records.names):,} items; give m={len(records.names)} or less")
     if records.users * m * (m - 1) // 2 > MOST_ANSWERS:

@@ -1,9 +1,9 @@
 """Files of people's right and wrong answers: read, checked, and cached by content. Nothing is ever written.
 
-Four formats, recognised by how a file begins: ARFF (the students of UCI 467), a header with school, G1, G2 and G3
-(those of UCI 320), MovieLens's ratings, and else persons × items: a header of item names, a first column
-person, user or id if wanted, a last column count if a row stands for several persons; 0, 1, and nothing or NA for
-missing.
+Five formats, recognised by how a file begins: ARFF (the students of UCI 467), a header with school, G1, G2 and G3
+(those of UCI 320), MovieLens's ratings, a header person,item,response (long: an answer a row), and else persons ×
+items: a header of item names, a first column of persons if wanted, a last column count if a row stands for several
+persons. Answers: see `ANSWERS`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from pipeline.problems.common import rating_files, tables
+from pipeline.problems.common import rating_files, sheets, tables
+from pipeline.problems.common.sheets import COUNT, ITEM, MOST_PERSONS, PERSON, Sheet, plain
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.parameters import DataFile, InvalidInput, shorten
@@ -22,9 +23,15 @@ from .table import Table, check_connected
 
 MISSING = 2
 VALUES = {"0": 0, "1": 1, "": MISSING, "NA": MISSING}
-PERSON = ("person", "user", "id")
-MOST_PERSONS = 10**7
+# Without regard to capitals; 2 is a missing answer.
+ANSWERS = {text: code for code, texts in enumerate((
+    ("0", "0.0", "0,0", "false", "f", "no", "n", "wrong", "incorrect"),
+    ("1", "1.0", "1,0", "true", "t", "yes", "y", "right", "correct"), tuple(sheets.MISSING))) for text in texts}
+ALLOWED = "0, 1, or nothing or NA for a missing answer"
+LONG = {"person": PERSON, "item": ITEM,
+        "response": ("response", "resp", "answer", "correct", "score", "value", "outcome", "result", "right")}
 HEADER = "a header of item names"
+MOST_ANSWERS = 10**9  # persons × items, a byte each
 GRADES, STUDENTS = ("G1", "G2", "G3"), 649
 MARKS = ("tnp", "twp", "iap", "esp")  # columns 2 to 5, counted from 0
 LEVELS = {"Best": 1, "Vg": 1, "Good": 0, "Pass": 0, "Fail": 0}
@@ -63,13 +70,15 @@ def load(path: DataFile, other_ratings: bool = False) -> Table:
         stripped = (line.strip().lower() for line in lines if not line.startswith("%"))
         if next(filter(None, stripped), "").startswith("@relation"):
             return _marks(lines, path)
-        header, start, delimiter = tables.header(lines, HEADER, ",;")
+        header, _, _ = tables.header(lines, HEADER)
         if header == rating_files.RATINGS:
             return _ratings(path, other_ratings)
-        columns, numbers = _below(lines, header, start, delimiter)
-        if {"school", *GRADES} <= {*header}:
-            return _grades(header, columns, numbers, path)
-        return _responses(_rows(header, columns, numbers), numbers, path)
+        sheet = sheets.read(path, HEADER, empty_rows=True)
+        if {"school", *GRADES} <= {*sheet.header}:
+            return _grades(sheet, path)
+        if len(roles := sheet.roles(LONG)) == 3:
+            return _long(sheet, roles, path)
+        return _responses(_rows(sheet), sheet.numbers, path)
     except Unreadable as error:
         raise InvalidInput("data_path", path.path, str(error)) from None
 
@@ -81,22 +90,15 @@ def load_rows(path: DataFile) -> Rows:
     Raises InvalidInput with the row of the first mistake.
     """
     try:
-        lines = tables.lines(path)
-        header, start, delimiter = tables.header(lines, HEADER, ",;")
-        return _rows(header, *_below(lines, header, start, delimiter))
+        return _rows(sheets.read(path, HEADER, empty_rows=True))
     except Unreadable as error:
         raise InvalidInput("data_path", path.path, str(error)) from None
 
 
-def _below(lines: Sequence[str], header: Sequence[str], start: int, delimiter: str) -> tuple[Columns, Numbers]:
-    """Columns below the header and the numbers of their rows."""
-    rows, numbers = tables.rows(lines, range(start, len(lines)), delimiter)
-    return tables.columns(rows, numbers, len(header), ", as the header"), numbers
-
-
 def _coded(columns: Columns, names: Sequence[str], numbers: Numbers, codes: Mapping[str, int], allowed: str) -> Array:
-    """Codes of texts, (persons, items) int8; refuses the first text, by row, that has none."""
-    coded = np.array([[codes.get(text, -1) for text in column] for column in columns], np.int8).T
+    """Codes of texts or of their small letters, (persons, items) int8; refuses the first text, by row, without one."""
+    coded = np.array([[codes.get(text, codes.get(text.lower(), -1)) for text in column]
+                      for column in columns], np.int8).T
     bad = np.argwhere(coded < 0)
     if bad.size:
         row, item = bad[0]
@@ -105,14 +107,14 @@ def _coded(columns: Columns, names: Sequence[str], numbers: Numbers, codes: Mapp
     return coded
 
 
-def _rows(header: tuple[str, ...], columns: Columns, numbers: Numbers) -> Rows:
-    """Rows of persons × items, from the header's names and the columns below it."""
+def _rows(sheet: Sheet) -> Rows:
+    """Rows of persons × items."""
+    header, columns, numbers = sheet.header, sheet.columns, sheet.numbers
     person, persons = None, np.ones(len(numbers), np.int64)
-    if header[0].lower() in PERSON:
-        person = columns[0]
+    if plain(header[0]) in PERSON or not header[0]:
+        person = sheet.names(0, "person")
         header, columns = header[1:], columns[1:]
-        _check_person_names(person, numbers)
-    if header and header[-1].lower() == "count":
+    if header and plain(header[-1]) in COUNT[:1]:
         if person is not None:  # a named person's row would weigh more than one, which no budget covers
             raise Unreadable("has a column of persons and a last column 'count'; a row must be one person, or stand "
                              "for several without a name")
@@ -123,8 +125,26 @@ def _rows(header: tuple[str, ...], columns: Columns, numbers: Numbers) -> Rows:
     if all(name in VALUES for name in header[1:]):
         raise Unreadable("begins with answers; must begin with a header of item names")
     _check_item_names(header)
-    coded = _coded(columns, header, numbers, VALUES, "0, 1, or nothing or NA for a missing answer")
+    coded = _coded(columns, header, numbers, ANSWERS, ALLOWED)
     return Rows(coded == 1, coded != MISSING, persons, person, header)
+
+
+def _long(sheet: Sheet, roles: Mapping[str, int], file: DataFile) -> Table:
+    """The table of a file with an answer in a row: persons and items as they come, missing where there is no row."""
+    person, item = (sheet.names(roles[role], role) for role in ("person", "item"))
+    response = roles["response"]
+    coded = _coded([sheet.columns[response]], [sheet.header[response]], sheet.numbers, ANSWERS, ALLOWED)[:, 0]
+    persons, items = ({name: k for k, name in enumerate(dict.fromkeys(column))} for column in (person, item))
+    if len(persons) * len(items) > MOST_ANSWERS:
+        raise Unreadable(f"has {len(persons):,} persons × {len(items):,} items; at most {MOST_ANSWERS:,} in all")
+    who, what = (np.array([index[name] for name in column]) for index, column in ((persons, person), (items, item)))
+    rating_files.refuse_repeats(who * len(items) + what, list(sheet.numbers), "this person answered this item")
+    cells = np.full((len(persons), len(items)), MISSING, np.int8)
+    cells[who, what] = coded
+    if len(items) < 2:
+        raise Unreadable("has 1 item; needs two at least")
+    rows = Rows(cells == 1, cells != MISSING, np.ones(len(persons), np.int64), None, tuple(items))
+    return _responses(rows, sheet.numbers, file, sheet.unused(roles.values()))
 
 
 def _check_item_names(header: Sequence[str]) -> None:
@@ -133,12 +153,6 @@ def _check_item_names(header: Sequence[str]) -> None:
             raise Unreadable(f"item {position + 1} has no name in the header")
         if name in header[:position]:
             raise Unreadable(f"the header names item {shorten(name, 30)!r} twice")
-
-
-def _check_person_names(column: Sequence[str], numbers: Numbers) -> None:
-    for number, name in zip(numbers, column, strict=True):
-        if not name:
-            raise Unreadable(f"row {number}: the person has no name")
 
 
 def _check_one_row_each(column: Sequence[str], numbers: Numbers) -> None:
@@ -157,8 +171,8 @@ def _persons(column: Sequence[str], numbers: Numbers) -> Integers:
     return np.array(column, dtype=np.int64)
 
 
-def _responses(rows: Rows, numbers: Numbers, file: DataFile) -> Table:
-    """The table of a file of persons × items."""
+def _responses(rows: Rows, numbers: Numbers, file: DataFile, remark: str = "") -> Table:
+    """The table of persons × items. remark: on columns that are not used."""
     if rows.person is not None:
         _check_one_row_each(rows.person, numbers)
     if rows.persons.sum() > MOST_PERSONS:
@@ -169,21 +183,22 @@ def _responses(rows: Rows, numbers: Numbers, file: DataFile) -> Table:
     kind = "A file of responses"
     if not observed.all():
         check_connected(observed, rows.items)
-        return Table.of(answers, observed, rows.items, f"{kind}: {_size(answers, file)}")
+        return Table.of(answers, observed, rows.items, f"{kind}: {_size(answers, file)}{remark}")
     if answers.shape[1] == 5:
         patterns = np.bincount(answers @ (1 << np.arange(5)[::-1]), minlength=32)
         if tuple(patterns) == LSAT_6:
             kind = "LSAT, Section 6, known by the counts of its patterns in Bock and Lieberman (1970)"
-    return Table.of(answers, None, rows.items, f"{kind}: {_size(answers, file)}")
+    return Table.of(answers, None, rows.items, f"{kind}: {_size(answers, file)}{remark}")
 
 
-def _grades(header: Sequence[str], columns: Columns, numbers: Numbers, file: DataFile) -> Table:
+def _grades(sheet: Sheet, file: DataFile) -> Table:
     """UCI 320: three grades of a student, each right above the median of all."""
+    header, numbers = sheet.header, sheet.numbers
     _check_item_names(header)
     if len(numbers) != STUDENTS:
         raise Unreadable(f"has G1, G2 and G3 of {len(numbers):,} students; the Portuguese grades of UCI 320 "
                          f"(student-por.csv) are of {STUDENTS}. For others give 0 and 1, persons × items")
-    columns = [columns[header.index(name)] for name in GRADES]
+    columns = [sheet.columns[header.index(name)] for name in GRADES]
     codes = {str(grade): grade for grade in range(21)}
     grades = _coded(columns, GRADES, numbers, codes, "a grade, a whole number from 0 to 20")
     medians = np.median(grades, axis=0)

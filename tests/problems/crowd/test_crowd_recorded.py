@@ -3,7 +3,6 @@
 import csv
 import io
 import itertools
-import os
 import tempfile
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 from checks import counts_agree
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_data import real
 
 from pipeline.problems.crowd import files as crowd_files
 from pipeline.problems.crowd.files import crowd_tasks, crowd_workers, load
@@ -40,6 +40,11 @@ def both(folder, answers=ANSWERS, truth=TRUTH):
 @pytest.mark.parametrize("answers, truth", [
     (ANSWERS, TRUTH), (ANSWERS.replace("\n", "\r\n"), "\ufeff" + TRUTH), ("\n" + ANSWERS.replace("\n", "\n\n"), TRUTH),
     (ANSWERS.replace(",", " , "), TRUTH.replace("task", "Item")), (ANSWERS.rstrip(), TRUTH.replace("t1", '"t1"')),
+    (ANSWERS, TRUTH.replace("truth", "label")), (ANSWERS.encode("utf-16"), TRUTH.split("\n", 1)[1].replace(",", "\t")),
+    (ANSWERS.replace(",", ";"), TRUTH), (ANSWERS.replace(",1\n", ",1.0\n"), TRUTH.replace(",0", ",0.0") + ",\n"),
+    ("worker,t1,t2,t3\nann,1,0,\nbob,0,,1\ncy,NA,,1\n", TRUTH),
+    ("Task ID,ann,bob,cy\nt1,1,0,\nt2,0,,\nt3,,1,1\n", TRUTH),
+    ("annotator,answer,question,time\nann,1,t1,9\nbob,0,t1,9\nann,0,t2,9\nbob,1,t3,9\ncy,1,t3,9\n", TRUTH),
 ])
 def test_files_are_read(tmp_path, answers, truth):
     found = both(tmp_path, answers, truth)
@@ -47,33 +52,51 @@ def test_files_are_read(tmp_path, answers, truth):
     assert found.answers.dtype == np.int8 and found.answers.tolist() == [[1, -1, 0], [-1, 0, 1], [0, 0, 1]]
     assert found.labels.tolist() == [1, 0, 0] and found.abilities.tolist() == [1.0, 0.0, 0.0]
     assert "5 answers by 3 workers to 3 tasks, 1 to 2 of a task and 1 to 2 of a worker, 40.0% right" in found.source
-    assert found.source.endswith("33.3% of labels are 1.")
+    assert "33.3% of labels are 1" in found.source
+
+
+@pytest.mark.parametrize("zero, one", [("no", "yes"), ("No", "YES"), ("false", "True"), ("-1", "1"), ("1", "2"),
+                                       ("cat", "dog"), ("wrong", "right")])
+def test_labels_are_any_two(tmp_path, zero, one):
+    answers, truth = (text.replace(",1\n", ",A\n").replace(",0\n", f",{zero}\n").replace(",A\n", f",{one}\n")
+                      for text in (ANSWERS, TRUTH))
+    found = both(tmp_path, answers, truth)
+    assert found.answers.tolist() == [[1, -1, 0], [-1, 0, 1], [0, 0, 1]] and found.labels.tolist() == [1, 0, 0]
+    assert f"labels are 1 ('{one.lower()}'; 0 is '{zero.lower()}')" in found.source
 
 
 def test_names_may_break_lines(tmp_path):
     answers, truth = 'task,worker,label\n"t\n1",ann,1\nt2,"bob\nby",0\n', 'task,truth\n"t\n1",1\nt2,0\n'
     found = both(tmp_path, answers, truth)
     assert found.tasks == ("t\n1", "t2") and found.workers == ("ann", "bob\nby") and found.labels.tolist() == [1, 0]
-    with pytest.raises(InvalidInput, match="row 6: label is '2'"):
+    with pytest.raises(InvalidInput, match="row 6: label is '2', a third"):
         both(tmp_path, answers + "t2,ann,2\n", truth)
 
 
 @pytest.mark.parametrize("answers, truth, message", [
     ("", TRUTH, "data_path=.*: is empty; must begin with task,worker,label$"),
-    ("task,label\nt1,1\n", TRUTH, "row 1: is 'task,label'; must be the header task,worker,label$"),
+    ("task,label\nt1,1\n", TRUTH, "row 1: is 'task,label'; must be the header task,worker,label, or begin with worker"),
     ("task,worker,label\n", TRUTH, "has a header and nothing below it$"),
-    (ANSWERS + "t1,cy\n", TRUTH, "row 7: has 2 fields; must have 3, task,worker,label$"),
-    (ANSWERS + "t1,,1\n", TRUTH, "row 7: has no worker$"),
-    (ANSWERS + "t1,cy,2\n", TRUTH, "row 7: label is '2'; must be 0 or 1; leave out lines without an answer$"),
-    (ANSWERS + "t1,cy,\n", TRUTH, "row 7: label is ''; must be 0 or 1; leave out"),
+    (ANSWERS + "t1,cy\n", TRUTH, "row 7: has 2 fields; must have 3, as the header$"),
+    (ANSWERS + "t1,,1\n", TRUTH, "row 7: the worker has no name$"),
+    (ANSWERS + "t1,cy,2\n", TRUTH, "row 7: label is '2', a third one beside '1' and '0'; two are allowed$"),
+    (ANSWERS + "t1,cy,\n", TRUTH, "row 7: label is ''; must be one of two labels; leave out lines without"),
     (ANSWERS + "t1,ann,0\n", TRUTH, "row 7: worker 'ann' has an answer to task 't1' before, in row 2; keep one$"),
     (ANSWERS + "t9,ann,0\n", TRUTH, "row 7: task 't9' has no true label in data.truth; add it there, or leave"),
     (ANSWERS + 't1,"cy"x,0\n', TRUTH, "row 7: is not CSV"),
-    (ANSWERS.encode() + b"\xff\n", TRUTH, "row 7: is not UTF-8 text; save"),
+    (ANSWERS.encode() + b"\x81\n", TRUTH, "row 7: is not UTF-8 text; save"),
     (ANSWERS, TRUTH + "t9,1\n", "data_truth=.*: row 5: no worker answered task 't9'; leave it out$"),
     (ANSWERS, TRUTH + "t3,1\n", "data_truth=.*row 5: task 't3' has a true label before, in row 3$"),
-    (ANSWERS, TRUTH + "t4,yes\n", "data_truth=.*row 5: truth is 'yes'; must be 0 or 1$"),
-    (ANSWERS, "task,label\nt1,1\n", "data_truth=.*row 1: is 'task,label'; must be the header task,truth$"),
+    (ANSWERS, TRUTH.replace("t2,0", "t2,yes"), "data_truth=.*row 4: truth is 'yes', a third one beside '1' and '0'"),
+    (ANSWERS, TRUTH.replace("t2,0", "t2,"), "data_truth=.*row 4: task 't2' has no true label$"),
+    ("task,worker,label\nt,a,cat\n", "t,cat\n", "all labels, also the true ones, are 'cat'; there must be two$"),
+    ("task,worker,label,answer\nt,a,1,1\n", TRUTH, "has 2 columns for the label: label, answer; keep one$"),
+    ("worker,t1,t1\na,1,0\n", TRUTH, "needs a name for every column in the header, each once$"),
+    ("worker,t1,t2\na,1,0\na,1,1\n", TRUTH, "row 3: 'a' has a row before$"),
+    ("worker,t1,t2\na,,NA\n", TRUTH, "has no answer in any cell$"),
+    (b"\xd0\xcf\x11\xe0", TRUTH, "is an Excel workbook"),
+    (ANSWERS, "task,worth\nt1,1\n",
+     "data_truth=.*row 1: is 'task,worth'; must be the header task,truth or task,label$"),
 ])
 def test_mistakes_are_refused_with_their_row(tmp_path, answers, truth, message):
     with pytest.raises(InvalidInput, match=message) as error:
@@ -175,20 +198,14 @@ def test_the_stand_in_is_the_same_everywhere():
     assert (crowd.answers == 1).sum() == 2053 and model.cost() > 0
 
 
-def real(*variables):
-    """Paths in environment variables, and a mark that skips the test without them."""
-    paths = [os.environ.get(name) for name in variables]
-    return pytest.param(*paths, marks=pytest.mark.skipif(not all(paths), reason=f"{variables} do not give paths"))
-
-
-@pytest.mark.parametrize("answers, truth", [real("BLUEBIRD_LABELS", "BLUEBIRD_TRUTH")])
+@pytest.mark.parametrize("answers, truth", [real("crowd/bluebird_label.csv", "crowd/bluebird_truth.csv")])
 def test_the_real_bluebirds(answers, truth):
     found = load(DataFile.at(answers, "data_path"), DataFile.at(truth, "data_truth"))
     assert found.answers.shape == (39, 108) and (found.answers != 0).all() and "63.6% right" in found.source
     assert ((found.answers.sum(axis=0) > 0) != found.labels).sum() == 26  # majority vote
 
 
-@pytest.mark.parametrize("answers, truth", [real("RTE_LABELS", "RTE_TRUTH")])
+@pytest.mark.parametrize("answers, truth", [real("crowd/rte_label.csv", "crowd/rte_truth.csv")])
 def test_the_real_entailments(answers, truth):
     found = load(DataFile.at(answers, "data_path"), DataFile.at(truth, "data_truth"))
     assert found.answers.shape == (164, 800) and "10 to 10 of a task and 20 to 800 of a worker" in found.source

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 import tempfile
 from pathlib import Path
 from random import Random
@@ -11,18 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from real_data import real
 
 from pipeline.cli.config import read_experiment
 from pipeline.problems.common.rating_files import SMALL_SHA256, Ratings
-from pipeline.problems.ranking.comparison_files import Choices, load
+from pipeline.problems.ranking import comparison_files
+from pipeline.problems.ranking.comparison_files import Choices
 from pipeline.problems.ranking.recorded import Recorded
 from pipeline.study.parameters import DataFile, InvalidInput
 
 HEADER = "user,winner,loser\n"
 GOOD = HEADER + "u1,a,b\nu1,b,c\nu2,c,a\n"
 STARS = "userId,movieId,rating,timestamp\n"
-REAL = os.environ.get("MOVIELENS_RATINGS")
-needs_movielens = pytest.mark.skipif(not REAL, reason="MOVIELENS_RATINGS does not give the path of ratings.csv")
 
 
 def file(folder, content, name="data.csv"):
@@ -31,9 +30,21 @@ def file(folder, content, name="data.csv"):
     return DataFile.at(str(path), "data_path")
 
 
+def load(given, *rest, **more):
+    """What a study takes that draws users: each compares a pair once."""
+    found = comparison_files.load(given, *rest, **more)
+    return found.one_each(given.path) if isinstance(found, Choices) else found
+
+
 @pytest.mark.parametrize("content", [
     GOOD, GOOD.replace("\n", "\r\n"), "\ufeff" + GOOD, "\n" + GOOD.replace("\n", "\n\n"), GOOD.replace(",", " , "),
-    GOOD.rstrip(), '"user","winner","loser"\n' + GOOD.split("\n", 1)[1],
+    GOOD.rstrip(), '"user","winner","loser"\n' + GOOD.split("\n", 1)[1], GOOD.encode("utf-16"), GOOD + ",,\n",
+    GOOD.replace(",", ";"), GOOD.replace(",", "\t"), GOOD.replace(",", "|"), "sep=;\n" + GOOD.replace(",", ";"),
+    "User ID,Winner,Loser,Time\n" + "".join(f"{row},1\n" for row in GOOD.split()[1:]),
+    "loser,winner,worker\nb,a,u1\nc,b,u1\na,c,u2\n", "worker,left,right,label\nu1,a,b,a\nu1,b,c,left\nu2,a,c,right\n",
+    "annotator,item1,item2,winner\nu1,b,a,item2\nu1,a,c,tie\nu1,c,b,b\nu2,a,c,c\n",
+    ',user,winner,loser\n0,u1,a,b\n1,u1,b,c\n2,u2,c,a\n',
+    '"user" "winner" "loser"\n"1" "u1" "a" "b"\n"2" "u1" "b" "c"\n"3" "u2" "c" "a"\n',
 ])
 def test_comparisons_are_read_however_they_are_saved(tmp_path, content):
     found = load(file(tmp_path, content))
@@ -45,6 +56,44 @@ def test_comparisons_are_read_however_they_are_saved(tmp_path, content):
     assert "3 comparisons of 3 items by 2 users" in found.source
 
 
+def test_windows_text_is_read(tmp_path):
+    found = load(file(tmp_path, "user;winner;loser\nZoë;Café;Thé\nAna;Thé;Café\n".encode("cp1252")))
+    assert found.names == ("Café", "Thé") and found.users == 2
+
+
+@pytest.mark.parametrize("content", [
+    "winner,loser\n" + "a,b\n" * 3 + "b,a\nb,c\nb,c\n", "Winner;Loser;n\na;b;3\nb;a;1\nb;c;2\n",
+    "player1,player2,win1,win2\na,b,3,1\nc,b,0,2\n", ",a,b,c\na,,3,0\nb,1,NA,2\nc,0,0,0\n",
+    "left,right,label\n" + "a,b,left\n" * 3 + "b,a,b\n" + "c,b,right\n" * 2,
+])
+def test_comparisons_of_nobody_in_particular_are_pooled(tmp_path, content):
+    given = file(tmp_path, content)
+    found = comparison_files.load(given)
+    won, made = found.pooled(np.arange(3))  # pairs ab, ac, bc
+    assert won.tolist() == [3, 0, 2] and made.tolist() == [4, 0, 2] and found.most == 1
+    assert "A file of 6 comparisons of 3 items by users without names, each taken for another user's" in found.source
+    assert (load(given).verdicts(np.arange(3))[0].sum(axis=0) == 2 * won - made).all()  # each another user's
+    assert found.popularity.tolist() == [4, 6, 2] and found.pooled(np.array([1, 2]))[0].tolist() == [2]
+
+
+def test_repeats_are_pooled_and_no_study_draws_their_users(tmp_path):
+    given = file(tmp_path, "user,winner,loser\nu,a,b\nu,a,b\nv,b,a\n")
+    found = comparison_files.load(given)
+    assert found.pooled(np.arange(2))[0].tolist() == [2] and found.most == 2
+    with pytest.raises(InvalidInput, match="row 3: this user compared these two items before, in row 2"):
+        load(given)
+
+
+@pytest.mark.parametrize("content", [
+    "User,Item,Score,when\nu,x,4.5,0\nu,y,3,0\nv,y,5,0\nv,z,5.0,1\n", "user;x;y;z\nu;4,5;3;\nv;NA;5;5\n",
+    ",x,y,z\nu,9,-3,\nv,,5,5\n", "user,item,rank\nu,x,1\nu,y,2\nv,y,1\nv,z,1\n",
+])
+def test_any_ratings_make_comparisons(tmp_path, content):
+    found = comparison_files.load(file(tmp_path, content))
+    lead, both = found.verdicts(np.arange(3))
+    assert (lead * both).tolist() == [[1, 0, 0], [0, 0, 0]] and found.names == ("x", "y", "z") and found.users == 2
+
+
 def test_ratings_are_read(tmp_path):
     found = load(file(tmp_path, STARS + "7,x,4.5,0\n7,y,3,0\n9,y,5,0\n9,z,5.0,1\n"), other_ratings=True)
     assert isinstance(found, Ratings) and found.users == 2 and found.popularity.tolist() == [1, 2, 1]
@@ -54,13 +103,28 @@ def test_ratings_are_read(tmp_path):
 
 
 BAD = {
-    "": "is empty; must begin with user,winner,loser or userId",
+    "": "is empty; must begin with winner,loser or user,winner,loser or userId",
     "\n\n": "is empty",
     HEADER: "has a header and nothing below it",
-    "user,winner\nu,a\n": "the header is 'user,winner', without loser; must be user,winner,loser",
-    "a,b\n1,2\n": "the header is 'a,b'; must be user,winner,loser (comparisons) or userId,movieId,rating,timestamp",
-    "user,loser,winner\nu,a,b\n": "the header is 'user,loser,winner'; must be",
-    GOOD + "u3,a\n": "row 5: has 2 fields; must have 3: user,winner,loser",
+    "user,winner\nu,a\n": "the header is 'user,winner', without loser; must be winner,loser (with user, count), left",
+    "a,b\n1,2\n": "the header is 'a,b'; must be winner,loser (with user, count), left,right,label, item1,item2,wins1",
+    "user,winner,annotator,loser\nu,a,v,b\n": "has 2 columns for the user: user, annotator; keep one",
+    "left,right\na,b\n": "has two items in a row and not which of them won; needs a column label",
+    "left,right,label\na,b,c\n": "row 2: 'c' won; must be one of a, b, or left, right or tie",
+    "left,right,label\na,b,tie\n": "has 0 comparisons; must be 1 to 10,000,000",
+    "winner,loser,count\na,b,2\nb,a,-1\n": "row 3, column 'count': is '-1'; must be a whole number",
+    "winner,loser,count\na,b,0\n": "has 0 comparisons",
+    "user,winner,loser,count\nu,a,b,2\n": "has a column of users and a count other than 1",
+    ",a,b,c\na,1,2,3\nb,1,0,1\nc,0,0,0\n": "row 2: 'a' has wins over itself",
+    "user,a,b\nu,1,x\nv,2,1\n": "row 2, column 'b': is 'x'; must be a number, or nothing or NA",
+    "user,a,\nu,1,2\nv,2,1\n": "needs a name for every item in the header",
+    "user,item,rating\nu,a,1\nu,a,2\n": "row 3: this user rated this item before, in row 2",
+    "user,item,rating\nu,a,1\nu,b,2\n": "has ratings of 2 items by 1 users; needs two of each",
+    b"PK\x03\x04" + b"x" * 30: "is a workbook or an archive (xlsx, ods, zip); save the sheet as CSV",
+    b"\x1f\x8b\x08": "is compressed (gzip",
+    b"user,winner,loser\nu,\0,b\n": "row 2: has a NUL byte, so it is no text",
+    b"\xff\xfeu\0s": "begins as UTF-16 text and is none",
+    GOOD + "u3,a\n": "row 5: has 2 fields; must have 3, as the header",
     GOOD + "u3,a,b,c\n": "row 5: has 4 fields; must have 3",
     GOOD + "\nu3,a,a\n": "row 6: compares 'a' with itself",
     GOOD + "u1,b,a\n": "row 5: this user compared these two items before, in row 2",
@@ -70,9 +134,8 @@ BAD = {
     GOOD + "u3,a,\n": "row 5: the winner or loser has no name",
     GOOD + 'u3,"a,b\n': "row 5: is not CSV (unexpected end of data)",
     GOOD + 'u3,"a"x,b\n': "row 5: is not CSV",
-    HEADER + "u1,a,b\nu1,b,c\n": "has one user only, 'u1'; needs two at least",
-    GOOD.encode() + b"u3,\xff,b\n": "row 5: is not UTF-8 text; save the file as text in UTF-8",
-    GOOD.encode("utf-16"): "row 1: is not UTF-8 text",
+    HEADER + "u1,a,b\nu1,b,c\n": "has one user only; needs two at least",
+    GOOD.encode() + b"u3,\x81,b\n": "row 5: is not UTF-8 text; save the file as text in UTF-8",
     STARS + "1,2,4.0,0\n2,2,five,0\n": "row 3: the rating is 'five'; must be a number > 0",
     STARS + "1,2,4.0,0\n2,2,0,0\n": "row 3: the rating is '0'",
     STARS + "1,2,4.0,0\n2,2,nan,0\n": "row 3: the rating is 'nan'",
@@ -111,7 +174,7 @@ def test_other_ratings_are_refused_unless_they_are_wanted(tmp_path):
     ("a\n", "data_path", "row 2: unknown items, not in data.items: b, c"),
     ("a\nb\nc\nb\n", "data_items", "names 'b' twice"),
     ("", "data_path", "row 2: unknown items"),
-    (b"\xff", "data_items", "row 1: is not UTF-8"),
+    (b"\x81", "data_items", "row 1: is not UTF-8"),
 ])
 def test_lists_of_items_are_held_against_the_comparisons(tmp_path, listed, key, said):
     given, items = file(tmp_path, GOOD), file(tmp_path, listed, "items.txt")
@@ -190,7 +253,7 @@ def test_mistakes_are_reported_where_a_person_gave_them(tmp_path):
 def test_a_file_that_changed_is_an_error(tmp_path):
     given = file(tmp_path, GOOD)
     Path(given.path).write_text(HEADER + "u1,a,b\nu2,b,a\n")
-    load.cache_clear()
+    comparison_files.load.cache_clear()
     with pytest.raises(OSError, match="has changed"):  # so that units stay not run
         load(given)
 
@@ -223,9 +286,9 @@ def test_every_valid_file_is_read(users, items, random, ends):
     assert lead.shape == (found.users, len(names) * (len(names) - 1) // 2) and np.abs(lead).sum() == len(made)
 
 
-@needs_movielens
-def test_the_real_file(tmp_path):
-    given = DataFile.at(REAL, "data_path")
+@pytest.mark.parametrize("path", [real("movielens/ratings.csv")])
+def test_the_real_file(tmp_path, path):
+    given = DataFile.at(path, "data_path")
     content = given.read().replace(b"\r\n", b"\n")
     for form in (content, content.replace(b"\n", b"\r\n")):
         found = load(file(tmp_path, form))

@@ -1,0 +1,136 @@
+"""Tables of people's data with a header, whatever the columns are called and in whatever order they stand."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import DataFile, shorten
+
+from . import tables
+from .tables import Unreadable
+
+# Names of columns, without regard to capitals, spaces and punctuation.
+PERSON = ("user", "userid", "person", "personid", "worker", "workerid", "annotator", "annotatorid", "rater", "raterid",
+          "judge", "judgeid", "voter", "voterid", "respondent", "respondentid", "subject", "subjectid", "participant",
+          "participantid", "student", "studentid", "performer", "assessor", "id")
+ITEM = ("item", "itemid", "question", "questionid", "task", "taskid", "movie", "movieid", "film", "object", "product",
+        "option", "alternative", "exercise", "problem")
+COUNT = ("count", "n", "freq", "frequency", "times", "weight", "number")
+MISSING = {"", "na", "nan", "n/a", "#n/a", "null", "none", ".", "-", "?", "missing"}
+MOST_PERSONS = 10**7
+
+
+def plain(name: str) -> str:
+    """A name without capitals, spaces and punctuation: User ID, user_id and userId are one column.
+
+    >>> plain("User ID")
+    'userid'
+    """
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def is_missing(text: str) -> bool:
+    """Whether a cell says that there is no value."""
+    return text.lower() in MISSING
+
+
+def range_of(counts: Iterable[int]) -> str:
+    """The least and the greatest, once if they are the same.
+
+    >>> range_of([3, 1, 2]), range_of([2, 2])
+    ('1 to 3', '2')
+    """
+    counts = list(counts)
+    return " to ".join(dict.fromkeys(f"{end:,}" for end in (min(counts), max(counts))))
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A header and the columns below it. numbers: (rows,), of each row in the file. delimiter: between fields."""
+
+    header: tuple[str, ...]
+    columns: Sequence[Sequence[str]]
+    numbers: Sequence[int]
+    delimiter: str
+
+    def roles(self, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
+        """Role -> number of the column that is called by one of its names; roles without a column are left out.
+
+        `id` counts only where no other name of the role does. Raises `Unreadable` where two columns have one role.
+        """
+        called = [plain(name) for name in self.header]
+        found: dict[str, int] = {}
+        for role, allowed in names.items():
+            columns = [k for k, name in enumerate(called) if name in allowed]
+            columns = [k for k in columns if called[k] != "id"] or columns
+            if len(columns) > 1:
+                both = ", ".join(self.header[k] for k in columns)
+                raise Unreadable(f"has {len(columns)} columns for the {role}: {shorten(both)}; keep one")
+            if columns:
+                found[role] = columns[0]
+        return found
+
+    def unused(self, used: Iterable[int]) -> str:
+        """A remark on the columns that are not used, for the source of the data; empty if there are none."""
+        needed = set(used)
+        others = [name for k, name in enumerate(self.header) if k not in needed and name]
+        return f"; columns not used: {shorten(', '.join(others))}" if others else ""
+
+    def names(self, column: int, what: str) -> Sequence[str]:
+        """A column of names. Raises `Unreadable` with the row of an empty one."""
+        for number, name in zip(self.numbers, self.columns[column], strict=True):
+            if not name:
+                raise Unreadable(f"row {number}: the {what} has no name")
+        return self.columns[column]
+
+    def counts(self, column: int, blank: bool = False) -> Integers:
+        """(rows,), whole numbers ≥ 0. Raises `Unreadable` with the row of anything else. blank: missing is 0."""
+        values = []
+        for number, text in zip(self.numbers, self.columns[column], strict=True):
+            whole = "0" if blank and is_missing(text) else text.removesuffix(".0")
+            if not (whole.isascii() and whole.isdigit() and len(whole) < 9):
+                raise Unreadable(f"row {number}, column {shorten(self.header[column], 30)!r}: is "
+                                 f"{shorten(text, 30)!r}; must be a whole number")
+            values.append(int(whole))
+        return np.array(values, dtype=np.int64)
+
+    def measured(self, column: int) -> Floats:
+        """(rows,), numbers, NaN where missing; with a decimal comma where commas do not part fields."""
+        values = []
+        for number, text in zip(self.numbers, self.columns[column], strict=True):
+            value = np.nan if is_missing(text) else _number(text if self.delimiter == "," else text.replace(",", "."))
+            if value is None:
+                raise Unreadable(f"row {number}, column {shorten(self.header[column], 30)!r}: is "
+                                 f"{shorten(text, 30)!r}; must be a number, or nothing or NA")
+            values.append(value)
+        return np.array(values, dtype=float)
+
+
+def read(file: DataFile, expected: str, empty_rows: bool = False) -> Sheet:
+    """The table in a file. Raises `Unreadable` in a line.
+
+    A first column without a name holds names of rows, also where R left it out of the header; rows without content, and
+    columns at the end without name and content, are left out. empty_rows: they stay, unless a first column names rows.
+    """
+    texts = tables.lines(file)
+    header, start, delimiter = tables.header(texts, expected)
+    cells, numbers = tables.rows(texts, range(start, len(texts)), delimiter)
+    if cells and len(cells[0]) == len(header) + 1 and header[-1:] != ("",):
+        header = ("", *header)
+    if not empty_rows or plain(header[0]) in PERSON or not header[0]:
+        kept = [k for k, row in enumerate(cells) if any(row)]
+        cells, numbers = [cells[k] for k in kept], [numbers[k] for k in kept]
+    columns = tables.columns(cells, numbers, len(header), ", as the header")
+    while len(header) > 1 and not header[-1] and not any(columns[-1]):
+        header, columns = header[:-1], columns[:-1]
+    return Sheet(header, columns, numbers, delimiter)
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if np.isfinite(value) else None
