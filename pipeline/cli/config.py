@@ -23,7 +23,7 @@ TASKS = {
     "report": "write the report again or, before the end, one of the units that are done",
     "verify": "check every stored file; repair=true marks damaged units as not run; results=PATH: only this copy",
     "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
-    "release": "release real people's responses once, privately: data.path, outputs, parameters.epsilon_user, …",
+    "release": "release real people's data once, privately: problem, data.path, outputs, parameters.epsilon_user, …",
 }
 LONGEST = 100  # bytes of a folder's name: file systems allow 255
 
@@ -198,7 +198,7 @@ def _untaken(raw: Mapping[str, Any], constants: Mapping[str, Any], files: Mappin
     if not named:
         return []
     asked = problem(raw["problem"])
-    levels = (level for product in read_products(raw.get("grid")) for level in product.get("model", ()))
+    levels = (level for product in read_products(raw.get("grid"), named=True) for level in product.get("model", ()))
     models = [name for name in (constants.get("model"), *levels) if name is not None]
     if not all(isinstance(name, str) and name in asked.models for name in models):
         return []

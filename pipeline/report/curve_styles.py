@@ -59,7 +59,7 @@ class CurveStyles:
     def gaps(self) -> bool:
         """Whether some combinations of the levels that occur do not occur."""
         lists = (self.first, self.rest if len(self.by) > 1 else (), self.lines)
-        return len(self.curves) < math.prod(len(levels) or 1 for levels in lists)
+        return 0 < len(self.curves) < math.prod(len(levels) or 1 for levels in lists)
 
     def legend(self, figure: "Figure", *guides: Mapping[str, Style]) -> None:
         """Lists of colours, marks and lines to the right of the panels, outside the data; last other lines, by name."""

@@ -96,9 +96,10 @@ class Grid:
         return (self.labels(cell) for cell in range(len(self)))
 
 
-def read_products(grid: Any) -> list[dict[str, Sequence[Any]]]:
+def read_products(grid: Any, named: bool = False) -> list[dict[str, Sequence[Any]]]:
     """The products of a grid, given as a mapping of axes to levels or as a list of such mappings.
 
+    named: instead of levels an axis may have a text, the name of a derivation that gives them.
     Raises InvalidInput unless all have the same axes in the same order, and every axis has a level.
     """
     products = list(grid) if isinstance(grid, (list, tuple)) else [grid]
@@ -111,7 +112,7 @@ def read_products(grid: Any) -> list[dict[str, Sequence[Any]]]:
         if not product or list(product) != list(products[0]):
             raise InvalidInput("grid", grid, "every product needs the same axes in the same order, at least one")
         for axis, levels in product.items():
-            if not isinstance(levels, (list, tuple)) or not levels:
+            if not isinstance(levels, (list, tuple, str) if named else (list, tuple)) or not levels:
                 raise InvalidInput(f"grid.{axis}", levels, "must be a list of levels, at least one")
     return [dict(product) for product in products]
 

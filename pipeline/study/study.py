@@ -16,8 +16,9 @@ come from three sources: constants, the labels of the cell, and derivations (fun
 """
 
 import inspect
+import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -28,7 +29,17 @@ from pipeline.study import checks
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES, Declarations
 from pipeline.study.grid import Grid, Level, read_products
-from pipeline.study.parameters import Checked, DataFile, InvalidInput, check, declaration, fields, nearest, shorten
+from pipeline.study.parameters import (
+    Checked,
+    DataFile,
+    InvalidInput,
+    arguments,
+    check,
+    declaration,
+    fields,
+    nearest,
+    shorten,
+)
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Estimator, Mechanism, Metric, Model, Release, Truth
 from pipeline.study.registry import problem
@@ -38,7 +49,7 @@ from pipeline.study.streams import Stream, canonical, digest
 NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 NAME_LONGEST = 100  # bytes, as it names a folder: file systems allow 255, the study adds its key
 
-Memo: TypeAlias = dict[str, tuple[Any, Any]]  # "data" and "release" -> what they were made from, and they themselves
+Memo: TypeAlias = dict[str, tuple[Any, Any]]  # "data", "release", "estimate" -> what they were made from, and they
 Part = TypeVar("Part")
 
 
@@ -123,8 +134,10 @@ class Study(Checked):
         grid: Any = self.grid
         if isinstance(grid, Grid):
             grid = [{axis: list(levels) for axis, levels in product} for product in grid.products]
-        products = read_products(grid)
-        derivations = [*self.derive.values(), *self.coordinates]
+        products = read_products(grid, named=True)
+        of_levels = {levels for product in products for levels in product.values() if isinstance(levels, str)}
+        products = self._with_levels(asked, products, constants)
+        derivations = [*self.derive.values(), *self.coordinates, *sorted(of_levels)]
         declared = checks.declarations(asked, constants, products, derivations, self.metrics)
         checks.check_given_once(declared, products, constants, self.derive)
         self._set("parameters", {name: checks.typed(declared[name], value, f"parameters.{name}")
@@ -132,6 +145,34 @@ class Study(Checked):
         self._set("grid", Grid.of(*({axis: [checks.typed(declared[axis], level, f"grid.{axis}") for level in levels]
                                      for axis, levels in product.items()} for product in products)))
         return declared
+
+    @staticmethod
+    def _with_levels(
+        asked: Problem, products: Sequence[Mapping[str, Any]], constants: Mapping[str, Any]
+    ) -> list[dict[str, Sequence[Any]]]:
+        """The products, with the levels of every axis that names a derivation of the constants, such as a file's items.
+        """
+        given: dict[tuple[str, str], Sequence[Any]] = {}
+        for axis, name in {(axis, one) for product in products for axis, one in product.items()
+                           if isinstance(one, str)}:
+            key = f"grid.{axis}"
+            if name not in asked.derivations:
+                raise InvalidInput(key, name, "must be a list of levels, at least one")
+            function = asked.part("derivation", name, key)
+            inputs = arguments(function)
+            for missing in inputs.keys() - constants.keys():
+                raise InvalidInput(key, name, f"needs {missing}; give it in parameters")
+            typed = {n: checks.typed([declared], constants[n], f"parameters.{n}") for n, declared in inputs.items()}
+            try:
+                levels = function(**typed)
+            except InvalidInput as error:
+                raise InvalidInput(f"parameters.{error.key}" if error.key in inputs else error.key, error.value,
+                                   error.allowed) from None
+            if not isinstance(levels, tuple):
+                raise InvalidInput(key, name, "gives no levels; must be a list of levels, or a derivation of some")
+            given[axis, name] = levels
+        return [{axis: given[axis, one] if isinstance(one, str) else one for axis, one in product.items()}
+                for product in products]
 
     def _check_paired_and_coordinates(self) -> None:
         self._set("paired", checks.names(self.paired, "paired"))
@@ -243,12 +284,21 @@ class Study(Checked):
         metrics = tuple(build(self.part("metric", n, "metrics"), values) for n in self.metrics)
         return Components(model, mechanism, estimator, metrics)
 
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """Paired axes that only metrics take, such as which item is looked at: their levels share the estimate, too."""
+        names = [self.grid.axes.get(role, (self.parameters.get(role),)) for role in ROLES]
+        parts = [self.part(role, name, role) for role, levels in zip(ROLES, names, strict=True) for name in levels]
+        taken = {name for part in parts for name in fields(part)}
+        taken.update(name for target in self.derive for name in self.derivations[target][1])
+        return frozenset(set(self.paired) & set(self.grid.axes) - taken - set(ROLES))
+
     def stream(self, role: str, labels: Mapping[str, Any], block: int, model: Any) -> Stream:
         """Address of the stream of a role: which labels it depends on is decided here, and only here."""
         if role == "population":
             return Stream(self.seed, role, canonical({n: getattr(model, n) for n in model.population}), -1)
         shared = {"truth": set(self.paired), "data": set(self.paired),
-                  "noise": set(self.paired) - {"mechanism"}, "estimator": set()}[role]
+                  "noise": set(self.paired) - {"mechanism"}, "estimator": self.measured}[role]
         named = {n: self._stream_label(n, v) for n, v in labels.items() if n not in shared}
         return Stream(self.seed, role, canonical(named), block)
 
@@ -259,14 +309,18 @@ class Study(Checked):
     def simulate(self, labels: Mapping[str, Any], block: int, memo: Memo | None = None) -> dict[str, Array]:
         """Simulate one unit: (block,) float64 per metric, and `status`, (block,) int8.
 
-        memo keeps the last data and release, so that cells which share them do not draw them again; the
+        memo keeps the last data, release and estimate, so that cells which share them do not make them again; the
         numbers are the same without it.
         """
+        memo = {} if memo is None else memo
         parts = self.components(labels)
         streams = {role: self.stream(role, labels, block, parts.model)
                    for role in ("population", "truth", "data", "noise", "estimator")}
-        truth, release = self._release(parts, streams, {} if memo is None else memo)
-        estimate = parts.estimator.fit(release, streams["estimator"].generator())
+        truth, release = self._release(parts, streams, memo)
+        key = (memo["release"][0], parts.estimator, streams["estimator"])
+        if "estimate" not in memo or memo["estimate"][0] != key:
+            memo["estimate"] = key, parts.estimator.fit(release, streams["estimator"].generator())
+        estimate = memo["estimate"][1]
         values = {name: np.asarray(metric(truth, release, estimate), float)
                   for name, metric in zip(self.metrics, parts.metrics, strict=True)}
         return {**values, "status": np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)}
@@ -282,14 +336,15 @@ class Study(Checked):
         truth, data = memo["data"][1]
         release_key = (data_key, mechanism, streams["noise"])
         if "release" not in memo or memo["release"][0] != release_key:
-            memo.pop("release", None)
+            memo.pop("release", None), memo.pop("estimate", None)
             memo["release"] = release_key, mechanism.release(data, streams["noise"].generator())
         return truth, memo["release"][1]
 
     def cost(self, labels: Mapping[str, Any]) -> float:
         """Predicted relative cost of one unit of a cell, in steps of about a nanosecond."""
         model, mechanism, estimator, _ = self.components(labels)
-        return self.block * (model.cost() + mechanism.cost() + estimator.cost()) + 1e5
+        sharing = math.prod(len(self.grid.axes[axis]) for axis in self.measured)
+        return self.block * (model.cost() + mechanism.cost() + estimator.cost()) / sharing + 1e5
 
 
 @lru_cache(maxsize=4096)

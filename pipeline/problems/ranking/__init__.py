@@ -8,6 +8,7 @@ PROBLEM = Problem(
     package=__name__,
     models={
         "btl": ".model:BTL",
+        "pooled": ".pooled:Pooled",
         "recorded": ".recorded:Recorded",
     },
     mechanisms={
@@ -56,6 +57,10 @@ PROBLEM = Problem(
         "share_coin_flips": ".metrics.recorded:ShareCoinFlips",
         "share_two_ratings": ".metrics.recorded:ShareTwoRatings",
         "share_one_rating": ".metrics.recorded:ShareOneRating",
+        "place_kept": "pipeline.problems.common.own_items:PlaceKept",
+        "places_moved": "pipeline.problems.common.own_items:PlacesMoved",
+        "pairs_reversed": "pipeline.problems.common.own_items:PairsReversed",
+        "score_moved": "pipeline.problems.common.own_items:ScoreMoved",
     },
     derivations={
         "budget_from_x": ".theory.rates:budget_from_x",
@@ -72,6 +77,14 @@ PROBLEM = Problem(
         "spacing_from_signal": ".theory.ordering:spacing_from_signal",
         "concentration": ".theory.rates:concentration",
         "users_from_signal": ".theory.ordering:users_from_signal",
+        "epsilon_person": ".pooled:epsilon_person",
+        "file_answers": ".pooled:file_answers",
+        "file_items": ".pooled:file_items",
+        "file_names": ".pooled:file_names",
+        "file_users": ".pooled:file_users",
+        "place": ".pooled:place",
+        "score": ".pooled:score",
+        "times_compared": ".pooled:times_compared",
     },
     claims=".claims:CLAIMS",
     experiments=("xu",),

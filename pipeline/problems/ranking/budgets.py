@@ -19,6 +19,7 @@ class Budgets(Checked):
 
     profile: groups of users as "share:multiple, …"; a group's budget is multiple · epsilon, its size
     share · L rounded so that sizes add up. "1:1" is one budget for all.
+    given: comparisons of the user who made most, for what all of these cost him.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -26,6 +27,8 @@ class Budgets(Checked):
     epsilon: float = parameter("privacy budget of one comparison; mechanism=none is for no privacy", unit="nats",
                                above=0)
     profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
+    given: int | None = parameter("comparisons of the user who made most; null is every pair once",
+                                    unit="comparisons", default=None, low=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,4 +50,6 @@ class Budgets(Checked):
     def spent(self) -> dict[str, float]:
         """Largest budget of a user, in nats: of one comparison, and of all by basic composition."""
         one = float(self.budgets.max())
+        if self.given is not None:
+            return {"one comparison": one, "all comparisons of the user who made most": self.given * one}
         return {"one comparison": one, "all comparisons of a user": epsilon_user(one, self.m)}

@@ -18,9 +18,13 @@ from .theory.spectral_fit import spectral_fit
 
 @dataclass(frozen=True)
 class RecordedItems(ItemParameters):
-    """Truth of recorded responses: the fit to everybody's. chosen: (reps, m), indices of items. No abilities."""
+    """Truth of recorded responses: the fit to everybody's. No abilities.
+
+    chosen: (reps, m), indices of items. names: of all items of the file; those of the columns, where all are chosen.
+    """
 
     chosen: Integers
+    names: tuple[str, ...]
 
 
 class RecordedAnswers(Responses):
@@ -90,7 +94,8 @@ class RecordedResponses(Checked):
         block = chosen[:, :, None], chosen[:, None]
         theta = spectral_fit(table.differences[block], None if table.observed is None else table.pairs[block])
         shape = reps, self.m
-        return RecordedItems(np.broadcast_to(theta, shape), np.empty((reps, 0)), np.broadcast_to(chosen, shape))
+        return RecordedItems(np.broadcast_to(theta, shape), np.empty((reps, 0)), np.broadcast_to(chosen, shape),
+                             table.names)
 
     def simulate(self, truth: RecordedItems, rng: np.random.Generator) -> RecordedAnswers:
         """Responses of n persons drawn anew in every replication, to the items of the truth."""

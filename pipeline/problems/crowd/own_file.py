@@ -1,0 +1,79 @@
+"""Names and the labels without privacy of the tasks in a person's own files: levels and coordinates of studies."""
+
+from functools import lru_cache
+from typing import Annotated
+
+import numpy as np
+
+from pipeline.study.arrays import Floats
+from pipeline.study.parameters import DataFile, InvalidInput
+
+from .estimators.estimate import CrowdEstimate
+from .estimators.without_privacy import fit_without_privacy
+from .files import load
+from .model import Answers
+
+ALL = "all tasks"
+
+Path = Annotated[DataFile | None, "answers of a crowd; null is a stand-in"]
+Truth = Annotated[DataFile | None, "true labels of the tasks"]
+Projection = Annotated[float, "λ: abilities of released answers are kept in [λ, 1 − λ]"]
+Most = Annotated[int, "tasks at most that are followed by name"]
+
+
+@lru_cache(maxsize=4)
+def plain_fit(path: DataFile | None, truth: DataFile | None, projection: float) -> CrowdEstimate:
+    """Dawid and Skene's fit to all answers without privacy; one replication."""
+    return fit_without_privacy(Answers(load(path, truth).answers[None]).release_plainly(), projection)
+
+
+def task_index(task: str, path: DataFile | None, truth: DataFile | None) -> int:
+    """Number of a task by its name; InvalidInput if there is none."""
+    tasks = _numbers(path, truth)
+    if task not in tasks:
+        raise InvalidInput("task", task, "there is no such task in the data; names are case-sensitive")
+    return tasks[task]
+
+
+@lru_cache(maxsize=4)
+def _numbers(path: DataFile | None, truth: DataFile | None) -> dict[str, int]:
+    return {name: k for k, name in enumerate(load(path, truth).tasks)}
+
+
+def file_tasks(data_path: Path, data_truth: Truth, projection: Projection, most_tasks: Most) -> tuple[str, ...]:
+    """Levels of the axis `task`: all tasks, then those whose labels are the least certain without privacy."""
+    tasks = load(data_path, data_truth).tasks
+    if ALL in tasks:
+        raise InvalidInput("data_path", ALL, "is the name of a task, and of the mean of all here; rename the task")
+    certain: Floats = np.abs(plain_fit(data_path, data_truth, projection).posterior[0] - 0.5)
+    return ALL, *(tasks[k] for k in np.argsort(certain, kind="stable")[: max(most_tasks, 0)])
+
+
+def file_answers(
+    data_path: Path, data_truth: Truth
+) -> Annotated[int, "answers of the worker who gave most", "answers"]:
+    """Largest number of answers of one worker."""
+    return int((load(data_path, data_truth).answers != 0).sum(axis=1).max())
+
+
+def posterior_plain(
+    task: str, data_path: Path, data_truth: Truth, projection: Projection
+) -> Annotated[float, "probability of label 1 without privacy", "probability"]:
+    """Posterior probability of label 1 of a task; of all tasks their mean."""
+    posterior = plain_fit(data_path, data_truth, projection).posterior[0]
+    return float(posterior.mean() if task == ALL else posterior[task_index(task, data_path, data_truth)])
+
+
+def times_answered(
+    task: str, data_path: Path, data_truth: Truth
+) -> Annotated[float, "answers to the task", "answers"]:
+    """Answers to a task; of all tasks their mean."""
+    given = (load(data_path, data_truth).answers != 0).sum(axis=0)
+    return float(given.mean() if task == ALL else given[task_index(task, data_path, data_truth)])
+
+
+def epsilon_person(
+    epsilon: float, given: int
+) -> Annotated[float, "privacy budget of all answers of the person who gave most", "nats"]:
+    """ε times the answers of a person, by basic composition, which is attained."""
+    return epsilon * given

@@ -1,0 +1,207 @@
+"""All comparisons of a person's own file, none drawn: what privacy alone does to their ranking."""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Annotated, ClassVar, NamedTuple
+
+import numpy as np
+
+from pipeline.privacy.budget_groups import groups_of
+from pipeline.problems.common.components import unconnected
+from pipeline.problems.common.own_items import of_item, places, with_all
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
+
+from . import stand_in
+from .comparison_files import Choices, load
+from .model import Comparisons, Preferences
+from .theory.fit import weighted_fit
+
+MOST_VERDICTS = 10**9  # users × pairs of items held at once, a byte each
+
+Path = Annotated[DataFile | None, "comparisons or ratings of real people; null is a stand-in"]
+Items = Annotated[DataFile | None, "names of all items that may be compared, one a line"]
+Most = Annotated[int, "items at most: those compared most"]
+
+
+class Pool(NamedTuple):
+    """Comparisons by everybody. won, made: (pairs,), wins of i over j and comparisons, i < j.
+
+    theta: θ*, (m,), the fit without privacy. names: (m,). times: (m,), comparisons of an item. users: L. most:
+    comparisons of one user at most. source: a sentence.
+    """
+
+    won: Integers
+    made: Integers
+    theta: Floats
+    names: tuple[str, ...]
+    times: Integers
+    users: int
+    most: int
+    source: str
+
+
+@lru_cache(maxsize=8)
+def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> Pool:
+    """Everybody's comparisons in a file; InvalidInput where they cannot be read or do not link all items.
+
+    Of ratings two unequal ones of a user make a comparison. O(rows), of ratings O(users · m²).
+    """
+    if path is None and items is not None:
+        raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
+    records = stand_in.ratings() if path is None else load(path, items, other_ratings=True)
+    m = min(most_items, len(records.names))
+    if m < 2:
+        raise InvalidInput("most_items", most_items, f"there are {len(records.names)} items; needs two at least")
+    chosen = np.sort(np.argsort(-records.popularity, kind="stable")[:m])
+    names = tuple(records.names[k] for k in chosen)
+    if isinstance(records, Choices):
+        (won, made), most = records.pooled(chosen), records.most
+    else:
+        if records.users * m * (m - 1) // 2 > MOST_VERDICTS:
+            raise InvalidInput("most_items", most_items, f"{records.users:,} users and all pairs of {m:,} items are "
+                               "too many to hold; must be smaller")
+        verdict, direct = records.verdicts(chosen)
+        verdict *= direct
+        won, made = (verdict > 0).sum(axis=0), (verdict != 0).sum(axis=0)
+        most = int((verdict != 0).sum(axis=1).max())
+    first, second = np.triu_indices(m, 1)
+    apart = unconnected(first[made > 0], second[made > 0], m, names)
+    if apart:
+        raise InvalidInput("data_path" if path else "most_items", path.path if path else most_items,
+                           "no comparisons link these items to the others: "
+                           f"{shorten(', '.join(apart), LISTED)}; leave them out, or give a smaller "
+                           "parameters.most_items")
+    theta = weighted_fit(won / records.users, made / records.users, m, 1 / records.users)
+    times = np.bincount(first, made, m) + np.bincount(second, made, m)
+    source = records.source if m == len(records.names) else (
+        f"{records.source.rstrip('.')}; the {m} items compared most, and {int(made.sum()):,} comparisons of these.")
+    return Pool(won, made, theta, names, times.astype(np.int64), records.users, max(most, 1), source)
+
+
+@dataclass(frozen=True)
+class PooledPreferences(Preferences):
+    """Truth: the ranking without privacy. names: (m,), of the items."""
+
+    names: tuple[str, ...]
+
+
+class PooledComparisons(Comparisons):
+    """The comparisons of a file, the same in every replication; a user may have made any number of them."""
+
+    def __init__(self, pool: Pool, reps: int, rng: np.random.Generator):
+        super().__init__(None, pool.users, len(pool.names), rng)
+        self._pool, self._reps = pool, reps
+
+    def compared(self, sizes: Integers) -> Integers:
+        """(reps, 1, pairs): comparisons made by all users, who are one group."""
+        return np.broadcast_to(self._pool.made, (self._reps, 1, len(self._pool.made)))
+
+    @cached_property
+    def wins(self) -> Integers:
+        """(reps, pairs): comparisons in which i beat j."""
+        return np.broadcast_to(self._pool.won, (self._reps, len(self._pool.won)))
+
+
+@dataclass(frozen=True)
+class Pooled(Checked):
+    """All comparisons of a file, in every replication: only what privacy adds is random.
+
+    θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ = 1/L, L the users of the file; so that
+    `mechanism: none` gives it back. Files: all of `comparison_files`, also those without users, whose comparisons
+    each count as another user's. `derive: {m: file_items, L: file_users, given: file_answers}` takes sizes from the
+    file, `grid: {item: file_names}` the names. Source: Xu, Sun and Cheng, eq. (2) and (3).
+    """
+
+    m: int = parameter("items of the file", unit="items", low=2)
+    L: int = parameter("users of the file", unit="users", low=1)
+    data_path: "DataFile | None" = parameter("comparisons or ratings of real people; null is a stand-in", default=None)
+    data_items: "DataFile | None" = parameter("names of all items that may be compared, one a line", default=None)
+    most_items: int = parameter("items at most: those compared most", unit="items", default=100, low=2, high=2000)
+    profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
+
+    population: ClassVar[tuple[str, ...]] = ()
+    produces: ClassVar[type] = Comparisons
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, given, found in (("m", self.m, len(self._pool.names)), ("L", self.L, self._pool.users)):
+            if given != found:
+                raise InvalidInput(name, given, f"the file has {found:,}; leave it to derive.{name}")
+        if len(groups_of(self.profile)) > 1:
+            raise InvalidInput("profile", self.profile, "pooled comparisons have one budget for all; must be 1:1")
+
+    @property
+    def _pool(self) -> Pool:
+        return pool_of(self.data_path, self.data_items, self.most_items)
+
+    @property
+    def source(self) -> str:
+        """One sentence for the report: what data, how many, their hash; or that they are made up."""
+        return self._pool.source
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> PooledPreferences:
+        """θ* of everybody, the same in every replication, (reps, m)."""
+        return PooledPreferences(np.broadcast_to(self._pool.theta, (reps, self.m)), self._pool.names)
+
+    def simulate(self, truth: PooledPreferences, rng: np.random.Generator) -> Comparisons:
+        """The comparisons of the file."""
+        return PooledComparisons(self._pool, len(truth.theta), rng)
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        return 50 * self.m**2
+
+
+def file_items(data_path: Path, data_items: Items, most_items: Most) -> Annotated[int, "items of the file", "items"]:
+    """Number of items in a file of comparisons."""
+    return len(pool_of(data_path, data_items, most_items).names)
+
+
+def file_users(data_path: Path, data_items: Items, most_items: Most) -> Annotated[int, "users of the file", "users"]:
+    """Number of users in a file of comparisons; without users, of comparisons."""
+    return pool_of(data_path, data_items, most_items).users
+
+
+def file_answers(
+    data_path: Path, data_items: Items, most_items: Most
+) -> Annotated[int, "comparisons of the user who made most", "comparisons"]:
+    """Largest number of comparisons of one user; 1 where users have no names."""
+    return pool_of(data_path, data_items, most_items).most
+
+
+def file_names(data_path: Path, data_items: Items, most_items: Most) -> tuple[str, ...]:
+    """Levels of the axis `item`: all items, then each, by its place without privacy."""
+    pool = pool_of(data_path, data_items, most_items)
+    return with_all(tuple(pool.names[k] for k in np.argsort(-pool.theta, kind="stable")))
+
+
+def place(
+    item: str, data_path: Path, data_items: Items, most_items: Most
+) -> Annotated[float, "place without privacy", "1"]:
+    """Place of an item in the ranking without privacy, 1 is the best; of all items their mean."""
+    pool = pool_of(data_path, data_items, most_items)
+    return of_item(item, pool.names, places(pool.theta[None])[0])
+
+
+def score(
+    item: str, data_path: Path, data_items: Items, most_items: Most
+) -> Annotated[float, "score without privacy", "logits"]:
+    """θ* of an item; of all items their mean, 0."""
+    pool = pool_of(data_path, data_items, most_items)
+    return of_item(item, pool.names, pool.theta)
+
+
+def times_compared(
+    item: str, data_path: Path, data_items: Items, most_items: Most
+) -> Annotated[float, "comparisons of the item", "comparisons"]:
+    """Comparisons of an item with others; of all items their mean."""
+    pool = pool_of(data_path, data_items, most_items)
+    return of_item(item, pool.names, pool.times)
+
+
+def epsilon_person(
+    epsilon: float, given: int
+) -> Annotated[float, "privacy budget of all answers of the person who gave most", "nats"]:
+    """ε times the answers of a person, by basic composition, which is attained."""
+    return epsilon * given

@@ -1,0 +1,80 @@
+"""Sizes, names and the order without privacy of the items in a person's own file: levels and coordinates of studies."""
+
+from functools import lru_cache
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from pipeline.problems.common.own_items import of_item, places, with_all
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import DataFile
+
+from .files import load
+from .recorded import stand_in_table
+from .theory.spectral_fit import spectral_fit
+
+STAND_IN_ITEMS = 12
+
+Path = Annotated[DataFile | None, "responses or ratings of real people; null is a stand-in"]
+Ratings = Annotated[bool, "accept ratings that are not MovieLens ml-latest-small"]
+
+
+class Items(NamedTuple):
+    """persons: n. names: (m,). theta: (m,), β* of all persons, as `RecordedResponses` has it. asked: (m,), answers."""
+
+    persons: int
+    names: tuple[str, ...]
+    theta: Floats
+    asked: Integers
+
+
+@lru_cache(maxsize=4)
+def _items(path: DataFile | None, other_ratings: bool) -> Items:
+    table = stand_in_table(STAND_IN_ITEMS) if path is None else load(path, other_ratings)
+    theta = spectral_fit(table.differences[None], None if table.observed is None else table.pairs[None])[0]
+    return Items(len(table.answers), table.names, theta, np.einsum("ii->i", table.pairs).astype(np.int64))
+
+
+def file_persons(data_path: Path, other_ratings: Ratings) -> Annotated[int, "persons of the file", "persons"]:
+    """Number of persons in a file of responses."""
+    return _items(data_path, other_ratings).persons
+
+
+def file_items(data_path: Path, other_ratings: Ratings) -> Annotated[int, "items of the file", "items"]:
+    """Number of items in a file of responses."""
+    return len(_items(data_path, other_ratings).names)
+
+
+def file_names(data_path: Path, other_ratings: Ratings) -> tuple[str, ...]:
+    """Levels of the axis `item`: all items, then each, the most difficult without privacy first."""
+    items = _items(data_path, other_ratings)
+    return with_all(tuple(items.names[k] for k in np.argsort(-items.theta, kind="stable")))
+
+
+def place(item: str, data_path: Path, other_ratings: Ratings) -> Annotated[float, "place without privacy", "1"]:
+    """Place of an item by difficulty without privacy, 1 is the most difficult; of all items their mean."""
+    items = _items(data_path, other_ratings)
+    return of_item(item, items.names, places(items.theta[None])[0])
+
+
+def score(
+    item: str, data_path: Path, other_ratings: Ratings
+) -> Annotated[float, "difficulty without privacy", "logits"]:
+    """β* of an item; of all items their mean, 0."""
+    items = _items(data_path, other_ratings)
+    return of_item(item, items.names, items.theta)
+
+
+def times_answered(
+    item: str, data_path: Path, other_ratings: Ratings
+) -> Annotated[float, "answers to the item", "answers"]:
+    """Answers to an item; of all items their mean."""
+    items = _items(data_path, other_ratings)
+    return of_item(item, items.names, items.asked)
+
+
+def epsilon_answer(
+    epsilon_user: float, m: int
+) -> Annotated[float, "privacy budget of one answer where each has its own, as randomized response", "nats"]:
+    """ε of all answers of a person over m, the share of one of them."""
+    return epsilon_user / m
