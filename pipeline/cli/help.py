@@ -40,7 +40,7 @@ def text() -> str:
         "  pipeline experiment=xu/scenario_2 size=quick",
         "  pipeline task=plan grid.m=[10,20,80] replications=10000",
         "  pipeline task=verify repair=true",
-        "  pipeline task=release data.path=answers.csv outputs=released "
+        "  pipeline task=release problem=response data.path=answers.csv outputs=released "
         "parameters.epsilon_user=1 parameters.delta=1e-6",
         "",
         "shell completion: eval \"$(pipeline --shell-completion install=bash)\"   (or zsh, fish)",

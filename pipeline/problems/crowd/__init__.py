@@ -68,5 +68,6 @@ PROBLEM = Problem(
         "times_answered": ".own_file:times_answered",
     },
     claims=".claims:CLAIMS",
+    release=".release_task:release",
     experiments=("wang",),
 )

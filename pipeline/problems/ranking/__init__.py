@@ -87,5 +87,6 @@ PROBLEM = Problem(
         "times_compared": ".pooled:times_compared",
     },
     claims=".claims:CLAIMS",
+    release=".release_task:release",
     experiments=("xu",),
 )

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.__main__ import main
+from pipeline.problems.common.release_folder import plain_text
 from pipeline.problems.response import release_task
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.mechanisms.integer_noise import NoisyDifferences
-from pipeline.problems.response.release_folder import plain_text
 from pipeline.problems.response.releases import Differences
 
 pytest.importorskip("opendp", reason="OpenDP is not installed: releases of real data are NOT tested here")
@@ -38,7 +38,7 @@ def table(path, persons=40, missing=0.2, seed=1, names=NAMES):
 
 
 def words(folder, **changes):
-    given = {"task": "release", "data.path": folder / "people.csv", "outputs": folder / "out",
+    given = {"task": "release", "problem": "response", "data.path": folder / "people.csv", "outputs": folder / "out",
              "parameters.epsilon_user": 2, "parameters.delta": "1e-5"} | changes
     return [f"{key}={value}" for key, value in given.items() if value is not None]
 
@@ -243,14 +243,14 @@ def test_names_begin_no_formula_and_stay_different(names):
 KILLED = """
 import os, signal, sys
 from pipeline.__main__ import main
-from pipeline.problems.response import release_folder
-write = release_folder._write_table
+from pipeline.problems.common import release_folder
+write = release_folder.write_table
 def killed(path, header, rows):
     write(path, header, rows)
     os.kill(os.getpid(), signal.SIGKILL)
 os.umask(0)
 if sys.argv[1] == "killed":
-    release_folder._write_table = killed
+    release_folder.write_table = killed
 sys.exit(main(sys.argv[2:]))
 """
 
@@ -291,7 +291,7 @@ BAD = [
     ({"parameters.m": 4}, "parameters.m", "no such parameter here"),
     ({"parameters.estimator": "spectral"}, "parameters.estimator", "no such parameter here"),
     ({"parameters.pseudo_count": 0, "parameters.floor": 0}, "parameters.pseudo_count", "one must be > 0"),
-    ({"experiment": "nguyen/figure_1"}, "experiment", "which simulates nothing; allowed: task, data.path, outputs"),
+    ({"experiment": "nguyen/figure_1"}, "experiment", "which simulates nothing; allowed: task, problem, data.path,"),
     ({"replications": 10}, "replications", "which simulates nothing"),
     ({"+parameters.p0": 1}, "command line", "nothing is added or removed here"),
     ({"parameters.p0": "[1"}, "command line", "cannot be read"),

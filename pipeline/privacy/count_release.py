@@ -1,0 +1,159 @@
+"""Tables of counts of real people's answers, released once with OpenDP's noise; a person's share is bounded first."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from pipeline.privacy import accounting, vetted_noise
+from pipeline.privacy.integer_noise import LARGEST
+from pipeline.study.arrays import Integers
+from pipeline.study.parameters import Checked, InvalidInput, parameter
+
+CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho}
+SLACK = 1e-12  # by which noise is wider than asked for, so that rounding never spends more
+CHANGED = {"replace_one": 2, "add_remove": 1}  # counts that one answer of a person may change, by 1 each
+
+
+class PublishedCounts(NamedTuple):
+    """counts: (groups, 2), noisy. noise: parameter of its law. sensitivity: L1, which is squared L2. spent: budgets."""
+
+    counts: Integers
+    noise: dict[str, float]
+    sensitivity: int
+    spent: dict[str, float]
+
+
+def bounded_counts(
+    person: Sequence[str] | None, group: Integers, side: Integers, times: Integers, groups: int, most: int
+) -> Integers:
+    """(groups, 2): answers by group and side, of each person the first `most` groups in the order of the rows.
+
+    person: (rows,), names, or None where nobody is named: then every answer counts. group, side, times: (rows,), which
+    of `groups`, 0 or 1, and how many answers a row stands for, 1 where persons are named. Of several answers of a
+    person in one group the first counts. So a person adds 1 to `most` of the counts at most. O(rows).
+
+    >>> bounded_counts(["u", "u", "u"], np.array([0, 0, 1]), np.array([1, 0, 1]), np.ones(3, int), 2, 1).tolist()
+    [[0, 1], [0, 0]]
+    """
+    counts = np.zeros((groups, 2), np.int64)
+    if person is not None:
+        seen: dict[str, set[int]] = {}
+        kept = []
+        for row, (name, one) in enumerate(zip(person, group.tolist(), strict=True)):
+            own = seen.setdefault(name, set())
+            if one not in own and len(own) < most:
+                own.add(one)
+                kept.append(row)
+        group, side, times = group[kept], side[kept], times[kept]
+    np.add.at(counts, (group, side), times)
+    return counts
+
+
+@dataclass(frozen=True)
+class CountNoise(Checked, ABC):
+    """Integer noise on every count of a table to which a person adds 1 in `most` places at most.
+
+    unit: all answers of one person that count; where nobody is named, one answer. neighbours: these answers replaced by
+    others, or with neighbours_are=add_remove there or not. Sensitivity, L1 and squared L2: `most`, twice that if
+    replaced. What is spent is by OpenDP's own map, which rounds up.
+    """
+
+    epsilon_user: float = parameter("privacy budget of all answers of a person", unit="nats", above=0)
+    neighbours_are: str = parameter("what a person may change: answers replaced, or there or not",
+                                    default="replace_one", choices=tuple(CHANGED))
+
+    law: ClassVar[str]  # name of the parameter in `vetted_noise`
+
+    def publish(self, counts: Integers, most: int) -> PublishedCounts:
+        """The counts, (groups, 2), each with its own noise, once; 10 µs a count.
+
+        most: groups in which one person is counted. Raises InvalidInput for a budget whose noise is too wide or none,
+        and without OpenDP.
+        """
+        sensitivity = CHANGED[self.neighbours_are] * min(most, len(counts))
+        with np.errstate(all="ignore"):
+            wide = self._parameter(sensitivity) * (1 + SLACK)
+        widest = LARGEST if self.law == "variance" else LARGEST**0.5
+        if not 0 < wide <= widest:
+            raise InvalidInput("epsilon_user", self.epsilon_user, "asks for no noise at all; must be smaller"
+                               if wide == 0 else f"asks for noise wider than {LARGEST**0.5:g}; must be larger")
+        noise = {self.law: wide}
+        spent = vetted_noise.spent(self._norm(sensitivity), variance=noise.get("variance"), scale=noise.get("scale"))
+        if not spent <= self._asked:
+            raise ArithmeticError(f"{noise} spends more than {self._asked}")
+        noisy = vetted_noise.release(counts, variance=noise.get("variance"), scale=noise.get("scale"))
+        return PublishedCounts(noisy, noise, sensitivity, self._account(spent))
+
+    @abstractmethod
+    def _parameter(self, sensitivity: int) -> float:
+        """Variance or scale of the noise."""
+
+    @property
+    @abstractmethod
+    def _asked(self) -> float:
+        """Budget in OpenDP's measure, ρ or ε."""
+
+    @abstractmethod
+    def _norm(self, sensitivity: int) -> float:
+        """Sensitivity in OpenDP's norm, rounded up."""
+
+    @abstractmethod
+    def _account(self, spent: float) -> dict[str, float]:
+        """Budgets to state."""
+
+
+@dataclass(frozen=True)
+class GaussianCounts(CountNoise):
+    """Discrete Gaussian noise of variance Δ²/(2ρ): ρ-zCDP, hence (ε, δ)-DP, for all answers of a person.
+
+    Source: Canonne, Kamath and Steinke (2020), Theorem 4.
+    """
+
+    delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-6, above=0, below=1)
+    conversion: str = parameter("how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS))
+
+    law = "variance"
+
+    def _parameter(self, sensitivity: int) -> float:
+        rho = self._asked
+        return float(accounting.calibrated_variance(sensitivity, rho)) if 0 < rho < math.inf else (
+            math.inf if rho == 0 else 0.0)
+
+    @property
+    def _asked(self) -> float:
+        with np.errstate(all="ignore"):
+            return float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
+
+    def _norm(self, sensitivity: int) -> float:
+        return math.nextafter(math.sqrt(sensitivity), math.inf)
+
+    def _account(self, spent: float) -> dict[str, float]:
+        return {"rho": spent, "delta": self.delta, "epsilon": float(accounting.zcdp_epsilon(spent, self.delta)),
+                "epsilon_bun_steinke": float(accounting.bun_steinke_epsilon(spent, self.delta))}
+
+
+@dataclass(frozen=True)
+class LaplaceCounts(CountNoise):
+    """Discrete Laplace noise of scale Δ/ε: pure ε-DP for all answers of a person.
+
+    Source: Ghosh, Roughgarden and Sundararajan (2009).
+    """
+
+    law = "scale"
+
+    def _parameter(self, sensitivity: int) -> float:
+        return sensitivity / self.epsilon_user
+
+    @property
+    def _asked(self) -> float:
+        return self.epsilon_user
+
+    def _norm(self, sensitivity: int) -> float:
+        return float(sensitivity)
+
+    def _account(self, spent: float) -> dict[str, float]:
+        return {"epsilon": spent}
