@@ -79,7 +79,7 @@ QUICK = [claim for claim in CLAIMS if claim.experiment in ("banerjee/information
 @pytest.mark.parametrize("claim", QUICK, ids=lambda claim: claim.id)
 def test_real_simulations_never_decide_against_the_claims(claim):
     """But against the mistakes; exact informations decide at any size."""
-    judgement = judge(claim, real(claim.experiment, 100))
+    judgement = judge(claim, real(claim.experiment, 40))
     print(judgement.check.text, "| control:", judgement.control.text)
     decided = CONTRADICTED if claim.id in MISTAKES else NOT_REFUTED if claim.only_refutable else SUPPORTED
     exact = claim.experiment == "banerjee/information"
