@@ -71,6 +71,7 @@ PROBLEM = Problem(
         "users_predicted": ".theory.boundary:users_predicted",
         "users_predicted_multi": ".theory.boundary:users_predicted_multi",
         "users_predicted_pairs": ".theory.boundary:users_predicted_pairs",
+        "users_predicted_public": ".theory.boundary:users_predicted_public",
         "users_from_pairs": ".derivations:users_from_pairs",
         "users_from_scarcity": ".derivations:users_from_scarcity",
         "users_least": ".derivations:users_least",

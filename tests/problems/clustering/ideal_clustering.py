@@ -77,8 +77,19 @@ def pairs(printed):
         noise = c["epsilon"] if printed else t**2 / (0.5 - t * (0.5 - RATED / 2))
         return c["margin"] * 9 * c["N"] * np.log(c["N"]) / noise
 
-    return successes(axes, dict(U=users, users_over_log=lambda c: users(c) / np.log(c["N"])),
+    return successes(axes, dict(U=users, users_over_log=lambda c: users(c) / np.log(c["N"]),
+                                over_predicted=lambda c: c["margin"] + 0 * c["N"]),
                      lambda c: rising(c["margin"]), lambda c: (c["epsilon"] == 1) | (c["N"] == 100))
+
+
+def public(printed):
+    return pairs(printed).sel(epsilon=1.0, reading="agree", drop=True)
+
+
+def shapes(printed):
+    axes = dict(theta=[0.5, 1.0, 2.0], beta=["0.5, 0.5", "0.8, 0.2"], alpha=["1"], b=["0.9, 0.1"], share=[0.2, 0.5],
+                margin=MARGINS, mechanism=list(USUAL)[:2], estimator=list(USUAL.values())[:2])
+    return successes(axes, dict(over_predicted=lambda c: c["margin"]), lambda c: rising(c["margin"]), usual, reps=100)
 
 
 def multi(printed):
@@ -165,7 +176,7 @@ def information(printed):
 
 
 MAKERS = {f"banerjee/{make.__name__}": make for make in (
-    information, maxsense, rich_scarce, pairs, multi, separability, distortion, adaptive)}
+    information, maxsense, rich_scarce, pairs, public, shapes, multi, separability, distortion, adaptive)}
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Claims of Banerjee, Hegde and Massoulié on private item clustering, one module for each experiment but the first."""
+"""Claims of Banerjee, Hegde and Massoulié on private item clustering, by experiment."""
 
 from . import adaptive, distortion, information, lemmas, maxsense, pairs, rich_scarce, separability, several_questions
 

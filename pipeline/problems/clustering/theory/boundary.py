@@ -59,6 +59,11 @@ def users_predicted_pairs(
     return _pairs(N, w, epsilon, alpha, beta, b, reading, estimator.endswith("_adjusted"))
 
 
+def users_predicted_public(estimator: str, N: int, epsilon: float, alpha: str, beta: str, b: str) -> HALF:
+    """Of pairwise_preference where rated sets are public: every pair asked about is rated, as if w were N."""
+    return _pairs(N, N, epsilon, alpha, beta, b, "agree", estimator.endswith("_adjusted"))
+
+
 def users_from_margin(margin: Annotated[float, "U over its predicted boundary"], users_predicted: float) -> int:
     """Users U = margin·users_predicted, rounded; InvalidInput outside 1 to 10⁹."""
     users = margin * users_predicted
