@@ -109,7 +109,8 @@ def of_sheet(sheet: Sheet, path: DataFile) -> Ratings | None:
     user = [*sheet.names(0, "user")] * len(items)
     item = [name for name in items for _ in sheet.numbers]
     values = np.concatenate([sheet.measured(k + 1) for k in range(len(items))])
-    return _ordered(user, item, values, "rating", [*sheet.numbers] * len(items), path, "")
+    return _ordered(user, item, values, "rating", [*sheet.numbers] * len(items), path,
+                    sheet.remark)
 
 
 def _ordered(

@@ -48,12 +48,16 @@ def range_of(counts: Iterable[int]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A header and the columns below it. numbers: (rows,), of each row in the file. delimiter: between fields."""
+    """A header and the columns below it.
+
+    numbers: (rows,), of each row in the file. delimiter: between fields. remark: on how the file was read.
+    """
 
     header: tuple[str, ...]
     columns: Sequence[Sequence[str]]
     numbers: Sequence[int]
     delimiter: str
+    remark: str = ""
 
     def roles(self, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
         """Role -> number of the column that is called by one of its names; roles without a column are left out.
@@ -73,10 +77,10 @@ class Sheet:
         return found
 
     def unused(self, used: Iterable[int]) -> str:
-        """A remark on the columns that are not used, for the source of the data; empty if there are none."""
+        """A remark on the columns that are not used and on the file, for the source of the data; or nothing."""
         needed = set(used)
         others = [name for k, name in enumerate(self.header) if k not in needed and name]
-        return f"; columns not used: {shorten(', '.join(others))}" if others else ""
+        return self.remark + (f"; columns not used: {shorten(', '.join(others))}" if others else "")
 
     def names(self, column: int, what: str) -> Sequence[str]:
         """A column of names. Raises `Unreadable` with the row of an empty one."""
@@ -125,7 +129,9 @@ def read(file: DataFile, expected: str, empty_rows: bool = False) -> Sheet:
     columns = tables.columns(cells, numbers, len(header), ", as the header")
     while len(header) > 1 and not header[-1] and not any(columns[-1]):
         header, columns = header[:-1], columns[:-1]
-    return Sheet(header, columns, numbers, delimiter)
+    windows = tables.is_windows(file)
+    remark = "; read as Windows-1252, as it is not UTF-8: see whether names are right" if windows else ""
+    return Sheet(header, columns, numbers, delimiter, remark)
 
 
 def _number(text: str) -> float | None:

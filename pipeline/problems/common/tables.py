@@ -1,11 +1,13 @@
 """Text files as people save them, read to lines and fields, with one-line messages for mistakes."""
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 
 from pipeline.study.parameters import DataFile
 
 DELIMITERS = ",;\t|"
+SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)
 # Where a file begins so, it is no text: what it is, and what to do.
 NOT_TEXT = {
     b"PK\x03\x04": "is a workbook or an archive (xlsx, ods, zip); save the sheet as CSV",
@@ -51,6 +53,16 @@ def _decoded(content: bytes) -> str:
         raise Unreadable(f"row {row}: is not UTF-8 text; save the file as text in UTF-8") from None
 
 
+def is_windows(file: DataFile) -> bool:
+    """Whether a text is in no Unicode, so that it is read as Windows-1252."""
+    content = file.read()
+    try:
+        content.decode("utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
 def header(texts: Sequence[str], expected: str, delimiters: str = DELIMITERS) -> tuple[tuple[str, ...], int, str]:
     """Names in the first line that is not blank, the index of the line below, and the delimiter.
 
@@ -58,11 +70,11 @@ def header(texts: Sequence[str], expected: str, delimiters: str = DELIMITERS) ->
     which Excel writes, states it.
     """
     start = next((k for k, line in enumerate(texts) if line.strip()), None)
+    if start is not None and (stated := SEPARATOR.fullmatch(texts[start].strip().strip('"'))):
+        delimiters = stated[1]
+        start = next((k for k in range(start + 1, len(texts)) if texts[k].strip()), None)
     if start is None:
         raise Unreadable(f"is empty; must begin with {expected}")
-    stated = texts[start].strip().strip('"').lower()
-    if len(stated) == 5 and stated.startswith("sep=") and len(texts) > start + 1:
-        delimiters, start = stated[4], start + 1
     cut = {one: _fields(texts[start], one) for one in (*delimiters, " ")}
     most = max(delimiters, key=lambda one: len(cut[one]))
     if len(cut[most]) <= 1 < len(cut[" "]):

@@ -132,7 +132,7 @@ def _answers(file: DataFile) -> tuple[list[_Row], str]:
         if len(roles) == 3:
             rows, remark = _long(sheet, roles), sheet.unused(roles.values())
         elif len(sheet.header) > 2 and len(roles) == 1 and plain(sheet.header[0]) in (*PERSON, *TASK):
-            rows, remark = _wide(sheet, workers_below=plain(sheet.header[0]) in PERSON), ""
+            rows, remark = _wide(sheet, workers_below=plain(sheet.header[0]) in PERSON), sheet.remark
         else:
             found = sheet.numbers[0] - 1 if sheet.numbers else 1
             raise Unreadable(f"row {found}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the header task,"

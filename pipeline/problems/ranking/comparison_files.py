@@ -216,7 +216,7 @@ def _matrix(sheet: Sheet, path: DataFile, items: DataFile | None) -> Choices:
     better, worse = (index.tolist() for index in np.nonzero(wins))
     rows = Comparisons([names[k] for k in better], [others[k] for k in worse], wins[better, worse], None,
                        [sheet.numbers[k] for k in better])
-    return _choices(rows, path, items, "")
+    return _choices(rows, path, items, sheet.remark)
 
 
 class Comparisons(NamedTuple):

@@ -78,7 +78,7 @@ def load(path: DataFile, other_ratings: bool = False) -> Table:
             return _grades(sheet, path)
         if len(roles := sheet.roles(LONG)) == 3:
             return _long(sheet, roles, path)
-        return _responses(_rows(sheet), sheet.numbers, path)
+        return _responses(_rows(sheet), sheet.numbers, path, sheet.remark)
     except Unreadable as error:
         raise InvalidInput("data_path", path.path, str(error)) from None
 

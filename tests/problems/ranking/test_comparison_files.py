@@ -59,6 +59,7 @@ def test_comparisons_are_read_however_they_are_saved(tmp_path, content):
 def test_windows_text_is_read(tmp_path):
     found = load(file(tmp_path, "user;winner;loser\nZoë;Café;Thé\nAna;Thé;Café\n".encode("cp1252")))
     assert found.names == ("Café", "Thé") and found.users == 2
+    assert "read as Windows-1252, as it is not UTF-8: see whether names are right" in found.source
 
 
 @pytest.mark.parametrize("content", [
@@ -105,6 +106,8 @@ def test_ratings_are_read(tmp_path):
 BAD = {
     "": "is empty; must begin with winner,loser or user,winner,loser or userId",
     "\n\n": "is empty",
+    "sep=;": "is empty",
+    "sep=;\n": "is empty",
     HEADER: "has a header and nothing below it",
     "user,winner\nu,a\n": "the header is 'user,winner', without loser; must be winner,loser (with user, count), left",
     "a,b\n1,2\n": "the header is 'a,b'; must be winner,loser (with user, count), left,right,label, item1,item2,wins1",
