@@ -53,3 +53,22 @@ def test_intervals_of_cells_and_of_all_together(data):
     assert one.high - one.value == pytest.approx(ndtri(1 - 0.01 / 2 / 2) * one.standard_error)
     assert cells[0].high - cells[0].value == pytest.approx(
         ndtri(1 - FALSE_ALARM / 6 / 2) * cells[0].standard_error, rel=0.01)
+
+
+@pytest.mark.parametrize("reps, cells, decided", [(100, 30_000, False), (4000, 3, True)])
+def test_skewed_cells_that_follow_the_law_are_not_denied(sealed, reps, cells, decided):
+    """Squares of normal variables: intervals by t alone deny one cell of some thousands, far above 1e-6."""
+    v = np.random.default_rng(reps).standard_normal((1, cells, reps)) ** 2
+    data = sealed(dict(arm=["a"], L=list(range(cells))), v=v, expected=np.ones_like(v))
+    ratio, error = v.mean(axis=2)[0], v.std(axis=2, ddof=1)[0] / np.sqrt(reps)
+    alone = int((abs(ratio - 1) > -ndtri(FALSE_ALARM / 2) * error).sum())
+    found = law_ratios(data, "v", "expected", 1)[EACH_CELL].values()
+    denied = sum(not cell.covers(1) for cell in found)
+    print(f"skewed cells: n={cells} statistic={denied} bound=0 alpha=1e-06; by t alone {alone}")
+    assert denied == 0 and (alone > 0 or decided)
+    assert np.isfinite([cell.high for cell in found]).all() == decided
+
+
+def test_a_skewed_law_that_is_broken_is_denied(sealed):
+    v = np.random.default_rng(1).standard_normal((2, 3, REPS)) ** 2
+    assert verdict(sealed(dict(arm=["a", "b"], L=[1, 2, 4]), v=v, expected=np.full_like(v, 0.8))) == CONTRADICTED
