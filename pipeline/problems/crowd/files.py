@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.problems.common import sheets, tables
-from pipeline.problems.common.sheets import PERSON, Sheet, plain
+from pipeline.problems.common.sheets import PERSON, Sheet, plain, range_of
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import LISTED, DataFile, InvalidInput, shorten
@@ -59,7 +59,7 @@ class Crowd:
         asked, right = (answers != 0).sum(axis=1), (answers == 2 * labels - 1).sum(axis=1)
         votes = (answers != 0).sum(axis=0)
         source = (f"{origin}: {asked.sum():,} answers by {len(workers):,} workers to {len(tasks):,} tasks, "
-                  f"{votes.min():,} to {votes.max():,} of a task and {asked.min():,} to {asked.max():,} of a worker, "
+                  f"{range_of(votes.tolist())} of a task and {range_of(asked.tolist())} of a worker, "
                   f"{right.sum() / asked.sum():.1%} right; {labels.mean():.1%} of labels are 1{meaning}{remark}.")
         return cls(answers, labels, right / asked, tuple(workers), tuple(tasks), source)
 
