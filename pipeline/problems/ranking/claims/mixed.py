@@ -18,7 +18,7 @@ ERRORS = {"theorem_1": ("excess_risk", "excess risk"), "theorem_2.inf": ("error_
           "theorem_2.l2": ("error_l2", "error ‖θ̂ − θ*‖₂/√m")}
 ORDERS = {"theorem_4": ("missed", "chance of missing the top K"), "theorem_5": ("hamming_top_k", "top-K error H_K"),
           "theorem_6": ("kendall", "Kendall distance")}
-FREQUENT = 4  # signal up to which wrong orders are frequent enough to compare their shares
+FREQUENT = 2  # signal up to which wrong orders are frequent enough to compare their shares
 _MIXED = ("Profiles of the axis profile, all with the G(ε) of one budget 1. In the last, one user of a million has 79 "
           "% of the noise and H(ε) is 20 or 41 times mG(ε).")
 
@@ -74,7 +74,7 @@ CLAIMS = (
     *(_claim(name, metric, words, "spaced", 0.15,
              "Scores order the items, and by the central limit theorem and by Hoeffding's inequality (theory.tails) "
              "only G(ε) matters: the condition H(ε) ≲ mG(ε) of Theorems 5 and 6 is not needed.",
-             "θ* evenly spaced, signal mLΔ²/G(ε) of 2 and 4, κ near 1.")
+             "θ* evenly spaced, signal mLΔ²/G(ε) = 2, κ near 1.")
       for name, (metric, words) in ORDERS.items()),
     Claim(
         id="xu.personal.kendall",
