@@ -11,6 +11,7 @@ PROBLEM = Problem(
     },
     mechanisms={
         "adaptive": ".mechanisms.adaptive:Adaptive",
+        "average_one_bit": ".mechanisms.average_one_bit:AverageOneBit",
         "max_sense": ".mechanisms.max_sense:MaxSense",
         "multi_max_sense": ".mechanisms.multi_max_sense:MultiMaxSense",
         "none": "pipeline.privacy.no_privacy:NoPrivacy",

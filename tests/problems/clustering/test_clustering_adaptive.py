@@ -9,6 +9,7 @@ from scipy import stats
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.clustering.estimators.seen_clustering import SeenClustering
 from pipeline.problems.clustering.mechanisms.adaptive import Adaptive
+from pipeline.problems.clustering.mechanisms.average_one_bit import AverageOneBit
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.clustering.releases import SeenRatings
 
@@ -52,6 +53,18 @@ def test_the_coupon_collector_succeeds_once_all_items_are_rated():
     expected = sum(p * 0.5 ** (items - m) for m, p in enumerate(seen))
     assert counts_agree([good.sum(), REPS - good.sum()], [expected, 1 - expected], "right")
     assert not counts_agree([good.sum(), REPS - good.sum()], [seen[-1], 1 - seen[-1]], "twin: without luck")
+
+
+def test_one_user_in_log_n_tells_her_rating():
+    """Seen and positive ratings of an item are Poisson to first order; their number in all is binomial, exactly."""
+    items, users = 16, 40
+    model = BlockModel(U=users, N=items, w=1, b="0.9, 0.2")
+    told = AverageOneBit(N=items, w=1).release(model.simulate(model.truth(rng(), REPS, rng()), rng(2)), rng(3))
+    total = np.bincount(told.seen.sum(axis=1), minlength=users + 1)
+    assert counts_agree(total, stats.binom.pmf(np.arange(users + 1), users, 1 / 4), "ratings told")
+    assert not counts_agree(total, stats.binom.pmf(np.arange(users + 1), users, 1 / 3.7), "twin: other shares")
+    liked = [told.positive.sum(), told.seen.sum() - told.positive.sum()]
+    assert counts_agree(liked, [0.55, 0.45], "positive ones") and (told.positive <= told.seen).all()
 
 
 def test_nothing_seen_is_no_error():

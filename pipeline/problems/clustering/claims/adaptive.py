@@ -30,6 +30,13 @@ def _in_items(mechanism: str) -> Measure:
     return exponent
 
 
+@measure("exponent in N of the users over log² N at the boundary")
+def _average_bit(results: xr.Dataset) -> Estimate:
+    users = _boundary_of(results, "average_one_bit", "users_over_log")
+    users = users.assign(value=users["value"] / xr.ufuncs.log(users["N"]))
+    return exponents(users, N=users["N"])["in N"]
+
+
 @measure_every_cell("users at the boundary over 2N²")
 def _one_by_one(results: xr.Dataset) -> Cells:
     users = _boundary_of(results, "adaptive")
@@ -82,6 +89,17 @@ CLAIMS = (
             "needed; the bound is without it.",
         conditions=_CASE,
         control=NegativeControl("users over √N", users_times(lambda r: r["N"] ** -0.5)),
+    ),
+    Claim(
+        id="banerjee.average_bit",
+        statement="One bit a user on average, without privacy, takes users like N log² N only.",
+        source="Banerjee, Hegde and Massoulié, §1.1, against exactly one bit in Theorem 10",
+        experiment="banerjee/adaptive",
+        measure=_average_bit,
+        tolerance=Within(1, 0.15),
+        why="Against the exponent 2 of one-bit answers. One user in log₂ N tells her rating: coupons, log₂ N times.",
+        conditions=_CASE,
+        control=NegativeControl("users times √N", users_times(lambda r: xr.ufuncs.sqrt(r["N"]))),
     ),
     Claim(
         id="banerjee.coupons",

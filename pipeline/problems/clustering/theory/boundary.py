@@ -24,7 +24,7 @@ HALF = Annotated[float, "U at which half of all replications are predicted to be
 def users_predicted(
     mechanism: str, estimator: str, N: int, w: int, epsilon: float, theta: float, alpha: str, beta: str, b: str
 ) -> HALF:
-    """Of max_sense, pairwise_preference as in Appendix B, one_bit, adaptive with one answer an item, and none.
+    """Of max_sense, pairwise_preference as in Appendix B, one_bit, average_one_bit, adaptive with one answer, and none.
 
     InvalidInput for other mechanisms. What does not matter to the mechanism is not used.
     """
@@ -35,12 +35,14 @@ def users_predicted(
         return _pairs(N, w, epsilon, alpha, beta, b, "agree", adjusted)
     if mechanism == "none":
         return _seen(N, w, alpha, beta, b)
+    if mechanism == "average_one_bit":  # one user in log₂ N tells her rating
+        return _seen(N, w, alpha, beta, b) * float(np.log2(N))
     if mechanism == "one_bit":
         return _one_bit(N, alpha, beta, b)
     if mechanism == "adaptive":
         return 2 * N**2 / w
-    raise InvalidInput("mechanism", mechanism, "must be max_sense, pairwise_preference, one_bit, adaptive or none: "
-                       "no boundary is predicted for others")
+    raise InvalidInput("mechanism", mechanism, "must be max_sense, pairwise_preference, one_bit, average_one_bit, "
+                       "adaptive or none: no boundary is predicted for others")
 
 
 def users_predicted_multi(

@@ -1,0 +1,40 @@
+"""One bit of communication on average: few users say all they know, without privacy, the others nothing."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from pipeline.study.parameters import Checked, parameter
+
+from ..model import Users
+from ..releases import SeenRatings
+
+
+@dataclass(frozen=True)
+class AverageOneBit(Checked):
+    """Without privacy: a user says which item she has rated, and how, with probability 1/log₂ N, and else nothing.
+
+    So her item costs one bit on average, and users like N log² N are enough: against N² where every answer is one bit.
+    unit: none, nothing is protected. Source: Banerjee, Hegde and Massoulié, §1.1.
+    """
+
+    N: int = parameter("items", unit="items", low=3)
+    w: int = parameter("items that a user has rated", unit="items", low=1, high=1)
+
+    unit: ClassVar[str] = "none"
+    neighbours: ClassVar[str] = "none"
+    budget: ClassVar[str] = "ε = ∞: one bit on average, but no protection"
+    accepts: ClassVar[type] = Users
+    releases: ClassVar[type] = SeenRatings
+
+    def release(self, data: Users, rng: np.random.Generator) -> SeenRatings:
+        """Ratings told of a block; each is of another user, as w = 1. O(reps · N) draws."""
+        seen, share = data.release_plainly(), 1 / np.log2(self.N)
+        positive = rng.binomial(seen.positive, share)
+        negative = rng.binomial(seen.seen - seen.positive, share)
+        return SeenRatings(positive, positive + negative, data.users, seen.asked)
+
+    def cost(self) -> float:
+        """Predicted cost of one replication, in steps of about a nanosecond."""
+        return 1e3 * self.N
