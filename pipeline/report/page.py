@@ -133,7 +133,8 @@ def _section(section: Section, summary: xr.Dataset, table: "DataFrame") -> dict[
         for line in table.head(MOST_ROWS).to_dict("records")]
     return {
         "id": slug(section.name), "name": section.name, "title": section.title or section.name,
-        "question": section.question, "grid": tables.grid(summary), "missing": tables.missing_effects(summary),
+        "question": section.question, "grid": tables.grid(summary), "levels": tables.named_levels(summary),
+        "missing": tables.missing_effects(summary),
         "mixed": _mixed(section.summary),
         "counts": {name: int(summary[name].sum()) for name in tables.COUNTS},
         "cells": int((summary["n_run"] > 0).sum()), "most_run": int(summary["n_run"].max()),

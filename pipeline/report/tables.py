@@ -117,6 +117,23 @@ def grid(summary: xr.Dataset, most: int = 24) -> list[dict[str, str]]:
     return rows
 
 
+def named_levels(summary: xr.Dataset) -> list[dict[str, Any]]:
+    """A table for every axis of names whose levels have numbers of their own, such as the items of a file."""
+    tables = []
+    for axis in summary["n_run"].dims:
+        own = [name for name, one in summary.coords.items() if one.dims == (axis,) and one.dtype.kind in "iuf"]
+        if summary[axis].dtype.kind in "iufb" or not own:
+            continue
+        columns = [(summary[name].attrs.get("long_name", str(name)), summary[name].attrs.get("units", "1"))
+                   for name in own]
+        rows = [[level, *(number(summary[name].values[k].item(), 4) for name in own)]
+                for k, level in enumerate(summary[axis].values.tolist())]
+        tables.append({"axis": str(axis), "meaning": summary[axis].attrs.get("long_name", ""), "rows": rows,
+                       "head": [f"{meaning} ({unit})" if unit not in ("1", meaning) else meaning
+                                for meaning, unit in columns]})
+    return tables
+
+
 def versions(results: xr.Dataset, sessions: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Distinct sets of versions that took part, oldest first, from the sessions or else the dataset."""
     sets = [s["versions"] for s in sessions if s.get("versions")]

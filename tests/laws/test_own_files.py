@@ -1,5 +1,7 @@
 """Law: own/ranking, own/response and own/crowd take a person's file, ask for no size and know items by their names."""
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -133,6 +135,8 @@ def test_from_file_to_report(tmp_path, drinks, capsys):
     for word in ("tea", "milk", "beer", "A file of 31 comparisons of 3 items", "all comparisons of the user who made"):
         assert word in page
     assert "own/ranking,4.0,tea," in table
+    without = re.sub("<[^>]+>", " ", page[page.index("what is known of each without simulation"):])
+    assert re.search(r"tea\s+1\s+[\d.]+\s+19\s+milk\s+2\s+\S+\s+24\s+beer\s+3", without)  # place, score, comparisons
 
 
 BAD = [

@@ -38,7 +38,10 @@ def position(item: str, names: tuple[str, ...]) -> int:
 
 def of_item(item: str, names: tuple[str, ...], values: Array) -> float:
     """The value of an item, by its name, or the mean of all. names, values: (m,)."""
-    return float(np.mean(values) if item == ALL else values[position(item, names)])
+    if item == ALL:
+        mean = float(np.mean(values))
+        return mean if abs(mean) > 1e-9 else 0.0  # centred scores have the mean 0, not −4e−17
+    return float(values[position(item, names)])
 
 
 def with_all(names: tuple[str, ...]) -> tuple[str, ...]:

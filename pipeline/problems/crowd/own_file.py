@@ -66,7 +66,7 @@ def posterior_plain(
 
 def times_answered(
     task: str, data_path: Path, data_truth: Truth
-) -> Annotated[float, "answers to the task", "answers"]:
+) -> Annotated[float, "answers to the task", "1"]:
     """Answers to a task; of all tasks their mean."""
     given = (load(data_path, data_truth).answers != 0).sum(axis=0)
     return float(given.mean() if task == ALL else given[task_index(task, data_path, data_truth)])

@@ -194,7 +194,7 @@ def score(
 
 def times_compared(
     item: str, data_path: Path, data_items: Items, most_items: Most
-) -> Annotated[float, "comparisons of the item", "comparisons"]:
+) -> Annotated[float, "comparisons of the item", "1"]:
     """Comparisons of an item with others; of all items their mean."""
     pool = pool_of(data_path, data_items, most_items)
     return of_item(item, pool.names, pool.times)

@@ -67,7 +67,7 @@ def score(
 
 def times_answered(
     item: str, data_path: Path, other_ratings: Ratings
-) -> Annotated[float, "answers to the item", "answers"]:
+) -> Annotated[float, "answers to the item", "1"]:
     """Answers to an item; of all items their mean."""
     items = _items(data_path, other_ratings)
     return of_item(item, items.names, items.asked)
