@@ -8,7 +8,7 @@ from pipeline.analysis.summary import summarise_moments
 from pipeline.cli.config import Experiment
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
-from pipeline.report.drawn import render
+from pipeline.reporting.drawn import render
 from pipeline.storage import results
 from pipeline.storage.replications import Store
 from pipeline.study.registry import problem, register, registered

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.execution.clusters import CLUSTERS, Cluster
-from pipeline.report import specs
-from pipeline.report.specs import FORMATS
+from pipeline.reporting import specs
+from pipeline.reporting.specs import FORMATS
 from pipeline.storage.backend import check_url
 from pipeline.study.checks import mapping
 from pipeline.study.grid import read_products
@@ -89,7 +89,7 @@ class Text(Checked):
 
 @dataclass(frozen=True)
 class Experiment:
-    """A study and how it is presented. figures: see `pipeline.report.specs`."""
+    """A study and how it is presented. figures: see `pipeline.reporting.specs`."""
 
     study: Study
     text: Text

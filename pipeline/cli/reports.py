@@ -106,7 +106,7 @@ def write(
     from pipeline.analysis.claims import Judgement  # a run with nothing to do must not wait for these
     from pipeline.analysis.summary import summarise_moments
     from pipeline.cli import assess
-    from pipeline.report import page
+    from pipeline.reporting import page
 
     sources = [assess.Source(one.experiment, one.store, *(INTERIM if one in interim else (seal.SEALED, seal.SUMMARY)))
                for one in studies]

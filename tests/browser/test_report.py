@@ -16,8 +16,8 @@ import xarray as xr
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
-from pipeline.report import page, specs
-from pipeline.report.drawn import render
+from pipeline.reporting import page, specs
+from pipeline.reporting.drawn import render
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = ("--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "

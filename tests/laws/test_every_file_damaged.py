@@ -19,7 +19,7 @@ import pipeline.cli.compose
 import pipeline.cli.reports
 from pipeline.__main__ import main
 from pipeline.problems.ranking.estimators.moments import Debiased
-from pipeline.report.drawn import Drawn
+from pipeline.reporting.drawn import Drawn
 from pipeline.storage import replications
 from pipeline.storage.replications import Store
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import xarray as xr
 
-from pipeline.report.specs import Spec
+from pipeline.reporting.specs import Spec
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Drawn:
 
 def render(spec: Spec, results: xr.Dataset, summary: xr.Dataset, formats: tuple[str, ...] = ("svg",)) -> Drawn:
     """Draw a figure. results: the sealed dataset; summary: of it, as `summarise` gives; formats: of FORMATS."""
-    from pipeline.report import figures, style
+    from pipeline.reporting import figures, style
 
     drawing = figures.draw(spec, results, summary)
     with style.applied():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pipeline.report.formatting import interval, number
+from pipeline.reporting.formatting import interval, number
 
 if TYPE_CHECKING:
     from pandas import DataFrame

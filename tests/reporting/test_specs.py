@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pipeline.report import specs
+from pipeline.reporting import specs
 from pipeline.study.parameters import InvalidInput
 
 AXES = {"m": [10, 20], "L": [100, 400], "x": [1, 2.5], "method": ["plain", "other"], "alone": [3], "zero": [0.0]}
@@ -163,6 +163,6 @@ def test_the_place_in_the_list_is_told():
 
 
 def test_specs_load_neither_matplotlib_nor_xarray():
-    code = ("import sys, pipeline.report.specs; "
+    code = ("import sys, pipeline.reporting.specs; "
             "sys.exit(any(name in sys.modules for name in ('matplotlib', 'xarray', 'numpy', 'pandas')))")
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

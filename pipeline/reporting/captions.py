@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from pipeline.report.formatting import count, glossary, levels, number, percent, symbol
-from pipeline.report.specs import Spec
+from pipeline.reporting.formatting import count, glossary, levels, number, percent, symbol
+from pipeline.reporting.specs import Spec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

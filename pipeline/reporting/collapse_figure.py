@@ -7,12 +7,12 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.collapse import collapse, collapse_exponent
-from pipeline.report import style
-from pipeline.report.captions import bars, caption, missing
-from pipeline.report.cells import Drawing, columns_of, tabulate
-from pipeline.report.curve_styles import CurveStyles, curves_of, error_bars, extent
-from pipeline.report.formatting import axis_label, interval, metric_label, number, percent, power, product, symbol
-from pipeline.report.specs import Collapse, PhaseDiagram
+from pipeline.reporting import style
+from pipeline.reporting.captions import bars, caption, missing
+from pipeline.reporting.cells import Drawing, columns_of, tabulate
+from pipeline.reporting.curve_styles import CurveStyles, curves_of, error_bars, extent
+from pipeline.reporting.formatting import axis_label, interval, metric_label, number, percent, power, product, symbol
+from pipeline.reporting.specs import Collapse, PhaseDiagram
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,8 +7,8 @@ import xarray as xr
 
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import REPLICATION
-from pipeline.report.formatting import count, number, symbol
-from pipeline.report.specs import Map, Ratio, Spec
+from pipeline.reporting.formatting import count, number, symbol
+from pipeline.reporting.specs import Map, Ratio, Spec
 from pipeline.study.arrays import Floats
 
 if TYPE_CHECKING:

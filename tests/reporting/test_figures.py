@@ -10,9 +10,9 @@ from pipeline.analysis.boundaries import boundary_exponent, crossing
 from pipeline.analysis.collapse import collapse
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import summarise
-from pipeline.report import specs, style, tiles
-from pipeline.report.figures import draw
-from pipeline.report.formatting import three
+from pipeline.reporting import specs, style, tiles
+from pipeline.reporting.figures import draw
+from pipeline.reporting.formatting import three
 
 PHASE = dict(kind="phase_diagram", metric="error", along="x", at="budget", size=["m", "L"], level=0.5, theory=-0.5,
              select={"rule": "plain"})

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from pipeline.report import style, tiles
-from pipeline.report.captions import caption, missing, replications
-from pipeline.report.cells import Drawing, columns_of, is_numeric, ordered, ratios_of, tabulate
-from pipeline.report.curve_styles import Levels, distinct
-from pipeline.report.formatting import axis_label, levels, metric_label, number, percent, symbol, three
-from pipeline.report.specs import Map
+from pipeline.reporting import style, tiles
+from pipeline.reporting.captions import caption, missing, replications
+from pipeline.reporting.cells import Drawing, columns_of, is_numeric, ordered, ratios_of, tabulate
+from pipeline.reporting.curve_styles import Levels, distinct
+from pipeline.reporting.formatting import axis_label, levels, metric_label, number, percent, symbol, three
+from pipeline.reporting.specs import Map
 from pipeline.study.arrays import Booleans, Floats
 
 if TYPE_CHECKING:

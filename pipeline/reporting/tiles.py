@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.report import style
-from pipeline.report.formatting import number
+from pipeline.reporting import style
+from pipeline.reporting.formatting import number
 from pipeline.study.arrays import Floats
 
 if TYPE_CHECKING:

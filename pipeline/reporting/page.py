@@ -15,9 +15,9 @@ import xarray as xr
 from dask.utils import format_time
 
 from pipeline.analysis.claims import CONFIDENCE
-from pipeline.report import tables
-from pipeline.report.drawn import Drawn
-from pipeline.report.formatting import count, findings, minus, number, percent, symbol
+from pipeline.reporting import tables
+from pipeline.reporting.drawn import Drawn
+from pipeline.reporting.formatting import count, findings, minus, number, percent, symbol
 from pipeline.study.files import PARTIAL, write_whole
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _environment() -> Any:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("pipeline.report", "."), autoescape=True,
+        loader=jinja2.PackageLoader("pipeline.reporting", "."), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {f.__name__: f for f in (format_time, number, symbol, count, minus, findings)}
     return environment
@@ -113,7 +113,7 @@ def _figures(section: Section, folder: Path, number_of: Iterator[int]) -> Iterat
     """Write the files of a section's figures; what the page shows of each."""
     from markupsafe import Markup
 
-    from pipeline.report import style
+    from pipeline.reporting import style
 
     for i, drawn in enumerate(section.figures, 1):
         stem = f"{slug(section.name)}-{i}-{drawn.kind}"

@@ -9,9 +9,9 @@ import pytest
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
-from pipeline.report import page, specs
-from pipeline.report.drawn import render
-from pipeline.report.specs import FORMATS
+from pipeline.reporting import page, specs
+from pipeline.reporting.drawn import render
+from pipeline.reporting.specs import FORMATS
 
 FIGURES = [
     dict(kind="phase_diagram", metric="error", along="x", at="budget", size=["m", "L"], level=0.5,
@@ -239,7 +239,7 @@ def test_a_broken_figure_leaves_the_old_report(make, tmp_path, monkeypatch):
     data = make(replications=5)
     path = page.write(tmp_path, "Old", sections(data), {})
     before = path.read_text()
-    monkeypatch.setattr("pipeline.report.style.inline", lambda *_: 1 / 0)
+    monkeypatch.setattr("pipeline.reporting.style.inline", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         page.write(tmp_path, "New", sections(data), {})
     assert path.read_text() == before and len(list((tmp_path / "figures").iterdir())) == 8
@@ -255,7 +255,7 @@ def test_a_page_without_anything_to_say(make, tmp_path):
 
 
 def test_findings_are_lines_with_bold_estimates():
-    from pipeline.report.formatting import findings
+    from pipeline.reporting.formatting import findings
 
     lines = findings("exponent <x> -0.5 [-0.6, -0.4], claimed -0.5; slope nan [-inf, inf]; ratio 2 [1.5, inf]; little")
     assert [str(line) for line in lines] == [

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pipeline.report.formatting import number
+from pipeline.reporting.formatting import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field
 from typing import Any, ClassVar
 
-from pipeline.report.formatting import number
+from pipeline.reporting.formatting import number
 from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.report import style
-from pipeline.report.formatting import number, symbol
+from pipeline.reporting import style
+from pipeline.reporting.formatting import number, symbol
 from pipeline.study.arrays import Floats
 
 if TYPE_CHECKING:

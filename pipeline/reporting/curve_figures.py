@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from pipeline.report import style
-from pipeline.report.captions import bars, caption, missing
-from pipeline.report.cells import Drawing, columns_of, is_numeric, ordered, positions, ratios_of, tabulate
-from pipeline.report.curve_styles import CurveStyles, Levels, curves_of, distinct, error_bars, extent
-from pipeline.report.formatting import axis_label, fraction, levels, metric_label, number, symbol
-from pipeline.report.specs import Curves, Ratio, Spec
+from pipeline.reporting import style
+from pipeline.reporting.captions import bars, caption, missing
+from pipeline.reporting.cells import Drawing, columns_of, is_numeric, ordered, positions, ratios_of, tabulate
+from pipeline.reporting.curve_styles import CurveStyles, Levels, curves_of, distinct, error_bars, extent
+from pipeline.reporting.formatting import axis_label, fraction, levels, metric_label, number, symbol
+from pipeline.reporting.specs import Curves, Ratio, Spec
 from pipeline.study.arrays import Floats
 
 if TYPE_CHECKING:

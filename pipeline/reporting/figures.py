@@ -6,14 +6,14 @@ Matplotlib is loaded when something is drawn, not before.
 import xarray as xr
 
 from pipeline.analysis.summary import summarise
-from pipeline.report import style
-from pipeline.report.cells import Drawing, shown_part
-from pipeline.report.specs import Collapse, Curves, Map, PhaseDiagram, Ratio, Spec
+from pipeline.reporting import style
+from pipeline.reporting.cells import Drawing, shown_part
+from pipeline.reporting.specs import Collapse, Curves, Map, PhaseDiagram, Ratio, Spec
 
 
 def draw(spec: Spec, results: xr.Dataset, summary: xr.Dataset | None = None) -> Drawing:
     """Draw one figure; `summary` is `summarise(results)`, made here if not given."""
-    from pipeline.report import collapse_figure, curve_figures, map_figure, phase_diagram
+    from pipeline.reporting import collapse_figure, curve_figures, map_figure, phase_diagram
 
     summary = shown_part(summarise(results) if summary is None else summary, spec)
     results = shown_part(results, spec)

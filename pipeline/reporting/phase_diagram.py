@@ -10,12 +10,12 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.boundaries import INSIDE, LEFT, RIGHT, boundary_exponent, crossing
-from pipeline.report import style, tiles
-from pipeline.report.captions import caption, missing
-from pipeline.report.cells import Drawing, columns_of, tabulate
-from pipeline.report.collapse_figure import size_of
-from pipeline.report.formatting import axis_label, count, interval, metric_label, number, percent, product, symbol
-from pipeline.report.specs import PhaseDiagram
+from pipeline.reporting import style, tiles
+from pipeline.reporting.captions import caption, missing
+from pipeline.reporting.cells import Drawing, columns_of, tabulate
+from pipeline.reporting.collapse_figure import size_of
+from pipeline.reporting.formatting import axis_label, count, interval, metric_label, number, percent, product, symbol
+from pipeline.reporting.specs import PhaseDiagram
 from pipeline.study.arrays import Booleans, Floats
 
 if TYPE_CHECKING:
