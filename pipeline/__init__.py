@@ -1,3 +1,66 @@
-"""What does privacy cost, and where does learning break down? Distributed Monte Carlo studies."""
+"""What does privacy cost, and where does learning break down? Distributed Monte Carlo studies.
+
+As a library, `import pipeline as pl`; all names below are loaded when they are first used, and so are the problems,
+by their names, such as `pl.ranking`:
+
+- studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`; `Study`, `Grid`
+- one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`; `simulate_data`,
+  `simulate_release`
+- parts of your own: `register`, `Problem`, `Checked`, `parameter`
+- errors, one line each: `PipelineError` and its kinds `InvalidInput`, `SweepError`, `Stopped`, `FailedUnits`
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.execution.errors import SweepError as SweepError
+    from pipeline.library.results import judge as judge
+    from pipeline.library.results import open_results as open_results
+    from pipeline.library.results import summarise as summarise
+    from pipeline.library.runs import report as report
+    from pipeline.library.runs import run as run
+    from pipeline.library.runs import simulate as simulate
+    from pipeline.library.single import simulate_data as simulate_data
+    from pipeline.library.single import simulate_release as simulate_release
+    from pipeline.study.errors import FailedUnits as FailedUnits
+    from pipeline.study.errors import PipelineError as PipelineError
+    from pipeline.study.errors import Stopped as Stopped
+    from pipeline.study.grid import Grid as Grid
+    from pipeline.study.parameters import Checked as Checked
+    from pipeline.study.parameters import InvalidInput as InvalidInput
+    from pipeline.study.parameters import parameter as parameter
+    from pipeline.study.problem import Problem as Problem
+    from pipeline.study.registry import register as register
+    from pipeline.study.study import Study as Study
 
 __version__ = "0.1.0"
+
+_NAMES = {  # name -> module that holds it
+    "Checked": "study.parameters", "FailedUnits": "study.errors", "Grid": "study.grid",
+    "InvalidInput": "study.parameters", "PipelineError": "study.errors", "Problem": "study.problem",
+    "Stopped": "study.errors", "Study": "study.study", "SweepError": "execution.errors", "judge": "library.results",
+    "open_results": "library.results", "parameter": "study.parameters", "register": "study.registry",
+    "report": "library.runs", "run": "library.runs", "simulate": "library.runs", "simulate_data": "library.single",
+    "simulate_release": "library.single", "summarise": "library.results",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the library, or the parts of a problem; AttributeError if there is none."""
+    if name in _NAMES:
+        value = getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
+        globals()[name] = value
+        return value
+    if not name.startswith("_"):
+        from pipeline.library.parts import parts_of
+
+        if (parts := parts_of(name)) is not None:
+            return parts
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; dir({__name__}) lists all")
+
+
+def __dir__() -> list[str]:
+    from pipeline.study.registry import problems
+
+    return sorted({"__version__", *_NAMES, *problems()})

@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from pipeline.cli import own_experiments
 from pipeline.cli.config_files import GROUPS, folder, folders, options
-from pipeline.cli.words import check_override, quoted, refuse_secrets
+from pipeline.cli.words import check_override, own_path, quoted, refuse_secrets
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 
 if TYPE_CHECKING:
@@ -16,32 +17,49 @@ SIZES = ("paper", "quick")
 OPEN = ("grid", "parameters", "derive", "cluster")  # mappings to which a command may add names
 
 
-def compose(overrides: Sequence[str]) -> list[dict[str, Any]]:
-    """One plain mapping per experiment asked for: one, or all those of a suite.
+def compose(overrides: Sequence[str], own: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """One plain mapping per experiment asked for: one, or all those of a suite. own: an experiment by its content.
 
     Raises InvalidInput for an override that cannot be read, an unknown key or an unknown name.
     """
     from hydra import initialize_config_dir
 
-    overrides = _checked(overrides)
+    overrides = _checked(overrides, own)
     with initialize_config_dir(str(folder()), version_base="1.3"):
-        names = _compose(overrides).get("experiments")
+        config = _compose(overrides)
+        names = config.get("experiments")
         if names is None or names == []:
-            return [_sized(overrides)]
+            return [_sized(config, overrides)]
         _check_experiments(names)
-        return [_sized([*overrides, f"experiment={name}"]) for name in names]
+        each = ([*overrides, f"experiment={name}"] for name in names)
+        return [_sized(_compose(words), words) for words in each]
 
 
-def _checked(overrides: Sequence[str]) -> list[str]:
-    """The overrides, quoted; InvalidInput for what this program has no use for."""
+def compose_once(overrides: Sequence[str], own: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The config of one experiment, whatever its size: what there is to be changed."""
+    from hydra import initialize_config_dir
+
+    with initialize_config_dir(str(folder()), version_base="1.3"):
+        return _compose(_checked(overrides, own))
+
+
+def _checked(overrides: Sequence[str], own: Mapping[str, Any] | None) -> list[str]:
+    """The overrides, quoted, an experiment of a person's own by a name that Hydra knows.
+
+    Raises InvalidInput for what this program has no use for.
+    """
     for override in overrides:
         refuse_secrets(override)
     overrides = [*map(quoted, overrides)]
     for override in overrides:
         check_override(override)
     values = dict(override.partition("=")[::2] for override in overrides)
+    overrides = [f"experiment={own_experiments.offer(own_experiments.read(path))}"
+                 if (path := own_path(override)) is not None else override for override in overrides]
     if "experiment" in values and (values.get("suite", "none") != "none" or "experiments" in values):
         raise InvalidInput("experiment", values["experiment"], "a suite names its own; give only one of them")
+    if own is not None:
+        overrides = [f"experiment={own_experiments.offer(own_experiments.checked(own))}", *overrides]
     return overrides
 
 
@@ -55,9 +73,8 @@ def _check_experiments(names: Any) -> None:
         raise InvalidInput("experiments", names, "names one experiment twice")
 
 
-def _sized(overrides: list[str]) -> dict[str, Any]:
+def _sized(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     """The config of an experiment at the size asked for: the user's overrides win over its `quick` settings."""
-    config = _compose(overrides)
     size, quick = config.get("size"), config.get("quick") or {}
     if size not in SIZES:
         raise InvalidInput("size", size, nearest(size, SIZES))
@@ -72,23 +89,25 @@ def _as_overrides(quick: Mapping[str, Any]) -> Iterator[str]:
     for key, value in quick.items():
         inner = {f"{key}.{name}": one for name, one in value.items()} if isinstance(value, dict) else {key: value}
         for name, one in inner.items():
-            yield f"{name}={_as_text(one)}"
+            yield f"{name}={as_text(one)}"
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A value of a config in the syntax of an override."""
     if isinstance(value, dict):
-        return "{" + ",".join(f"{name}:{_as_text(one)}" for name, one in value.items()) + "}"
+        return "{" + ",".join(f"{name}:{as_text(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_as_text, value)) + "]"
-    return "'" + value.replace("'", "\\'") + "'" if isinstance(value, str) else json.dumps(value)
+        return "[" + ",".join(map(as_text, value)) + "]"
+    if isinstance(value, str):
+        return "'" + value.replace("'", "\\'") + "'"
+    return str(value) if isinstance(value, float) else json.dumps(value)
 
 
 def _hydra_compose(overrides: Sequence[str]) -> "DictConfig":
     """Hydra's config for the overrides, from the configs of all problems."""
     import hydra
 
-    path = _as_text([f"file://{conf}" for conf in folders()[1:]])
+    path = as_text([f"file://{conf}" for conf in folders()[1:]])
     return cast("DictConfig", hydra.compose("config", overrides=[*overrides, f"hydra.searchpath={path}"]))
 
 
@@ -115,7 +134,7 @@ def _compose(overrides: Sequence[str]) -> dict[str, Any]:
 
 def _over_products(overrides: Sequence[str]) -> list[str]:
     """grid.AXIS=… for every product, where the grid is a list of products."""
-    axes = [o for o in overrides if re.match(r"grid\.[A-Za-z_]", o)]
+    axes = [o for o in overrides if re.match(r"[+~]?grid\.[A-Za-z_]", o)]
     grid = _compose([o for o in overrides if o not in axes])["grid"] if axes else {}
     if not isinstance(grid, list):
         return list(overrides)

@@ -15,11 +15,13 @@ from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.clusters import Executor
+from pipeline.execution.errors import SweepError
 from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.sessions import Session
 from pipeline.storage import results
 from pipeline.storage.integrity import Integrity, remove_abandoned
+from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
@@ -34,6 +36,33 @@ class Replaced(OSError):
 
 def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> int:
     """Simulate what is missing, seal and report; returns the exit code."""
+    try:
+        schedules = simulate(studies, settings, cluster, command)
+    except Stopped as stopped:
+        print(stopped)
+        return EXIT_MORE_TO_DO
+    except SweepError as error:
+        print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
+        return EXIT_FAILED
+    if settings.shard:
+        print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
+        return _exit_code(schedules)
+    for left in reversed(range(ROUNDS)):
+        seal(studies, cluster)
+        try:
+            _report(studies, settings, cluster, command)
+            return _exit_code(schedules)
+        except Replaced:  # by a driver with another grid or more replications
+            if not left:
+                raise
+    raise AssertionError  # the last round returns or raises
+
+
+def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> list[Schedule]:
+    """Simulate what is missing; the schedules afterwards, in which nothing is pending.
+
+    Raises Stopped where units are left, SweepError where the sweep cannot go on, InvalidInput.
+    """
     cluster.check()
     stores = [stored.store for stored in studies]
     plan.check_lifetime(stores, cluster)
@@ -46,26 +75,13 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, comman
     if not any(schedule.pending for schedule in schedules):
         print(f"nothing to do: all {sum(schedule.units for schedule in schedules):,} units were done before")
     else:
-        if not _sweep(studies, schedules, settings, cluster, command):
-            return EXIT_FAILED
+        _sweep(studies, schedules, settings, cluster, command)
         schedules = [Schedule(stored.study, stored.store.listing(), settings.part) for stored in studies]
         if left := sum(schedule.pending for schedule in schedules):
-            print(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
-            return EXIT_MORE_TO_DO
+            raise Stopped(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
     for stored, schedule in zip(studies, schedules, strict=True):
         agree(stored, schedule, settings, cluster)
-    if settings.shard:
-        print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
-        return _exit_code(schedules)
-    for left in reversed(range(ROUNDS)):
-        _seal(studies, cluster)
-        try:
-            _report(studies, settings, cluster, command)
-            return _exit_code(schedules)
-        except Replaced:  # by a driver with another grid or more replications
-            if not left:
-                raise
-    raise AssertionError  # the last round returns or raises
+    return schedules
 
 
 def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> int:
@@ -80,7 +96,7 @@ def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, com
             raise InvalidInput("task", "report", f"{stored.study.name} has no finished unit yet; run it first")
     unfinished = [stored for stored, schedule in zip(studies, schedules, strict=True)
                   if schedule.pending and not results.is_sealed(stored.store)]
-    _seal([stored for stored in studies if stored not in unfinished], cluster)
+    seal([stored for stored in studies if stored not in unfinished], cluster)
     with _reducers(unfinished, cluster) as executor:
         for stored in unfinished:
             reduce.interim(stored, executor)
@@ -93,7 +109,8 @@ def _exit_code(schedules: Sequence[Schedule]) -> int:
     return EXIT_FAILED if any((one.listing.failed & one.mine).any() for one in schedules) else EXIT_DONE
 
 
-def _seal(studies: Sequence[StoredStudy], cluster: Any) -> None:
+def seal(studies: Sequence[StoredStudy], cluster: Any) -> None:
+    """Seal the results of finished studies, where they are not sealed already."""
     waiting = [stored for stored in studies if not results.is_sealed(stored.store)]
     with _reducers(waiting, cluster) as executor:
         for stored in waiting:
@@ -112,8 +129,8 @@ def _reducers(studies: Sequence[StoredStudy], cluster: Any) -> Iterator[Executor
 
 def _sweep(
     studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Any, command: str
-) -> bool:
-    """Simulate what is missing, until it is done or stopped; False where the sweep could not go on."""
+) -> None:
+    """Simulate what is missing, until it is done or stopped; SweepError where the sweep cannot go on."""
     total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
     print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
           + (f", in shard {settings.shard}" if settings.shard else ""), flush=True)
@@ -136,31 +153,24 @@ def _sweep(
                     swept = functools.partial(
                         sweep.run, executor, runner(stored, schedule, settings), iter(schedule),
                         total_cost=schedule.cost, stop=stop, on_done=on_done, on_retired=progress.warn)
-                    if not _in_session(stored, schedule, command, swept):
-                        return False
+                    _in_session(stored, schedule, command, swept)
     for stored in studies if failed else ():
         inspect.print_failures(stored, stored.store.listing(), command)
-    return True
 
 
 def _in_session(
     stored: StoredStudy, schedule: Schedule, command: str, swept: Callable[[], sweep.Outcome]
-) -> bool:
-    """Sweep one study and keep a record of the session; False, after one line, where the sweep could not go on."""
+) -> None:
+    """Sweep one study and keep a record of the session."""
     session = Session(stored.store.folder, command, schedule.pending)
     try:
         with stored.store.backend.sweeping():
             outcome = swept()
-    except InvalidInput as error:
+    except (InvalidInput, SweepError) as error:
         session.end("failed", error=str(error))
         raise
-    except sweep.SweepError as error:
-        session.end("failed", error=str(error))
-        print(f"error: {error}; finished units are kept, the same command goes on", file=sys.stderr)
-        return False
     session.end("stopped" if outcome.interrupted else "finished", units=outcome.units_done, workers=outcome.workers,
                 lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1))
-    return True
 
 
 def _report(

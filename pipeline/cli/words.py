@@ -4,9 +4,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.cli import own_experiments
 from pipeline.cli.config_files import GROUPS, options
 from pipeline.study.parameters import InvalidInput, nearest
 
+QUOTES = "'\""
 AS_TYPED = ("data.path", "data.items", "data.truth", "outputs", "results", "formats", "store.url", "cluster.directives",
             "cluster.ca", "cluster.cert", "cluster.key")
 
@@ -20,10 +22,17 @@ def refuse_secrets(override: str) -> None:
                            "AWS_SECRET_ACCESS_KEY instead")
 
 
+def own_path(override: str) -> str | None:
+    """The path of an experiment of a person's own, if the argument names one."""
+    key, _, value = override.partition("=")
+    path = value.strip(QUOTES)
+    return path if key == "experiment" and own_experiments.is_file(path) else None
+
+
 def quoted(override: str) -> str:
     """Paths and lists of formats as they are typed: their blanks, brackets and commas are not Hydra's."""
     key, sign, path = override.partition("=")
-    if key not in AS_TYPED or path in ("", "null") or path[0] in "'\"":
+    if key not in AS_TYPED or path in ("", "null") or path[0] in QUOTES:
         return override
     escaped = path.replace("\\", "\\\\").replace("'", "\\'")
     return f"{key}{sign}'{escaped}'"
@@ -38,7 +47,7 @@ def check_override(override: str) -> None:
         raise InvalidInput(bare, value, "no such key; --help lists those that there are")
     if group in GROUPS and (key != group or not sign):
         raise InvalidInput(bare, value, f"write {group}=NAME; {nearest(value, options(group))}")
-    if group in GROUPS and value.strip("'\"") not in options(group):
+    if own_path(override) is None and group in GROUPS and value.strip(QUOTES) not in options(group):
         raise InvalidInput(group, value, f"no such {group}; {nearest(value, options(group))}")
 
 

@@ -1,7 +1,9 @@
 """What ends a sweep, and what ends only one of its workers."""
 
+from pipeline.study.errors import PipelineError
 
-class SweepError(RuntimeError):
+
+class SweepError(PipelineError, RuntimeError):
     """The sweep cannot go on: one line that says why. Units finished before are kept."""
 
 

@@ -14,6 +14,7 @@ from typing import TextIO
 from dask.utils import format_time
 
 TERMINAL_EVERY = 0.1  # seconds
+NOTEBOOK_EVERY, NOTEBOOK_WIDTH = 1.0, 90  # characters
 LOG_EVERY = 30.0
 
 
@@ -24,7 +25,7 @@ class Progress:
         units: how many there are to do.
         cost: sum of their predicted costs, in any measure; the time left follows from it, as the first units may be
             far more costly than the last.
-        stream: stderr by default; one updating line if it is a terminal, else a line every 30 s at most.
+        stream: stderr by default; one updating line if it is a terminal or a notebook, else a line every 30 s at most.
         clock: gives seconds.
 
     Use as a context manager: it writes a first line on entering and a last one on leaving.
@@ -35,6 +36,7 @@ class Progress:
         self.units, self.cost, self.clock = units, cost, clock
         self.stream = sys.stderr if stream is None else stream
         self.terminal = self.stream.isatty()
+        self.notebook = type(self.stream).__module__.startswith("ipykernel.")  # shows \r, but not all of a terminal
         self.units_done, self.cost_done, self.workers = 0, 0.0, 0
         self.start = self.written = clock()
 
@@ -51,7 +53,8 @@ class Progress:
         """Count `units` more, of predicted `cost`, computed by one of `workers`; write a line when it is due."""
         self.units_done, self.cost_done = self.units_done + units, self.cost_done + cost
         self.workers = workers
-        if self.clock() - self.written >= (TERMINAL_EVERY if self.terminal else LOG_EVERY):
+        every = TERMINAL_EVERY if self.terminal else NOTEBOOK_EVERY if self.notebook else LOG_EVERY
+        if self.clock() - self.written >= every:
             self._write(self.line(), end=False)
 
     def warn(self, line: str) -> None:
@@ -73,6 +76,8 @@ class Progress:
         if self.terminal:
             width = shutil.get_terminal_size().columns - 1
             self.stream.write("\r\x1b[K" + (text + "\n" if end else text[:width]))
+        elif self.notebook:
+            self.stream.write("\r" + text.ljust(NOTEBOOK_WIDTH) + ("\n" if end else ""))
         else:
             self.stream.write(text + "\n")
         self.stream.flush()

@@ -49,14 +49,14 @@ class ZarrLocation(NamedTuple):
 def template(study: Study, location: ZarrLocation) -> None:
     """Create the group with its coordinates and, chunk by chunk still empty, its variables. See `Layout`."""
     layout = Layout.of(study)
-    group, own = _new_group(location, _coordinates(study, layout))
+    group, own = _new_group(location, coordinates_of(study))
     for variable in (*study.metrics, "status"):
         status = variable == "status"
         group.create_array(
             variable, shape=(*layout.shape, layout.replications), dtype="i1" if status else "f8",
             fill_value=0 if status else np.nan, chunks=layout.chunk, shards=(*layout.cells, layout.length),
             compressors=_checked(), dimension_names=(*study.grid.axes, REPLICATION),
-            attributes={**_describe(study, variable), **own})
+            attributes={**describe(study, variable), **own})
 
 
 def across(metric: str, axis: str) -> str:
@@ -74,7 +74,7 @@ def summary_template(
     import xarray as xr
 
     layout, axes = Layout.of(study), study.grid.axes
-    coordinates = {name: one for name, one in _coordinates(study, layout).items() if name != REPLICATION}
+    coordinates = {name: one for name, one in coordinates_of(study).items() if name != REPLICATION}
     paired = [axis for k, axis in enumerate(axes) if k in layout.paired]
     labels = {"statistic": statistics, "count": counts, **({"pair_statistic": pair} if paired else {})}
     coordinates |= {name: xr.Variable((name,), np.array(one)) for name, one in labels.items()}
@@ -83,7 +83,7 @@ def summary_template(
     group, own = _new_group(location, coordinates)
     for metric, axis in itertools.product(study.metrics, paired):
         more = (len(axes[axis]), len(pair))
-        described = _describe(study, metric)
+        described = describe(study, metric)
         group.create_array(
             across(metric, axis), shape=(*layout.shape, *more), dtype="f8", fill_value=np.nan,
             chunks=(*layout.cells, *more), compressors=_checked(),
@@ -96,7 +96,7 @@ def summary_template(
         group.create_array(
             variable, shape=(*layout.shape, len(names)), dtype="i8" if status else "f8",
             fill_value=0 if status else np.nan, chunks=(*layout.cells, len(names)), compressors=_checked(),
-            dimension_names=(*study.grid.axes, axis), attributes={**_describe(study, variable), **own})
+            dimension_names=(*study.grid.axes, axis), attributes={**describe(study, variable), **own})
 
 
 def _new_group(location: ZarrLocation, coordinates: "Mapping[str, xr.Variable]") -> "tuple[zarr.Group, dict[str, str]]":
@@ -130,11 +130,11 @@ def _declared(study: Study) -> dict[str, Any]:
     return {name: declared for group in (*inputs, *map(fields, parts)) for name, declared in group.items()}
 
 
-def _coordinates(study: Study, layout: Layout) -> "dict[str, xr.Variable]":
+def coordinates_of(study: Study) -> "dict[str, xr.Variable]":
     """Levels of the axes, replications, and derived parameters over the axes that they depend on."""
     import xarray as xr
 
-    declared, axes = _declared(study), study.grid.axes
+    layout, declared, axes = Layout.of(study), _declared(study), study.grid.axes
 
     def about(name: str) -> dict[str, Any]:
         if name in declared:
@@ -159,7 +159,8 @@ def _coordinates(study: Study, layout: Layout) -> "dict[str, xr.Variable]":
     return coordinates
 
 
-def _describe(study: Study, name: str) -> dict[str, Any]:
+def describe(study: Study, name: str) -> dict[str, Any]:
+    """Attributes of a metric, or of the status, in a dataset."""
     if name == "status":
         return {"long_name": "what became of the replication", "flag_values": [0, 1, 2, 3],
                 "flag_meanings": "not_run ok not_converged failed"}

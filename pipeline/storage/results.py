@@ -115,9 +115,14 @@ def problems_of(backend: Backend, name: str = SEALED, thorough: bool = True) -> 
 
 def load(store: Store, name: str = SEALED) -> "xr.Dataset":
     """What a dataset holds: in memory or, if it is large, in chunks of a shard that are read when they are needed."""
+    return load_from(store.backend, name)
+
+
+def load_from(backend: Backend, name: str) -> "xr.Dataset":
+    """Like `load`, wherever the dataset is."""
     import xarray as xr
 
-    dataset: xr.Dataset = xr.open_zarr(store.backend.zarr(name), consolidated=True, chunks=None)
+    dataset: xr.Dataset = xr.open_zarr(backend.zarr(name), consolidated=True, chunks=None)
     if dataset.nbytes <= IN_MEMORY:
         return dataset.load()
     shards = dataset["status"].encoding.get("shards") or dataset["status"].encoding["chunks"]

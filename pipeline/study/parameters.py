@@ -17,10 +17,12 @@ from dataclasses import Field
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
+from pipeline.study.errors import PipelineError
+
 LISTED = 110  # characters of a list of names in a message
 
 
-class InvalidInput(ValueError):
+class InvalidInput(PipelineError, ValueError):
     """Bad input from a person, in one line: key, value, and what is allowed."""
 
     def __init__(self, key: str, value: Any, allowed: str):
@@ -112,6 +114,14 @@ def parameter(meaning: str, *, default: Any = dataclasses.MISSING, **limits: Unp
 
     Values are checked against the annotation, one of int, float, str, bool, DataFile (given as a path), optionally
     `| None`.
+
+    >>> import pipeline as pl
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Mean(pl.Checked):
+    ...     n: int = pl.parameter("people", unit="people", low=1)
+    >>> Mean(n=0)
+    Traceback (most recent call last):
+    pipeline.study.parameters.InvalidInput: n=0: must be a whole number ≥ 1 (people)
     """
     return dataclasses.field(default=default, metadata=declaration(meaning, **limits))
 

@@ -38,6 +38,11 @@ def register(new: Problem) -> None:
     """Add a problem to this process; workers of its sweeps learn of it. The same again changes nothing.
 
     Raises InvalidInput, naming the package that holds it, where the name is taken by another.
+
+    >>> import pipeline as pl
+    >>> pl.register(pl.Problem("coins", "A coin's side", __name__))
+    >>> "coins" in dir(pl)
+    True
     """
     known = problems().get(new.name)
     if known is not None and known != new:

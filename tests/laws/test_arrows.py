@@ -20,8 +20,9 @@ ALLOWED = {
                   "storage"},
     "cli": {"numpy", "xarray", "dask", "hydra", "omegaconf", "yaml", "study", "storage", "execution", "analysis",
             "reporting"},
+    "library": {"numpy", "xarray", "threadpoolctl", "study", "storage", "execution", "analysis", "cli"},
     "__main__": {"hydra", "cli", "execution.errors", "study"},
-    "": {"cli", "study", "analysis"},
+    "": {"library", "execution.errors", "study"},
 }
 CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.

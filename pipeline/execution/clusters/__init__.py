@@ -3,7 +3,7 @@
 A new kind is one more `Cluster` and one more row in `CLUSTERS`. Beyond loopback, connections are encrypted by TLS.
 """
 
-from pipeline.execution.clusters.address import Address
+from pipeline.execution.clusters.address import Address, Connected
 from pipeline.execution.clusters.batch import LSF, PBS, SGE, Slurm
 from pipeline.execution.clusters.executor import Cluster, Executor
 from pipeline.execution.clusters.local import Local, Synchronous, Threads, cores
@@ -14,6 +14,6 @@ CLUSTERS: dict[str, type[Cluster]] = {
 }
 
 __all__ = [
-    "CLUSTERS", "LSF", "PBS", "SGE", "Address", "Cluster", "Executor", "Local", "Slurm", "Synchronous", "Threads",
-    "cores",
+    "CLUSTERS", "LSF", "PBS", "SGE", "Address", "Cluster", "Connected", "Executor", "Local", "Slurm", "Synchronous",
+    "Threads", "cores",
 ]

@@ -10,6 +10,7 @@ import socket
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -61,20 +62,7 @@ class Address(Cluster, Checked):
         Raises InvalidInput if no scheduler answers, or it or every worker runs other versions.
         """
         with quiet(), contextlib.ExitStack() as stack:
-            client = self._connect(stack)
-            self._compare_scheduler(client)
-            self._retire_others(client)
-            count = sum(client.nthreads().values())
-
-            def retire_one(address: str) -> bool:
-                retire(client, [address])
-                return False
-
-            yield Executor(
-                client, max(count, 1), lambda: _threads(client), retire=retire_one, window=WINDOW,
-                admit=functools.partial(differs_from, facts()),
-                description=f"scheduler at {self.address}, {len(client.nthreads())} workers of {count} threads, "
-                            f"dashboard at {client.dashboard_link}")
+            yield join(self._connect(stack), self.address)
 
     @property
     def _encrypted(self) -> bool:
@@ -88,37 +76,87 @@ class Address(Cluster, Checked):
                  (("ca_file", self.ca), ("client_cert", self.cert), ("client_key", self.key)) if path}
         security = Security(require_encryption=True, **files) if files else Security()
         try:
-            asyncio.run(asyncio.wait_for(_greet(self.address, security), ANSWER + 1))
+            with ThreadPoolExecutor(1) as aside:  # in a notebook this thread has an event loop already
+                aside.submit(asyncio.run, asyncio.wait_for(_greet(self.address, security), ANSWER + 1)).result()
             with warnings.catch_warnings():  # other versions are reported by this module, in one line
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
                 return stack.enter_context(distributed.Client(
                     self.address, timeout=ANSWER, set_as_default=False, security=security))
         except Exception as error:  # also what TLS says of a wrong certificate
-            raise self._invalid(f"no scheduler answers there ({shorten(_cause(error), 120)})") from None
+            raise _invalid(self.address, f"no scheduler answers there ({shorten(_cause(error), 120)})") from None
 
-    def _compare_scheduler(self, client: Any) -> None:
-        mine, packages = facts(), client.get_versions()["scheduler"]["packages"]
-        theirs = packages | {"python": ".".join(re.findall(r"\d+", packages["python"])[:3])}
-        if difference := _difference(theirs, {name: mine[name] for name in COMPARED}):
-            raise self._invalid(f"scheduler {difference}")
 
-    def _retire_others(self, client: Any) -> None:
-        """Compare every worker with this process, and retire those that differ; InvalidInput if all do."""
-        mine, reasons = facts(), {}
-        for worker, theirs in client.run(facts, on_error="return").items():
-            if not isinstance(theirs, dict):
-                reasons[worker] = f"cannot load this package ({shorten(theirs, 100)}); install it there"
-            elif difference := _difference(theirs, mine):
-                reasons[worker] = difference
-        if reasons and len(reasons) == len(client.nthreads()):
-            worker, reason = next(iter(reasons.items()))
-            raise self._invalid(f"worker {worker} {reason}")
-        for worker, reason in reasons.items():
-            _warn(f"worker {worker} is retired: {reason}")
-        retire(client, reasons.keys())
+@dataclass(frozen=True)
+class Connected(Cluster):
+    """The cluster of a `distributed.Client` that a person has; it stays open. All workers must see the study's folder.
 
-    def _invalid(self, message: str) -> InvalidInput:
-        return InvalidInput("cluster.address", self.address, message)
+    Raises InvalidInput for what is no such client, or one that is asynchronous or closed.
+    """
+
+    elsewhere: ClassVar[bool] = True
+    client: Any
+
+    def __post_init__(self) -> None:
+        import distributed
+
+        if not isinstance(self.client, distributed.Client):
+            raise InvalidInput("cluster", self.client, "must be the name of a cluster, a mapping with its kind and "
+                               "fields, or a distributed.Client")
+        if self.client.asynchronous or self.client.status != "running":
+            raise InvalidInput("cluster", self.client, "must be a client that is open and not asynchronous")
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[Executor]:
+        """Use the client as it is; see `join`."""
+        with quiet():
+            yield join(self.client, self.client.scheduler.address)
+
+
+def join(client: Any, address: str) -> Executor:
+    """The cluster of a client, without the workers that run other versions than this process, which are retired.
+
+    Raises InvalidInput if the scheduler or every worker runs other versions.
+    """
+    _compare_scheduler(client, address)
+    _retire_others(client, address)
+    count = sum(client.nthreads().values())
+
+    def retire_one(address: str) -> bool:
+        retire(client, [address])
+        return False
+
+    return Executor(
+        client, max(count, 1), lambda: _threads(client), retire=retire_one, window=WINDOW,
+        admit=functools.partial(differs_from, facts()),
+        description=f"scheduler at {address}, {len(client.nthreads())} workers of {count} threads, "
+                    f"dashboard at {client.dashboard_link}")
+
+
+def _compare_scheduler(client: Any, address: str) -> None:
+    mine, packages = facts(), client.get_versions()["scheduler"]["packages"]
+    theirs = packages | {"python": ".".join(re.findall(r"\d+", packages["python"])[:3])}
+    if difference := _difference(theirs, {name: mine[name] for name in COMPARED}):
+        raise _invalid(address, f"scheduler {difference}")
+
+
+def _retire_others(client: Any, address: str) -> None:
+    """Compare every worker with this process, and retire those that differ; InvalidInput if all do."""
+    mine, reasons = facts(), {}
+    for worker, theirs in client.run(facts, on_error="return").items():
+        if not isinstance(theirs, dict):
+            reasons[worker] = f"cannot load this package ({shorten(theirs, 100)}); install it there"
+        elif difference := _difference(theirs, mine):
+            reasons[worker] = difference
+    if reasons and len(reasons) == len(client.nthreads()):
+        worker, reason = next(iter(reasons.items()))
+        raise _invalid(address, f"worker {worker} {reason}")
+    for worker, reason in reasons.items():
+        _warn(f"worker {worker} is retired: {reason}")
+    retire(client, reasons.keys())
+
+
+def _invalid(address: str, message: str) -> InvalidInput:
+    return InvalidInput("cluster.address", address, message)
 
 
 def facts() -> dict[str, str]:

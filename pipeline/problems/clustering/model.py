@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ FEW = 3  # clusters, up to which there are few kinds of users
 class BlockTruth:
     """Truth of the model. clusters: (reps, N) int, cluster of each item, 0 to count − 1. count: Lc."""
 
-    clusters: Integers
+    clusters: Annotated[Integers, "reps", "N"]
     count: int
 
     @cached_property

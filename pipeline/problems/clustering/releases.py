@@ -1,6 +1,7 @@
 """What mechanisms release about the items of a block model: ratings as they are, or sums of private bits."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from pipeline.study.arrays import Integers
 
@@ -13,10 +14,10 @@ class SeenRatings:
     asked, fewer than U where a scheme was done earlier.
     """
 
-    positive: Integers
-    seen: Integers
+    positive: Annotated[Integers, "reps", "N"]
+    seen: Annotated[Integers, "reps", "N"]
     users: int
-    asked: Integers
+    asked: Annotated[Integers, "reps"]
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class PairSketches:
     paper's estimator does not use them. keep: probability that a bit is released as it is.
     """
 
-    agreements: Integers
-    probes: Integers
+    agreements: Annotated[Integers, "reps", "N", "N"]
+    probes: Annotated[Integers, "reps", "N", "N"]
     keep: float
     users: int
 
@@ -42,7 +43,7 @@ class ScoreSketches:
     int64, Σ_u H_ui, public; the paper's estimator does not use them. keep: probability that a bit is released as it is.
     """
 
-    scores: Integers
-    sensed: Integers
+    scores: Annotated[Integers, "reps", "N"]
+    sensed: Annotated[Integers, "reps", "N"]
     keep: float
     users: int

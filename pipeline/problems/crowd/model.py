@@ -1,7 +1,7 @@
 """One-coin crowds (Dawid and Skene): workers label tasks, rightly or wrongly."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from .theory.wisdom import experts
 class CrowdTruth:
     """Truth of the model. abilities: (reps, n) in [0, 1], p*. labels: (reps, m) int8, 0 or 1, y*."""
 
-    abilities: Floats
-    labels: NDArray[np.int8]
+    abilities: Annotated[Floats, "reps", "n"]
+    labels: Annotated[NDArray[np.int8], "reps", "m"]
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Answers:
     initial vector y⁽⁰⁾ that the simulation lends to estimators, or None: made from the truth, so never data.
     """
 
-    answers: NDArray[np.int8]
-    start: Floats | None = None
+    answers: Annotated[NDArray[np.int8], "reps", "n", "m"]
+    start: Annotated[Floats | None, "reps", "m"] = None
 
     plain_release: ClassVar[type] = ReleasedAnswers
 

@@ -1,6 +1,7 @@
 """What mechanisms release of a crowd's answers."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,6 @@ class ReleasedAnswers:
     the initial vector that the model lends, or None; see `Answers`.
     """
 
-    answers: NDArray[np.int8]
+    answers: Annotated[NDArray[np.int8], "reps", "n", "m"]
     flip: float
-    start: Floats | None = None
+    start: Annotated[Floats | None, "reps", "m"] = None

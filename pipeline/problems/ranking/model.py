@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from .theory.rates import win_probability
 class Preferences:
     """Truth of the model. theta: (reps, m), each row sums to 0."""
 
-    theta: Floats
+    theta: Annotated[Floats, "reps", "m"]
 
 
 class Comparisons:

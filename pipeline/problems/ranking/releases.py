@@ -1,6 +1,7 @@
 """What mechanisms release of comparisons: noisy win counts."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -17,11 +18,21 @@ class ReleasedWins:
     which pairs somebody compared is public, what he answered is not.
     """
 
-    wins: Array
-    users: Array
-    epsilon: Floats
+    wins: Annotated[Array, "reps", "groups", "pairs"]
+    users: Annotated[Array, "groups"]
+    epsilon: Annotated[Floats, "groups"]
     items: int
-    compared: Array | None = None
+    compared: Annotated[Array | None, "reps", "groups", "pairs"] = None
+
+    @property
+    def m(self) -> int:
+        """Items, by the name that parts have for them."""
+        return self.items
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of items, m(m−1)/2."""
+        return self.items * (self.items - 1) // 2
 
     @property
     def slope(self) -> Floats:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -21,8 +21,8 @@ class ItemParameters:
     Metrics of all problems call what is estimated theta; here that is β*, while θ* is the ability.
     """
 
-    theta: Floats
-    ability: Floats
+    theta: Annotated[Floats, "reps", "m"]
+    ability: Annotated[Floats, "reps", "n"]
 
 
 class Responses:

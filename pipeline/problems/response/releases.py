@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -39,10 +39,10 @@ class Differences(PairwiseRelease):
     public graph, (reps or 1, m, m), symmetric; None is the complete graph.
     """
 
-    counts: Array
+    counts: Annotated[Array, "reps", "m", "m"]
     persons: int
-    variance: Floats
-    edges: Booleans | None = None
+    variance: Annotated[Floats, "reps"]
+    edges: Annotated[Booleans | None, "reps", "m", "m"] = None
 
     def differences(self, debiased: bool = False) -> Array:
         """The counts, (reps, m, m), which are unbiased as they are."""
@@ -56,8 +56,8 @@ class FlippedResponses(PairwiseRelease):
     answers: (reps, n, m). observed: (reps, n, m), or None for all; who answered what is public. epsilon: per response.
     """
 
-    answers: Booleans
-    observed: Booleans | None
+    answers: Annotated[Booleans, "reps", "n", "m"]
+    observed: Annotated[Booleans | None, "reps", "n", "m"]
     epsilon: float
 
     @property

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from ..block_law import proportions
 class ClusteringEstimate:
     """clusters: (reps, N) int, 0 to Lc − 1, in no meaningful order. converged: (reps,)."""
 
-    clusters: Integers
-    converged: Booleans
+    clusters: Annotated[Integers, "reps", "N"]
+    converged: Annotated[Booleans, "reps"]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What estimators of labels and abilities give."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,12 @@ class CrowdEstimate:
     y⁽⁰⁾. converged: (reps,). iterations: (reps,).
     """
 
-    labels: NDArray[np.int8]
-    posterior: Floats
-    abilities: Floats
-    start: Floats
-    converged: Booleans
-    iterations: Integers
+    labels: Annotated[NDArray[np.int8], "reps", "m"]
+    posterior: Annotated[Floats, "reps", "m"]
+    abilities: Annotated[Floats, "reps", "n"]
+    start: Annotated[Floats, "reps", "m"]
+    converged: Annotated[Booleans, "reps"]
+    iterations: Annotated[Integers, "reps"]
 
     @classmethod
     def of(

@@ -1,7 +1,7 @@
 """Estimators of the Bradley–Terry–Luce model from released wins."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -20,10 +20,10 @@ class PreferenceEstimate:
     weights: (groups,), how users' comparisons were weighted; None is all alike.
     """
 
-    theta: Floats
-    converged: Booleans
+    theta: Annotated[Floats, "reps", "m"]
+    converged: Annotated[Booleans, "reps"]
     ridge: float
-    weights: Floats | None = None
+    weights: Annotated[Floats | None, "groups"] = None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Estimates of the items' difficulties, and the base of estimators that need counts of pairs of items only."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from ..releases import PairwiseRelease
 class ItemEstimate:
     """theta: (reps, m), difficulties β̂ in logits, rows sum to 0; NaN where there is none. converged: (reps,)."""
 
-    theta: Floats
-    converged: Booleans
+    theta: Annotated[Floats, "reps", "m"]
+    converged: Annotated[Booleans, "reps"]
 
     @classmethod
     def of(cls, theta: Floats, converged: Booleans | bool = True) -> "ItemEstimate":

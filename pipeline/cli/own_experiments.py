@@ -1,0 +1,83 @@
+"""A person's own experiment: a YAML file, the config of a finished study, or a mapping from Python."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.study.checks import mapping
+from pipeline.study.grid import Grid
+from pipeline.study.parameters import DataFile, InvalidInput, place_of, shorten
+from pipeline.study.streams import digest
+from pipeline.study.study import NAME, Study
+
+RECORD = "report.yaml"  # in the folder of a finished study: its config
+ENDS = (".yaml", ".yml")
+# What an experiment may hold; all else is given on the command line.
+KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
+        "coordinates", "metrics", "paired", "quick", "figures", "claims", "data", "size"}
+
+
+def is_file(value: str) -> bool:
+    """Whether an experiment is given by the path of a file, or of the folder of a finished study."""
+    return value.endswith(ENDS) or ("/" in value and (place_of(value, "experiment") / RECORD).is_file())
+
+
+def read(path: str) -> dict[str, Any]:
+    """The experiment of a file; its name is that of the file unless it says another. Raises InvalidInput."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    file = place_of(path, "experiment")
+    file = file / RECORD if file.is_dir() else file
+    try:
+        text = file.read_text("utf-8")
+        loaded = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    except OSError as error:
+        raise InvalidInput("experiment", path, f"cannot be read ({error.strerror}); must be the path of a YAML file, "
+                           "or the name of an experiment; task=new writes a first one") from None
+    except (YAMLError, UnicodeDecodeError, OmegaConfBaseException) as error:
+        several = "expected a single document" in str(error)
+        reason = "holds several studies; give one of them" if several else f"is no YAML ({shorten(error, 120)})"
+        raise InvalidInput("experiment", path, reason) from None
+    if not isinstance(loaded, dict):
+        raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid")
+    name = file.stem if NAME.fullmatch(file.stem) else None
+    return {"name": name, **checked(loaded)}
+
+
+def checked(experiment: Any) -> dict[str, Any]:
+    """An experiment that holds nothing but what experiments may; InvalidInput names what else."""
+    experiment = mapping(experiment, "experiment")
+    for key in experiment.keys() - KEYS:
+        raise InvalidInput(key, experiment[key], "is no part of an experiment; give it with the command or call, or "
+                           "leave it out")
+    return {"coordinates": [], "derive": {}, "figures": [], **experiment}
+
+
+def mapping_of(study: Study) -> dict[str, Any]:
+    """The config that gives a study."""
+    files = {name: value for name, value in study.parameters.items() if isinstance(value, DataFile)}
+    return {
+        "name": study.name, "problem": study.problem, "seed": study.seed, "replications": study.replications,
+        "block": study.block, "grid": products_of(study.grid), "metrics": list(study.metrics),
+        "parameters": {name: value for name, value in study.parameters.items() if name not in files},
+        "data": {name.removeprefix("data_"): file.path for name, file in files.items()},
+        "derive": dict(study.derive), "coordinates": list(study.coordinates), "paired": list(study.paired),
+        "figures": [],
+    }
+
+
+def products_of(grid: Grid) -> Any:
+    """The grid as a config has it: a mapping, or a list of mappings."""
+    products = [{axis: list(levels) for axis, levels in product} for product in grid.products]
+    return products[0] if len(products) == 1 else products
+
+
+def offer(experiment: Mapping[str, Any]) -> str:
+    """Let Hydra know an experiment; the name by which a command can ask for it."""
+    from hydra.core.config_store import ConfigStore
+
+    name = f"own-{digest(repr(experiment), 8).hex()}"
+    ConfigStore.instance().store(group="experiment", name=name, node=dict(experiment), package="_global_",
+                                 provider="own")
+    return name

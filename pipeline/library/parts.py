@@ -1,0 +1,101 @@
+"""The parts of a problem as classes, by name: `pl.ranking.Debiased`, `pl.crowd.estimators.DawidSkene`."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from pipeline.library.single import estimator
+from pipeline.study.parameters import nearest
+from pipeline.study.problem import KINDS, Problem
+from pipeline.study.registry import problems
+
+
+def parts_of(name: str) -> "Parts | None":
+    """The parts of the problem of that name; None if there is none."""
+    known = problems()
+    return _parts(known[name]) if name in known else None
+
+
+class Kind:
+    """Parts of one kind, as attributes. get: name -> the part; names: all of them."""
+
+    def __init__(self, title: str, names: Callable[[], Mapping[str, Any]], load: Callable[[Any], Any]):
+        self._title, self._names, self._load = title, names, load
+
+    def __getattr__(self, name: str) -> Any:
+        names = {} if name.startswith("_") else self._names()
+        if name not in names:
+            raise AttributeError(f"no such name in {self._title}; {nearest(name, names)}")
+        return self._load(names[name])
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._names())
+
+    def __repr__(self) -> str:
+        return f"<{self._title}: {', '.join(self._names())}>"
+
+
+class Parts:
+    """All parts of a problem: `models`, `mechanisms`, `estimators`, `metrics`, `derivations`, and `data`, the types of
+    what passes between them. A name that only one of these kinds has is also an attribute by itself.
+
+    An estimator's `fit` takes one release, without a dimension of replications; see `pipeline.library.single`.
+    """
+
+    models: Kind
+    mechanisms: Kind
+    estimators: Kind
+    metrics: Kind
+    derivations: Kind
+    data: Kind
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        for kind in KINDS:
+            load = (lambda target: estimator(problem.load(target))) if kind == "estimator" else problem.load
+            setattr(self, f"{kind}s", Kind(f"{kind}s of {problem.name}", _named(problem.names(kind)), load))
+        self.data = Kind(f"data of {problem.name}", cache(lambda: _passed(problem)), lambda found: found)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        kinds = [f"{kind}s" for kind in KINDS] + ["data"]
+        holding = [kind for kind in kinds if name in dir(getattr(self, kind))]
+        if not holding:
+            raise AttributeError(f"no such name in problem {self.problem.name}; {nearest(name, dir(self))}")
+        if len(holding) > 1:
+            raise AttributeError(f"{name} is several parts of {self.problem.name}; write "
+                                 + " or ".join(f"{self.problem.name}.{kind}.{name}" for kind in holding))
+        return getattr(getattr(self, holding[0]), name)
+
+    def __dir__(self) -> Iterator[str]:
+        kinds = [f"{kind}s" for kind in KINDS] + ["data"]
+        return iter(sorted({*kinds, *(name for kind in kinds for name in dir(getattr(self, kind)))}))
+
+    def __repr__(self) -> str:
+        return f"<parts of the problem {self.problem.name}: {self.problem.title}>"
+
+
+_KEPT: dict[int, tuple[Problem, Parts]] = {}
+
+
+def _parts(problem: Problem) -> Parts:
+    """The same object for the same problem."""
+    if id(problem) not in _KEPT:
+        _KEPT[id(problem)] = problem, Parts(problem)
+    return _KEPT[id(problem)][1]
+
+
+def _named(table: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
+    """Name in Python -> target of a table of parts."""
+    return lambda: {target.rpartition(":")[2] if isinstance(target, str) else target.__name__: target
+                    for target in table.values()}
+
+
+def _passed(problem: Problem) -> dict[str, type]:
+    """Types of data and releases, by their names, as the parts declare them."""
+    kinds = {"model": ("produces",), "mechanism": ("accepts", "releases"), "estimator": ("accepts",)}
+    types = {getattr(problem.part(kind, name), attribute)
+             for kind, attributes in kinds.items() for name in problem.names(kind) for attribute in attributes}
+    types |= {one.plain_release for one in types if hasattr(one, "plain_release")}
+    return {one.__name__: one for one in sorted(types, key=str) if one is not object}

@@ -1,0 +1,95 @@
+"""From the arguments of a Python call to a checked experiment, by the config that the command composes."""
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from pipeline.cli.compose import as_text, compose, compose_once
+from pipeline.cli.config import Settings, read_cluster, read_experiments, read_settings
+from pipeline.cli.own_experiments import RECORD, mapping_of
+from pipeline.cli.studies import StoredStudy, stored_studies
+from pipeline.cli.words import AS_TYPED
+from pipeline.execution.clusters import Cluster, Connected
+from pipeline.study.grid import Grid
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.study import Study
+
+Asked: TypeAlias = str | os.PathLike[str] | Study | Mapping[str, Any]
+PLAIN = re.compile(r"(?!(null|true|false|yes|no|on|off|nan|inf)$)[A-Za-z_][\w/]*", re.I)  # texts without quotes
+SECTIONS = ("grid", "parameters", "derive", "data", "cluster", "store")  # mappings, changed field by field
+
+
+class Request(NamedTuple):
+    """What a call asks for. command: the command that asks for the same."""
+
+    stored: StoredStudy
+    settings: Settings
+    cluster: Cluster
+    command: str
+
+
+def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local") -> Request:
+    """The request of a call, see `pipeline.library.runs.run`; touches nothing.
+
+    Raises InvalidInput, with the key that a config has, for every mistake.
+    """
+    own, start = None, []
+    if isinstance(experiment, (str, os.PathLike)):
+        start = [f"experiment={os.fspath(experiment)}"]
+    elif isinstance(experiment, Study):
+        own = mapping_of(experiment)
+    elif isinstance(experiment, Mapping):
+        own = _plain(experiment)
+    else:
+        raise InvalidInput("experiment", type(experiment).__name__,
+                           "must be the name of an experiment, the path of its file, a mapping or a Study")
+    if "size" in changes:
+        start.append(f"size={changes['size']}")
+    if isinstance(cluster, (str, Mapping)):
+        fields = {"kind": cluster} if isinstance(cluster, str) else dict(cluster)
+        start.append(f"cluster={fields.pop('kind', 'local')}")
+        changes = {**changes, "cluster": fields}
+    rest = {key: value for key, value in changes.items() if key != "size"}
+    words = [*start, *_words(rest, compose_once(start, own))] if rest else start
+    raw = compose(words, own)[0]
+    (one,), settings = read_experiments([raw]), read_settings(raw)
+    where = read_cluster(raw) if isinstance(cluster, (str, Mapping)) else Connected(cluster)
+    named = [] if own is None else [f"experiment={RECORD}"]
+    return Request(stored_studies(settings, [one], [raw])[0], settings, where, shlex.join(["pipeline", *named, *words]))
+
+
+def _words(changes: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:
+    """Changes of a config as arguments of the command: key=value, +key=value for a new key, ~key for a None."""
+    for key, value in changes.items():
+        if isinstance(value, Grid):
+            raise InvalidInput(key, "Grid", "must be a mapping of axes to levels, or a list of such mappings")
+        value, known = _plain(value), config.get(key)
+        if key in SECTIONS and isinstance(value, dict):
+            names = known[0] if isinstance(known, list) and known else known or {}
+            yield from (_word(f"{key}.{name}", one, name in names, True) for name, one in value.items())
+        elif isinstance(value, dict) or isinstance(known, dict) and value is not None:
+            yield from (f"~{key}", f"+{key}={as_text(value)}")
+        else:
+            yield _word(key, value, key in config, False)
+
+
+def _word(key: str, value: Any, known: bool, removable: bool) -> str:
+    if value is None and removable and key.partition(".")[0] in ("grid", "parameters", "derive"):
+        return f"~{key}"
+    as_typed = isinstance(value, str) and (key in AS_TYPED or PLAIN.fullmatch(value))
+    return f"{'' if known else '+'}{key}={value if as_typed else as_text(value)}"
+
+
+def _plain(value: Any) -> Any:
+    """A value as a config has it: numbers, texts, lists and mappings."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple, range)):
+        return [_plain(one) for one in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

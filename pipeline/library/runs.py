@@ -1,0 +1,133 @@
+"""Run studies from Python: on the same clusters, with the same numbers and in the same folders as the command."""
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+import xarray as xr
+
+from pipeline.cli import reports
+from pipeline.cli import run as tasks
+from pipeline.library import requests
+from pipeline.library.requests import Asked, Request
+from pipeline.storage import datasets, results
+from pipeline.storage.layout import Layout, positions
+from pipeline.study.errors import FailedUnits
+
+
+def run(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any) -> xr.Dataset:
+    """Simulate what is missing of a study, seal it, and give its results, (grid axes…, replication).
+
+    Args:
+        experiment: name of an experiment; path of a YAML file, or of the folder of a finished study; a mapping with
+            what such a file holds; or a `Study`.
+        cluster: name of a kind of cluster, a mapping with `kind` and its fields, or a `distributed.Client`, which
+            stays open.
+        progress: whether to print how far it is.
+        changes: what a command can change, as keywords: `size="quick"`, `outputs="folder"`, `replications=1000`,
+            `grid={"L": [100, 400]}` (other axes stay), `parameters={"K": 3}`; None removes an axis or a parameter.
+
+    Results lie in `outputs`, where the same call, or the same command, finds them. A large dataset is read on demand.
+
+    Raises:
+        InvalidInput: for a mistake, before anything is created.
+        Stopped: where units are left, after Ctrl-C or `stop_after` seconds; the same call goes on.
+        FailedUnits: where units raised an error; `open_results` has the others.
+        SweepError: where the sweep could not go on.
+
+    >>> import pipeline as pl
+    >>> results = pl.run("xu/lemmas", size="quick", grid={"m": [2], "L": [50]}, cluster="synchronous", progress=False)
+    >>> dict(results.sizes)
+    {'m': 1, 'L': 1, 'epsilon': 4, 'replication': 2000}
+    """
+    request = requests.read(experiment, {**changes, "task": "run"}, cluster)
+    store = request.stored.store
+    with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
+        store.backend.check()
+        store.exists()
+        (schedule,) = tasks.simulate([request.stored], request.settings, request.cluster, request.command)
+        tasks.seal([request.stored], request.cluster)
+    if failed := int(schedule.listing.failed.sum()):
+        raise FailedUnits(f"{failed:,} of {schedule.listing.failed.size:,} units failed, the first of them "
+                          f"{_failure(request)}; open_results({str(store.folder)!r}) has the others")
+    return _loaded(request)
+
+
+def report(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any) -> Path:
+    """Judge the claims of a study that was begun, draw its figures and write its page; the path of the page.
+
+    Arguments and errors are those of `run`. Before the end it is a report of the units that are done.
+
+    >>> import pipeline as pl
+    >>> wanted = dict(size="quick", grid={"m": [2], "L": [50]}, claims=False)
+    >>> results = pl.run("xu/lemmas", cluster="synchronous", progress=False, **wanted)
+    >>> pl.report("xu/lemmas", progress=False, **wanted).name
+    'report.html'
+    """
+    request = requests.read(experiment, {**changes, "task": "report"}, cluster)
+    with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
+        request.stored.store.backend.check()
+        tasks.report([request.stored], request.settings, request.cluster, request.command)
+    return reports.folder(request.settings, [request.stored]) / "report.html"
+
+
+def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
+    """Simulate a whole study in this process and store nothing: the numbers of `run`, (grid axes…, replication).
+
+    For studies of seconds. Arguments as in `run`. An error in a part is raised as it is.
+
+    >>> import pipeline as pl
+    >>> study = pl.Study("small", "ranking", seed=1, replications=20, block=10,
+    ...                  grid={"m": [5, 10], "epsilon": [0.5, 2.0]}, metrics=("error_l2",),
+    ...                  parameters=dict(model="btl", L=50, mechanism="randomized_response", estimator="debiased"))
+    >>> pl.simulate(study)["error_l2"].dims
+    ('m', 'epsilon', 'replication')
+    """
+    study = requests.read(experiment, changes).stored.study
+    layout = Layout.of(study)
+    shape = (int(np.prod(layout.shape)), study.replications)
+    columns = {name: np.full(shape, np.nan) for name in study.metrics} | {"status": np.zeros(shape, np.int8)}
+    memo: dict[str, Any] = {}
+    with np.errstate(all="ignore"), threadpoolctl.threadpool_limits(1, "blas"):
+        for block in range(study.blocks):
+            rows = slice(block * study.block, (block + 1) * study.block)
+            for position, labels in zip(positions(study, layout), study.grid, strict=True):
+                for name, values in study.simulate(labels, block, memo).items():
+                    columns[name][position, rows] = values
+    dims = (*study.grid.axes, datasets.REPLICATION)
+    variables = {name: (dims, values.reshape(*layout.shape, -1), datasets.describe(study, name))
+                 for name, values in columns.items()}
+    attributes = {"experiment": study.name, "study": json.dumps(study.identity, sort_keys=True),
+                  "replications": study.replications, "request": results.request(study)}
+    return xr.Dataset(variables, datasets.coordinates_of(study), attributes)
+
+
+def _loaded(request: Request) -> xr.Dataset:
+    """The sealed results; OSError where another driver replaced them meanwhile."""
+    loaded = results.load(request.stored.store)
+    if loaded.attrs.get("request") != results.request(request.stored.study):
+        raise tasks.Replaced
+    return loaded
+
+
+def _failure(request: Request) -> str:
+    from pipeline.execution.schedule import failures, unit_name
+
+    store = request.stored.store
+    unit = next(iter(failures(store, store.listing())))
+    return f"{unit_name(request.stored.study, unit)}: {reports.last_line(store, unit)}"
+
+
+@contextlib.contextmanager
+def _printing(wanted: bool) -> Iterator[None]:
+    """Whether what the command prints is shown."""
+    if wanted:
+        yield
+        return
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield

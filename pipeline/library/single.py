@@ -1,0 +1,168 @@
+"""Parts on one data set: the dimension of replications, which all parts have first, is added and taken off.
+
+A class whose arrays pass between parts declares their axes in its annotations, as `Annotated[Floats, "reps", "items"]`.
+An array with fewer axes than that lacks the first ones, of length 1. That is all that has to be known of a problem.
+"""
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from pipeline.study.parameters import InvalidInput, fields, shorten
+from pipeline.study.protocols import Data, Model, Truth
+
+REPS = "reps"
+
+
+class Simulated(NamedTuple):
+    """Simulated people. truth: what is to be learned; data: their answers. single: without replications."""
+
+    truth: Truth
+    data: Data
+    single: bool
+
+
+def simulate_data(model: Model, *, seed: int = 0, replications: int | None = None) -> Simulated:
+    """Draw a truth and people's answers from a model: one data set, or as many as `replications`.
+
+    >>> import pipeline as pl
+    >>> people = pl.simulate_data(pl.ranking.BTL(m=5, L=200), seed=1)
+    >>> people.truth.theta.shape
+    (5,)
+    """
+    rng, population = (np.random.default_rng([seed, stream]) for stream in (0, 1))
+    truth = model.truth(rng, replications or 1, population)
+    data = model.simulate(truth, rng)
+    single = replications is None
+    return Simulated(without_replications(truth) if single else truth, data, single)
+
+
+def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
+    """What a mechanism releases of simulated people, or of an array of answers. Never for real people's data.
+
+    data: from `simulate_data`; or an array of answers, in the form in which the problem's data class has them
+    (`from_array`), for one data set. The noise is seeded and so can be repeated and taken off again: it protects
+    nobody. For real data there is `pipeline task=release`, and `pipeline.privacy.vetted_noise`.
+    Raises InvalidInput for data that the mechanism does not accept.
+
+    >>> import pipeline as pl
+    >>> people = pl.simulate_data(pl.ranking.BTL(m=5, L=200), seed=1)
+    >>> release = pl.simulate_release(pl.ranking.RandomizedResponse(m=5, L=200, epsilon=1.0), people, seed=2)
+    >>> estimate = pl.ranking.Debiased(m=5).fit(release)
+    >>> estimate.theta.shape, bool(estimate.converged)
+    ((5,), True)
+    """
+    rng = np.random.default_rng([seed, 2])
+    if isinstance(data, Simulated):
+        people, single = data.data, data.single
+    elif isinstance(data, mechanism.accepts):
+        people, single = data, False
+    elif hasattr(mechanism.accepts, "from_array"):
+        people, single = mechanism.accepts.from_array(np.asarray(data)), True
+    else:
+        raise InvalidInput("data", type(data).__name__, f"{type(mechanism).__name__} needs "
+                           f"{mechanism.accepts.__name__}; simulate_data makes them, of the problem's model")
+    if not isinstance(people, mechanism.accepts):
+        raise InvalidInput("data", type(people).__name__, f"{type(mechanism).__name__} needs "
+                           f"{mechanism.accepts.__name__}")
+    _check_sizes(mechanism, people, _sizes(people))
+    release = people.release_plainly() if mechanism.releases is object else mechanism.release(people, rng)
+    return without_replications(release) if single else release
+
+
+@cache
+def estimator(cls: type[Any]) -> type[Any]:
+    """The estimator with a `fit` that also takes one release, without a dimension of replications."""
+
+    def fit(self: Any, release: Any, rng: np.random.Generator | None = None) -> Any:
+        """The estimate from one release, or of every replication of a block.
+
+        rng: for estimators that break ties at random; the same numbers every time if it is left out.
+        Raises InvalidInput for a release of another type or size.
+        """
+        if not isinstance(release, cls.accepts):
+            raise InvalidInput("release", type(release).__name__, f"{cls.__name__} needs {cls.accepts.__name__}")
+        block, single = with_replications(release)
+        _check_sizes(self, block, _sizes(block))
+        estimate = cls.fit(self, block, np.random.default_rng(0) if rng is None else rng)
+        return without_replications(estimate) if single else estimate
+
+    def reduce(self: Any) -> tuple[Any, ...]:  # the class itself has no name that pickle could import
+        return _made, (cls, {name: getattr(self, name) for name in fields(cls)})
+
+    names = {"fit": fit, "__reduce__": reduce, "__doc__": cls.__doc__, "__module__": cls.__module__,
+             "__qualname__": cls.__qualname__}
+    return type(cls.__name__, (cls,), names)
+
+
+def _made(cls: Any, values: Mapping[str, Any]) -> Any:
+    return estimator(cls)(**values)
+
+
+def with_replications(value: Any) -> tuple[Any, bool]:
+    """The object with all declared axes in place, and whether it had no replications."""
+    axes, single = axes_of(value), None
+    changed = {}
+    for name, named in axes.items():
+        array = getattr(value, name)
+        if array is None:
+            continue
+        array = np.asarray(array)
+        if array.ndim > len(named):
+            raise InvalidInput(name, f"array of shape {array.shape}", f"must be ({', '.join(named)}), or this without "
+                               "the first ones where they are 1")
+        if named[0] == REPS:
+            single = bool(single) or array.ndim < len(named)
+        changed[name] = array.reshape((1,) * (len(named) - array.ndim) + array.shape)
+    if single is None:
+        raise InvalidInput("release", type(value).__name__, 'no array with an axis "reps" is declared, as '
+                           'Annotated[Floats, "reps", …]; give it with replications to the class itself')
+    return dataclasses.replace(value, **changed), single
+
+
+def without_replications(value: Any) -> Any:
+    """The object of a single replication without the dimension; arrays of one value become numbers."""
+    changed = {name: array[0] for name, named in axes_of(value).items()
+               if named[0] == REPS and (array := getattr(value, name)) is not None}
+    return dataclasses.replace(value, **changed) if changed else value
+
+
+def axes_of(value: Any) -> dict[str, tuple[str, ...]]:
+    """Field -> names of its axes, of an object whose class declares them; empty for any other."""
+    cls: Any = type(value)
+    return _axes(cls)
+
+
+@cache
+def _axes(cls: Any) -> dict[str, tuple[str, ...]]:
+    if not dataclasses.is_dataclass(cls):
+        return {}
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return {field.name: hints[field.name].__metadata__ for field in dataclasses.fields(cls)
+            if typing.get_origin(hints[field.name]) is Annotated}
+
+
+def _sizes(value: Any) -> dict[str, int]:
+    """Length of every named axis; InvalidInput where two arrays disagree. An axis of 1 may stand for all `reps`."""
+    sizes: dict[str, int] = {}
+    for name, named in axes_of(value).items():
+        array = getattr(value, name)
+        for axis, size in zip(named, () if array is None else np.shape(array), strict=False):
+            expected = getattr(value, axis, sizes.setdefault(axis, size))
+            if size != expected and not (axis == REPS and 1 in (size, expected)):
+                raise InvalidInput(name, f"array of shape {np.shape(array)}",
+                                   f"must have {expected} along {axis}, not {size}: its axes are ({', '.join(named)})")
+    return sizes
+
+
+def _check_sizes(part: Any, value: Any, sizes: Mapping[str, int]) -> None:
+    """Sizes that a part was made for are those of what it is given."""
+    for name in fields(type(part)):
+        actual = sizes.get(name, getattr(value, name, None))
+        if isinstance(actual, int) and actual != getattr(part, name):
+            raise InvalidInput(name, shorten(getattr(part, name)), f"{type(part).__name__} is made for that, but is "
+                               f"given data with {name}={actual}")

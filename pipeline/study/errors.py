@@ -1,0 +1,13 @@
+"""What the program raises for a person: one line each, the same from the command and from Python."""
+
+
+class PipelineError(Exception):
+    """Base of all errors of this program, other than those of the machine (OSError, MemoryError)."""
+
+
+class Stopped(PipelineError):
+    """A run ended before all of its units were done; the finished ones are kept, and the same call goes on."""
+
+
+class FailedUnits(PipelineError):
+    """Some units of a finished run raised an error: their replications have status 3 in the sealed results."""

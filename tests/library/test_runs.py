@@ -1,0 +1,216 @@
+"""Studies from Python: the command's numbers, folders and messages."""
+
+import doctest
+import importlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import toy_paper
+import xarray as xr
+from engine import environment, study
+
+import pipeline as pl
+from pipeline.__main__ import main
+from pipeline.library import requests
+from pipeline.study import registry
+
+WANTED = dict(grid={"m": [3, 4], "L": [20], "epsilon": [0.5, 1.0]}, replications=40, block=20)
+WORDS = ["experiment=xu/lemmas", "size=quick", "grid.m=[3,4]", "grid.L=[20]", "grid.epsilon=[0.5,1.0]",
+         "replications=40", "block=20"]
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def run(**changes):
+    options = dict(size="quick", cluster="synchronous", progress=False, **WANTED) | changes
+    return pl.run("xu/lemmas", **options)
+
+
+@pytest.mark.parametrize("module", ["library.runs", "library.results", "library.single", "study.parameters",
+                                    "study.registry", "study.study", "study.grid"])
+def test_examples_run(module, monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    failed, tried = doctest.testmod(importlib.import_module(f"pipeline.{module}"))
+    assert not failed and tried
+
+
+def test_every_name_has_an_example_or_is_a_type():
+    for name in sorted(pl._NAMES):
+        value = getattr(pl, name)
+        assert value.__doc__ and (isinstance(value, type) or ">>>" in value.__doc__)
+    assert set(pl._NAMES) <= set(dir(pl)) and pl.run is pl.run
+    with pytest.raises(AttributeError, match="has no attribute 'rum'"):
+        _ = pl.rum
+
+
+def test_importing_loads_nothing():
+    script = ("import sys; before = set(sys.modules); import pipeline as pl; print(sorted("
+              "{name.split('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)))")
+    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['pipeline']"
+
+
+def test_the_command_finds_what_python_simulated(capsys):
+    results = run()
+    assert main([*WORDS, "cluster=synchronous", "figures=[]", "claims=false"]) == 0
+    assert "nothing to do: all 8 units were done before" in capsys.readouterr().out
+    assert pl.open_results("xu/lemmas").equals(results)
+
+
+def test_python_finds_what_the_command_simulated(capsys):
+    assert main([*WORDS, "cluster=synchronous", "figures=[]", "claims=false"]) == 0
+    capsys.readouterr()
+    results = run(progress=True)
+    assert "nothing to do: all 8 units were done before" in capsys.readouterr().out
+    assert results.sizes == {"m": 2, "L": 1, "epsilon": 2, "replication": 40}
+    assert all(results[name].attrs["long_name"] for name in results.variables)
+
+
+def test_quiet_is_quiet(capfd):
+    run(progress=False)
+    captured = capfd.readouterr()
+    assert captured.out == captured.err == ""
+
+
+def test_what_is_stored_says_how_to_repeat_it():
+    run()
+    (session,) = [json.loads(path.read_text()) for path in (Path("outputs")).glob("xu/*/sessions/*.json")]
+    assert session["command"].startswith("pipeline experiment=xu/lemmas size=quick cluster=synchronous 'grid.m=[3,4]'")
+
+
+def test_in_memory_the_numbers_are_those_of_a_run():
+    stored = run()
+    simulated = pl.simulate("xu/lemmas", size="quick", **WANTED)
+    assert simulated.equals(stored) and simulated.attrs["request"] == stored.attrs["request"]
+    xr.testing.assert_identical(simulated["lean_true"], stored["lean_true"])
+    assert not pl.simulate("xu/lemmas", size="quick", seed=1, **WANTED).equals(stored)  # the negative control
+
+
+def test_a_grid_that_is_no_product(tmp_path):
+    grid = [{"m": [3], "L": [20, 30], "epsilon": [1.0]}, {"m": [4], "L": [20], "epsilon": [1.0]}]
+    results = run(grid=grid)
+    assert (results["status"].isel(replication=0) == 1).sum() == 3
+    assert requests.read("xu/lemmas", {"grid": grid}).stored.study.grid == pl.Grid.of(*grid)
+
+
+def test_a_study_and_a_mapping_are_experiments():
+    one = study(replications=20)
+    results = pl.run(one, cluster="synchronous", progress=False)
+    again = requests.read(one, {}).stored.study
+    assert again == one and again.key == one.key and results.attrs["experiment"] == "laws/small"
+    changes = {"replications": 40, "grid": {"m": np.array([3, 7])}, "parameters": {"lambda_scale": 2}}
+    more = requests.read(one, changes).stored.study
+    assert more.replications == 40 and more.grid.axes["m"] == (3, 7) and more.grid.axes["L"] == (20, 50)
+    assert more.parameters["lambda_scale"] == 2.0 and more.key != one.key
+    mapping = dict(name="own", problem="ranking", seed=1, replications=10, block=10, grid={"m": (3,)},
+                   parameters=dict(model="btl", L=10, mechanism="none", estimator="debiased"), metrics=["error_l2"])
+    assert pl.run(mapping, cluster="synchronous", progress=False).sizes["replication"] == 10
+
+
+def test_axes_and_constants_can_be_removed_and_exchanged():
+    changed = requests.read("xu/lemmas", {"grid": {"epsilon": None, "estimator": ["debiased", "plug_in"]},
+                                          "parameters": {"epsilon": 1.0, "estimator": None}}).stored.study
+    assert set(changed.grid.axes) == {"m", "L", "estimator"} and changed.parameters["epsilon"] == 1.0
+
+
+def test_reports_and_verdicts():
+    results = run(grid={"m": [3], "L": [20], "epsilon": [1.0]}, replications=400, block=200)
+    judged = {one.claim.id: one.check.verdict for one in pl.judge(results)}
+    assert judged and all(id.startswith("xu.") for id in judged)
+    page = pl.report("xu/lemmas", size="quick", progress=False, grid={"m": [3], "L": [20], "epsilon": [1.0]},
+                     replications=400, block=200)
+    assert page.name == "report.html" and all(id in page.read_text() for id in judged)
+    assert set(pl.judge(results, claims=[])) == set()
+
+
+@pytest.mark.parametrize("changes, words", [
+    (dict(grid={"m": [1]}), ["grid.m=[1]"]), (dict(replications=-1), ["replications=-1"]),
+    (dict(grid={"L": 5}), ["grid.L=5"]), (dict(size="quik"), ["size=quik"]),
+    (dict(metrics=["error_l3"]), ["metrics=[error_l3]"]), (dict(parameters={"draw": "x"}), ["parameters.draw=x"]),
+    (dict(cluster="loca"), ["cluster=loca"]), (dict(outputs="~nobody7/x"), ["outputs=~nobody7/x"]),
+    (dict(cluster={"kind": "local", "workers": 0}), ["cluster=local", "cluster.workers=0"]),
+])
+def test_errors_are_the_commands(changes, words, capsys, tmp_path):
+    with pytest.raises(pl.InvalidInput) as raised:
+        pl.run("xu/lemmas", **changes)
+    assert main(["experiment=xu/lemmas", *words]) == 2
+    assert capsys.readouterr().err == f"error: {raised.value}\n" and list(tmp_path.iterdir()) == []
+    assert issubclass(pl.InvalidInput, pl.PipelineError) and issubclass(pl.InvalidInput, ValueError)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: pl.run("xu/lemma"), "experiment=xu/lemma: no such experiment; did you mean 'xu/lemmas'"),
+    (lambda: pl.run(3), "experiment=int: must be the name of an experiment"),
+    (lambda: pl.run("xu/lemmas", cluster=3), "cluster=3: must be the name of a cluster"),
+    (lambda: pl.run("xu/lemmas", bloc=3), "bloc=3: no such key; did you mean 'block'"),
+    (lambda: pl.open_results("xu/lemmas"), "no sealed results of that name in outputs"),
+    (lambda: pl.summarise(xr.Dataset()), "must be results of a study"), (lambda: pl.judge(3), "must be results"),
+    (lambda: pl.report("xu/lemmas", progress=False), "xu/lemmas is not begun; run it first"),
+    (lambda: pl.run("survey.yaml"), "survey.yaml: cannot be read"),
+])
+def test_mistakes_are_one_line(call, message):
+    with pytest.raises(pl.InvalidInput, match=message) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+
+
+def test_results_by_any_of_their_names(tmp_path):
+    results = run()
+    (folder,) = (tmp_path / "outputs/xu").iterdir()
+    copy = shutil.copytree(folder / "results.zarr", tmp_path / "copy.zarr")
+    for what in ("xu/lemmas", folder, folder / "results.zarr", copy):
+        assert pl.open_results(what).equals(results)
+    assert (pl.summarise(results)["n_ok"] == 40).all()
+    with pytest.raises(pl.InvalidInput, match="confidence=2: must be"):
+        pl.summarise(results, 2)
+    run(seed=1)
+    with pytest.raises(pl.InvalidInput, match="several times"):
+        pl.open_results("xu/lemmas")
+    (copy / "zarr.json").write_text("{}")
+    with pytest.raises(pl.InvalidInput, match="is damaged"):
+        pl.open_results(copy)
+
+
+def test_a_client_is_used_and_stays_open(tmp_path):
+    import distributed
+
+    with distributed.LocalCluster(n_workers=1, processes=False, threads_per_worker=1, dashboard_address=None) as one:
+        with distributed.Client(one) as client:
+            results = run(cluster=client)
+            (session,) = (json.loads(path.read_text()) for path in tmp_path.glob("outputs/xu/*/sessions/*.json"))
+            assert session["workers"] == 1 and client.submit(int, "7").result() == 7
+            assert results.equals(pl.simulate("xu/lemmas", size="quick", **WANTED))
+        with pytest.raises(pl.InvalidInput, match="must be a client that is open"):
+            run(cluster=client)
+
+
+def test_a_stopped_run_says_so(tmp_path):
+    with pytest.raises(pl.Stopped, match="units to do, the rest is kept"):
+        run(stop_after=1e-3, replications=20_000)
+    assert issubclass(pl.Stopped, pl.PipelineError)
+
+
+def test_failed_units_are_an_error_and_the_rest_is_kept(monkeypatch):
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    pl.register(toy_paper.PROBLEM)
+    grid = {"n": [10], "share": [1.0], "estimator": ["mean", "raises"]}
+    with pytest.raises(pl.FailedUnits, match="8 of 16 units failed, .*planted; open_results"):
+        pl.run(toy_paper.CONFIG | {"grid": grid}, cluster="synchronous", progress=False)
+    results = pl.open_results("toy/mean")
+    assert (results["status"].sel(estimator="mean") == 1).all() and issubclass(pl.toy.Mean, toy_paper.Mean)
+
+
+def test_type_checkers_and_people_see_the_same_names():
+    """The table of lazy names and the imports for type checkers name the same things in the same modules."""
+    source = Path(pl.__file__).read_text()
+    modules = {line.split(" as ")[1]: line.split()[1].removeprefix("pipeline.") for line in source.splitlines()
+               if line.startswith("    from pipeline.") and " as " in line}
+    assert modules == pl._NAMES

@@ -1,0 +1,115 @@
+"""One data set without a dimension of replications, through the estimators of every problem."""
+
+import dataclasses
+import pickle
+
+import numpy as np
+import pytest
+
+import pipeline as pl
+from pipeline.library.single import axes_of, with_replications, without_replications
+from pipeline.study.parameters import InvalidInput
+
+BLOCKS = dict(b="0.9, 0.1; 0.2, 0.8", alpha="0.5, 0.5")
+# (problem, model, mechanisms, names of the estimators that accept their releases)
+CHAINS = [
+    ("ranking", pl.ranking.BTL(m=4, L=300),
+     [pl.ranking.RandomizedResponse(m=4, L=300, epsilon=1.0), pl.ranking.Laplace(m=4, L=300, epsilon=1.0),
+      pl.ranking.RandomizedResponse(m=4, L=300, epsilon=1.0, profile="0.5:1,0.5:4"), pl.ranking.NoPrivacy()]),
+    ("response", pl.response.Rasch(n=300, m=4),
+     [pl.response.DiscreteGaussian(m=4, epsilon_user=5.0), pl.response.DiscreteLaplace(m=4, epsilon_user=5.0),
+      pl.response.RandomizedResponse(n=300, m=4, epsilon_user=20.0), pl.response.NoPrivacy()]),
+    ("clustering", pl.clustering.BlockModel(U=3000, N=6, w=4, **BLOCKS),
+     [pl.clustering.PairwisePreference(N=6, epsilon=2.0),
+      pl.clustering.MaxSense(N=6, w=4, epsilon=2.0), pl.clustering.NoPrivacy()]),
+    ("crowd", pl.crowd.models.DawidSkene(n=30, m=20),
+     [pl.crowd.RandomizedResponse(n=30, m=20, epsilon=2.0), pl.crowd.NoPrivacy()]),
+]
+SIZES = {"m": 4, "N": 6}
+
+
+def fitted_with(parts, release):
+    """Estimators of a problem that accept a release, made with the sizes of these tests."""
+    for name in dir(parts.estimators):
+        cls = getattr(parts.estimators, name)
+        if isinstance(release, cls.accepts):
+            known = {field.name for field in dataclasses.fields(cls)}
+            sizes = {"n": 30, "m": 20} if parts is pl.crowd else {"n": 300, **SIZES}
+            yield cls(**{size: value for size, value in sizes.items() if size in known})
+
+
+@pytest.mark.parametrize("problem, model, mechanisms", CHAINS, ids=lambda one: one if isinstance(one, str) else "")
+def test_one_data_set_gives_what_a_block_of_one_gives(problem, model, mechanisms):
+    parts, fits = getattr(pl, problem), set()
+    people = pl.simulate_data(model, seed=3)
+    for mechanism in mechanisms:
+        release = pl.simulate_release(mechanism, people, seed=4)
+        for estimator in fitted_with(parts, release):
+            one = estimator.fit(release)
+            block = type(estimator).__mro__[1].fit(estimator, with_replications(release)[0], np.random.default_rng(0))
+            assert np.ndim(one.converged) == 0 and block.converged.shape == (1,)
+            for name in axes_of(one):
+                value, expected = getattr(one, name), getattr(block, name)
+                if axes_of(one)[name][0] == "reps":
+                    expected = expected[0]
+                assert np.array_equal(value, expected, equal_nan=value is not None and value.dtype.kind == "f"), name
+            fits.add(type(estimator).__name__)
+    assert fits == set(dir(parts.estimators)), "every estimator is tried"
+
+
+def test_a_block_stays_a_block():
+    people = pl.simulate_data(pl.ranking.BTL(m=4, L=300), seed=3, replications=5)
+    release = pl.simulate_release(pl.ranking.RandomizedResponse(m=4, L=300, epsilon=1.0), people)
+    assert people.truth.theta.shape == (5, 4) and release.wins.shape == (5, 1, 6)
+    assert pl.ranking.Debiased(m=4).fit(release).theta.shape == (5, 4)
+
+
+def test_counts_of_ones_own():
+    """Two items, 100 users, 73 released wins: the debiased share is ½ + a(0.23), and θ̂ minimises eq. (3)."""
+    release = pl.ranking.FlippedWins(wins=[73], users=100, epsilon=2.0, items=2)
+    estimate = pl.ranking.Debiased(m=2, lambda_scale=0.0).fit(release)
+    share = 0.5 + (np.exp(2) + 1) / (np.exp(2) - 1) * 0.23
+    assert np.allclose(estimate.theta, np.array([0.5, -0.5]) * np.log(share / (1 - share)), atol=1e-6)
+    as_it_is = pl.ranking.PlugIn(m=2, lambda_scale=0.0).fit(release)  # the negative control: it does not debias
+    assert not np.allclose(estimate.theta, as_it_is.theta, atol=0.1)
+
+
+def test_parts_travel_and_compare():
+    one = pl.ranking.Debiased(m=4, lambda_scale=2.0)
+    other = pickle.loads(pickle.dumps(one))
+    assert other == one and repr(one) == "Debiased(m=4, lambda_scale=2.0)" and pl.ranking is pl.ranking
+    with pytest.raises(InvalidInput, match="m=1: must be a whole number ≥ 2"):
+        pl.ranking.Debiased(m=1)
+
+
+@pytest.mark.parametrize("call, message", [
+    (lambda: pl.ranking.Debiased(m=3).fit([3, 4, 5]), "release=list: Debiased needs ReleasedWins"),
+    (lambda: pl.ranking.Debiased(m=3).fit(pl.ranking.FlippedWins([1, 2], 5, 1.0, 3)), "must have 3 along pairs, not 2"),
+    (lambda: pl.ranking.Debiased(m=4).fit(pl.ranking.FlippedWins([1, 2, 3], 5, 1.0, 3)),
+     "m=4: Debiased is made for that, but is given data with m=3"),
+    (lambda: pl.ranking.Debiased(m=3).fit(pl.ranking.FlippedWins([1, 2, 3], [5, 5], 1.0, 3)),
+     "must have 1 along groups, not 2"),
+    (lambda: pl.ranking.Debiased(m=3).fit(pl.ranking.FlippedWins(np.ones((2, 2, 2, 3)), 5, 1.0, 3)),
+     r"must be \(reps, groups, pairs\)"),
+    (lambda: pl.simulate_release(pl.clustering.MaxSense(N=6, w=4, epsilon=2.0), np.ones((9, 6))),
+     "MaxSense needs Users; simulate_data makes them"),
+    (lambda: pl.simulate_release(pl.crowd.RandomizedResponse(n=3, m=2, epsilon=1.0),
+                                 pl.simulate_data(pl.ranking.BTL(m=3, L=3))), "RandomizedResponse needs Answers"),
+])
+def test_what_does_not_fit_is_one_line(call, message):
+    with pytest.raises(InvalidInput, match=message) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+
+
+def test_a_name_of_two_parts_is_asked_for_by_its_kind():
+    with pytest.raises(AttributeError, match="crowd.models.DawidSkene or crowd.estimators.DawidSkene"):
+        _ = pl.crowd.DawidSkene
+    with pytest.raises(AttributeError, match="did you mean 'Debiased'"):
+        _ = pl.ranking.Debaised
+    assert {"Debiased", "FlippedWins", "estimators"} <= set(dir(pl.ranking)) and "ranking" in dir(pl)
+
+
+def test_replications_come_off_what_declares_them():
+    block = pl.ranking.FlippedWins(np.ones((1, 1, 3)), np.array([5]), np.array([1.0]), 3)
+    assert without_replications(block).wins.shape == (1, 3) and without_replications(block).users.shape == (1,)
