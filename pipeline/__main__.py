@@ -66,11 +66,17 @@ def _open_streams() -> None:
 
 def _choose(arguments: list[str]) -> int:
     """Help, completion, a release, or a task on experiments."""
-    if any(word in ("-h", "--help", "help") for word in arguments):
-        from pipeline.cli import help
+    if "--version" in arguments:
+        from importlib.metadata import version
 
-        print(help.text())
+        print(f"pipeline {version('private-learning-pipeline')}")
         return EXIT_DONE
+    if any(word.partition("=")[0] == "--with" for word in arguments):
+        from pipeline.cli.flags import load_own_files
+
+        arguments = load_own_files(arguments)
+    if any(word in ("-h", "--help", "help") for word in arguments):
+        return _help(arguments)
     if any(word.startswith("query=") for word in arguments):
         from pipeline.cli import completion
 
@@ -81,11 +87,34 @@ def _choose(arguments: list[str]) -> int:
 
         completion.install(arguments[1:])
         return EXIT_DONE
-    if flags := [word for word in arguments if word.startswith("-")]:
-        raise InvalidInput("command line", flags[0], "no such flag; write key=value pairs, or --help")
+    if any(word.startswith("-") for word in arguments):
+        from pipeline.cli import flags
+
+        if (rest := flags.without_config_flag(arguments)) is not None:
+            print(flags.whole_config(rest), end="")
+            return EXIT_DONE
+        flags.refuse_flags(arguments)
+    if any(re.sub("^[+]+|['\"]", "", word) == "task=new" for word in arguments):
+        from pipeline.cli import starter
+
+        return starter.perform(arguments)
     if any(re.sub("^[+]+|['\"]", "", word) == "task=release" for word in arguments):
         return _release(arguments)
     return _run(arguments)
+
+
+def _help(arguments: list[str]) -> int:
+    """Print the help page, or what there is of a kind, such as mechanisms."""
+    kinds = [word for word in arguments if "=" not in word and word not in ("-h", "--help", "help")]
+    if kinds:
+        from pipeline.cli import catalogue
+
+        print("\n".join(map(catalogue.text, kinds)))
+    else:
+        from pipeline.cli import help
+
+        print(help.text())
+    return EXIT_DONE
 
 
 def _release(arguments: list[str]) -> int:
@@ -94,7 +123,7 @@ def _release(arguments: list[str]) -> int:
     from pipeline.cli.words import pairs
 
     try:
-        return release.perform(pairs(arguments))
+        return release.perform(pairs([word for word in arguments if not word.startswith("-")]))
     except KeyboardInterrupt:
         print("stopped; if the folder is not there, nothing was released", file=sys.stderr)
         return EXIT_MORE_TO_DO
@@ -106,7 +135,7 @@ def _run(arguments: list[str]) -> int:
     from pipeline.cli.compose import compose
     from pipeline.cli.config import read_cluster, read_experiments, read_settings
 
-    mappings = compose(arguments)
+    mappings = compose([word for word in arguments if not word.startswith("-")])
     settings = [read_settings(raw) for raw in mappings][0]
     cluster = read_cluster(mappings[0])
     experiments = read_experiments(mappings)

@@ -11,7 +11,7 @@ from pipeline.execution.clusters import Executor
 from pipeline.reporting.drawn import render
 from pipeline.storage import results
 from pipeline.storage.replications import Store
-from pipeline.study.registry import problem, register, registered
+from pipeline.study.registry import adopt, problem, registered
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -50,10 +50,9 @@ class Assess:
         return registered(), self.sources, self.formats
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        problems, self.sources, self.formats = state
+        brought, self.sources, self.formats = state
         self.opened = {}
-        for one in problems:
-            register(one)
+        adopt(brought)
 
     def __call__(self, items: list[Item]) -> list[tuple[Item, Any]]:
         return [(item, self._one(item)) for item in items]

@@ -53,6 +53,8 @@ def _checked(overrides: Sequence[str], own: Mapping[str, Any] | None) -> list[st
     overrides = [*map(quoted, overrides)]
     for override in overrides:
         check_override(override)
+        if re.fullmatch(r"claims=\[\s*\]", override):
+            raise InvalidInput("claims", "[]", "write claims=false to judge none")
     values = dict(override.partition("=")[::2] for override in overrides)
     overrides = [f"experiment={own_experiments.offer(own_experiments.read(path))}"
                  if (path := own_path(override)) is not None else override for override in overrides]
@@ -172,7 +174,11 @@ def _unknown_key(action: str, key: str, overrides: Sequence[str]) -> InvalidInpu
     value = override.partition("=")[2] or None
     if action == "append":
         return InvalidInput(key, value, f"is there already; write {key}=… without +")
-    known = _keys(overrides)
+    config = _compose([o for o in overrides if o.partition("=")[0] in GROUPS])
+    if (advice := _elsewhere(key, config)) or (key in OPEN and (value or "").startswith("{")):
+        return InvalidInput(key, value, advice or f"write each by itself: {key}.NAME=… changes one, +{key}.NAME=… "
+                            f"adds one, ~{key}.NAME removes one")
+    known = [*config, *(f"{k}.{n}" for k, v in config.items() if isinstance(v, dict) for n in v)]
     parent, _, last = key.rpartition(".")
     if parent not in known:
         parent, last = "", key.partition(".")[0]
@@ -191,7 +197,13 @@ def _culprit(overrides: Sequence[str]) -> str:
     return " ".join(overrides)
 
 
-def _keys(overrides: Sequence[str]) -> list[str]:
-    """Dotted keys of the config that is changed, two levels deep."""
-    config = _compose([o for o in overrides if o.partition("=")[0] in GROUPS])
-    return [*config, *(f"{k}.{n}" for k, v in config.items() if isinstance(v, dict) for n in v)]
+def _elsewhere(key: str, config: Mapping[str, Any]) -> str:
+    """Advice on a parameter that is an axis of the grid, or on an axis that is a parameter; empty if it is neither."""
+    section, _, name = key.partition(".")
+    grid = config.get("grid")
+    axes = grid[0] if isinstance(grid, list) and grid else grid
+    if section == "parameters" and isinstance(axes, dict) and name in axes:
+        return f"is an axis of this study; write grid.{name}=[…] with one level or more"
+    if section == "grid" and name in (config.get("parameters") or {}):
+        return f"is a constant of this study; write parameters.{name}=…, or ~parameters.{name} '+grid.{name}=[…]'"
+    return ""

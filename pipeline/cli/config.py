@@ -22,6 +22,8 @@ TASKS = {
     "status": "what is done and what failed, from disk alone",
     "report": "write the report again or, before the end, one of the units that are done",
     "verify": "check every stored file; repair=true marks damaged units as not run; results=PATH: only this copy",
+    "show": "print the experiment as it would run, as YAML that experiment=PATH.yaml takes",
+    "new": "write a first experiment of your own, with comments: experiment=PATH.yaml, like=NAME of another one",
     "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
     "release": "release real people's data once, privately: problem, data.path, outputs, parameters.epsilon_user, …",
 }

@@ -15,16 +15,17 @@ def text() -> str:
     lines = [
         "What does privacy cost, and where does learning break down?",
         "",
-        "usage: pipeline [task=TASK] [experiment=NAME | suite=NAME] [size=paper|quick] [key=value ...]",
-        "       (or python -m pipeline)",
+        "usage: pipeline [--with FILE.py] [task=TASK] [experiment=NAME or PATH.yaml | suite=NAME] [size=paper|quick]",
+        "                [key=value ...]     (or python -m pipeline)",
+        "       pipeline --help models|mechanisms|estimators|metrics|derivations|figures     (or --version)",
         "",
         "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 more to do.",
-        "", "tasks", *_table(TASKS.items()),
-        "", "experiments", *_table((name, _heading(name)) for name in options("experiment")),
+        "", "tasks", *table(TASKS.items()),
+        "", "experiments", *table((name, _heading(name)) for name in options("experiment")),
         "", "suites (several experiments, one report)",
-        *_table((n, _heading(n, "suite")) for n in options("suite") if n != "none"),
+        *table((n, _heading(n, "suite")) for n in options("suite") if n != "none"),
         "", "fields that people change",
-        *_table([
+        *table([
             ("grid.AXIS=[…]", "levels of an axis, such as grid.m=[10,20]; finished units are kept"),
             *((n, _about(fields(Study)[n])) for n in ("seed", "replications", "block")),
             ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
@@ -39,6 +40,8 @@ def text() -> str:
         "", "examples",
         "  pipeline experiment=xu/scenario_2 size=quick",
         "  pipeline task=plan grid.m=[10,20,80] replications=10000",
+        "  pipeline task=new experiment=survey.yaml, then pipeline experiment=survey.yaml",
+        "  pipeline --with parts.py experiment=survey.yaml: with mechanisms or other parts of your own",
         "  pipeline task=verify repair=true",
         "  pipeline task=release problem=response data.path=answers.csv outputs=released "
         "parameters.epsilon_user=1 parameters.delta=1e-6",
@@ -62,7 +65,8 @@ def _heading(name: str, group: str = "experiment") -> str:
     return str(yaml.safe_load(source).get("title", ""))
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> list[str]:
+def table(rows: Iterable[tuple[str, str]]) -> list[str]:
+    """Rows of a name and what it means, in two columns."""
     rows = list(rows)
     width = max((len(name) for name, _ in rows), default=0) + 2
     return [f"  {name:<{width}}{about}".rstrip() for name, about in rows]

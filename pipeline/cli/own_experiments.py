@@ -13,7 +13,8 @@ RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
-        "coordinates", "metrics", "paired", "quick", "figures", "claims", "data", "size"}
+        "coordinates", "metrics", "paired", "quick", "figures", "claims", "data"}
+PASSED_OVER = {"size", "formats", "shard"}  # what the config of a finished study holds besides
 
 
 def is_file(value: str) -> bool:
@@ -42,7 +43,7 @@ def read(path: str) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid")
     name = file.stem if NAME.fullmatch(file.stem) else None
-    return {"name": name, **checked(loaded)}
+    return {"name": name, **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER})}
 
 
 def checked(experiment: Any) -> dict[str, Any]:

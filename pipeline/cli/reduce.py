@@ -14,6 +14,7 @@ from pipeline.storage import agreement, datasets, results
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout
 from pipeline.storage.results import SEALED, SUMMARY
+from pipeline.study import own_files
 
 INTERIM = "interim.zarr", "interim-summary.zarr"
 
@@ -63,12 +64,14 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
 def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mapping[str, Any]:
     """What a dataset says of itself: question, study, and what computed its numbers."""
     study, text = stored.study, stored.experiment.text
+    own = {file.name: file.sha256 for file in own_files.loaded()}
     return {
         "title": text.title, "question": text.question, "experiment": study.name,
         "request": "interim" if partial else results.request(study),
         "study": json.dumps(study.identity, sort_keys=True), "replications": study.replications,
         "versions": json.dumps(results.versions(), sort_keys=True),
         "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),
+        **({"own_files": json.dumps(own)} if own else {}),
     }
 
 

@@ -8,16 +8,20 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from pipeline.cli import own_experiments
 from pipeline.cli.config import Settings
 from pipeline.cli.reduce import INTERIM
 from pipeline.cli.studies import StoredStudy
+from pipeline.cli.words import own_path
 from pipeline.execution.clusters import Executor
 from pipeline.execution.schedule import Unit, failures, unit_name
 from pipeline.execution.sessions import sessions
 from pipeline.storage import results as seal
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
+from pipeline.study import own_files
 from pipeline.study.checks import ROLES
+from pipeline.study.files import write_whole
 from pipeline.study.parameters import place_of, shorten
 from pipeline.study.study import Study, build
 
@@ -89,7 +93,8 @@ def replay_command(command: str, study: Study, unit: Unit) -> str:
 
     arguments = shlex.split(command)[1:]
     experiment = [f"experiment={study.name}"]
-    if any(word.startswith("name=") for word in arguments):  # the study's name is not that of its config
+    # The study's name is not that of its config, or the config is a person's own.
+    if any(word.startswith("name=") or own_path(word) for word in arguments):
         experiment = [word for word in arguments if word.startswith("experiment=")]
     name = unit_name(study, unit)
     return shlex.join(["pipeline", *experiment, *filter(matters, arguments), "task=replay", f"unit={name}"])
@@ -125,15 +130,33 @@ def write(
             verdicts=judgements, facts=facts(stored, command, interim=stored in interim)))
     title = studies[0].experiment.text.title if len(studies) == 1 else \
         "What does privacy cost, and where does learning break down?"
-    lasting = (_public(word) for word in shlex.split(command) if word.partition("=")[0] not in PASSING)
+    for file in own_files.loaded():  # beside report.yaml: the folder then has all that a repetition needs
+        write_whole(where / file.name, file.content)
     data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
-    return page.write(where, title, sections, {"command": shlex.join(lasting)}), [*data, *lines(judged)]
+    return page.write(where, title, sections, {"command": repeated(command)}), [*data, *lines(judged)]
+
+
+def repeated(command: str) -> str:
+    """The command that repeats a study, from that which ran it; files are named without their folders.
+
+    An experiment of a person's own is given by its record, which lies beside the report and holds all that the command
+    changed; so do files of parts.
+
+    >>> repeated("pipeline experiment=/home/me/survey.yaml replications=100 outputs=/tmp/x cluster.workers=2")
+    'pipeline experiment=report.yaml cluster.workers=2'
+    """
+    words = [word for word in shlex.split(command) if word.partition("=")[0] not in (*PASSING, "outputs")]
+    if any(map(own_path, words)):
+        keys = (own_files.FLAG, "experiment", "cluster", "store", "formats", "pipeline")
+        words = [f"experiment={own_experiments.RECORD}" if own_path(word) else word for word in words
+                 if word.partition("=")[0].partition(".")[0] in keys]
+    return shlex.join(map(_public, words))
 
 
 def _public(word: str) -> str:
-    """An argument of a command, without the folder of a data file: a report does not disclose it."""
+    """An argument of a command without the folder of a file: a report does not disclose it."""
     key, sign, path = word.partition("=")
-    return f"{key}{sign}{Path(path.strip(QUOTES)).name}" if key.startswith("data.") else word
+    return f"{key}{sign}{Path(path.strip(QUOTES)).name}" if key.startswith("data.") or key == own_files.FLAG else word
 
 
 def lines(judged: Sequence[Any]) -> Iterator[str]:

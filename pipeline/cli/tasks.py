@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import inspect, run, verify
+from pipeline.cli import inspect, reports, run, verify
 from pipeline.cli.config import Experiment, Settings
+from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.studies import StoredStudy, stored_studies
 
 
@@ -14,6 +15,9 @@ def perform(
     """Carry out the task; returns the exit code. Raises InvalidInput for what only the storage can tell."""
     if settings.results is not None:
         return verify.verify_copy(settings.results)
+    if settings.task == "show":
+        print("---\n".join(map(reports.shown, raw)), end="")
+        return EXIT_DONE
     studies = stored_studies(settings, experiments, raw)
     studies[0].store.backend.check()
     for stored in studies:

@@ -18,11 +18,10 @@ from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
 from pipeline.study.fingerprints import fingerprint, modules, third_parties
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import register, registered
+from pipeline.study.registry import SCRIPT, adopt, registered
 from pipeline.study.study import Study
 
 ACCEPTED = "accept_code=yes"
-SCRIPT = "__main__"  # what a notebook or script defines: workers get the code itself, and have no file of it
 
 
 def parts(study: Study) -> dict[str, Any]:
@@ -63,10 +62,9 @@ class Runner:
         return registered(), self.store, self.references, self.accept, {**scripted, **self.brought}
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        problems, self.store, self.references, self.accept, self.brought = state
+        brought, self.store, self.references, self.accept, self.brought = state
+        adopt(brought)
         self.study = self.store.study
-        for problem in problems:
-            register(problem)
 
     def __call__(self, units: list[Unit]) -> list[bool]:
         if self._writer is None:

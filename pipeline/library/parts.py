@@ -1,5 +1,6 @@
 """The parts of a problem as classes, by name: `pl.ranking.Debiased`, `pl.crowd.estimators.DawidSkene`."""
 
+import typing
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -93,9 +94,12 @@ def _named(table: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
 
 
 def _passed(problem: Problem) -> dict[str, type]:
-    """Types of data and releases, by their names, as the parts declare them."""
+    """Types of truths, data, releases and estimates, by their names, as the parts declare them."""
     kinds = {"model": ("produces",), "mechanism": ("accepts", "releases"), "estimator": ("accepts",)}
     types = {getattr(problem.part(kind, name), attribute)
              for kind, attributes in kinds.items() for name in problem.names(kind) for attribute in attributes}
     types |= {one.plain_release for one in types if hasattr(one, "plain_release")}
+    for kind, method in (("model", "truth"), ("estimator", "fit")):
+        hints = (typing.get_type_hints(getattr(problem.part(kind, name), method)) for name in problem.names(kind))
+        types |= {one["return"] for one in hints if isinstance(one.get("return"), type)}
     return {one.__name__: one for one in sorted(types, key=str) if one is not object}

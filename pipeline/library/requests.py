@@ -3,7 +3,9 @@
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,8 +16,10 @@ from pipeline.cli.own_experiments import RECORD, mapping_of
 from pipeline.cli.studies import StoredStudy, stored_studies
 from pipeline.cli.words import AS_TYPED
 from pipeline.execution.clusters import Cluster, Connected
+from pipeline.execution.runner import parts
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.registry import SCRIPT
 from pipeline.study.study import Study
 
 Asked: TypeAlias = str | os.PathLike[str] | Study | Mapping[str, Any]
@@ -59,7 +63,16 @@ def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local") 
     (one,), settings = read_experiments([raw]), read_settings(raw)
     where = read_cluster(raw) if isinstance(cluster, (str, Mapping)) else Connected(cluster)
     named = [] if own is None else [f"experiment={RECORD}"]
-    return Request(stored_studies(settings, [one], [raw])[0], settings, where, shlex.join(["pipeline", *named, *words]))
+    command = _script(one.study) or shlex.join(["pipeline", *named, *words])
+    return Request(stored_studies(settings, [one], [raw])[0], settings, where, command)
+
+
+def _script(study: Study) -> str:
+    """The script or notebook that must run to repeat a study with parts that it defines; empty without such parts."""
+    if not any(part.__module__ == SCRIPT for part in parts(study).values()):
+        return ""
+    path = getattr(sys.modules[SCRIPT], "__file__", None)
+    return shlex.join(["python", Path(path).name]) if path else "the notebook that registers its parts"
 
 
 def _words(changes: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[str]:

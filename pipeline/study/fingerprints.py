@@ -1,27 +1,35 @@
 """Fingerprints of code: equal when the same numbers must come out, whatever its comments, docstrings and local names.
 
 The fingerprint of a part is a digest of the compiled code of its module and of every module that this one imports,
-directly or not, from the program, from the part's own package, or from beside it. It is read from the files, so it
-depends neither on their folder nor on what is imported already. Other packages count by their versions, see
-`third_parties` and `pipeline.execution.environment`.
+directly or not, from the program, from the part's own package, or from beside it; a name of the library, such as
+`pl.ranking.Debiased`, counts as an import of what it stands for. It is read from the files, so it does not depend on
+their folder; a file that was edited after this process imported it is refused. What a notebook or script defines counts
+as it is in memory, see `live_code`, and a file given with --with as it was executed. Other packages count by their
+versions, see `third_parties` and `pipeline.execution.environment`.
 """
 
 import ast
 import hashlib
 import importlib.util
-import inspect
+import os
 import sys
-import textwrap
 import threading
+import time
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
+
+from pipeline.study import own_files
+from pipeline.study.live_code import code_texts, reached
+from pipeline.study.parameters import InvalidInput
 
 PROGRAM = __name__.partition(".")[0]
 # Some releases of Python, such as 3.11.7, fail with SystemError where two threads parse at once.
 PARSING = threading.RLock()
+STARTED = time.time()
+SCRIPT = "__main__"
 
 
 class Module(NamedTuple):
@@ -33,23 +41,25 @@ class Module(NamedTuple):
 
 def fingerprint(part: Any) -> str:
     """16 hexadecimal digits of the code that computes with a class or function, in whatever package it lies."""
-    texts = [part.__qualname__, *sorted(_module(name).digest for name in _closure(part.__module__))]
-    if not _file(part.__module__):
-        texts.append(_alone(part))
+    texts = [part.__qualname__, *sorted(_module(name).digest for name in _needed(part))]
+    if _in_memory(part):
+        texts += reached(part).texts
     return hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
 
 
 def modules(parts: Iterable[Any]) -> dict[str, str]:
     """Digest of every module whose code the fingerprints of some parts hold, by name."""
-    names = {name for part in parts for name in _closure(part.__module__)}
+    names = {name for part in parts for name in _needed(part)}
     return {name: _module(name).digest for name in sorted(names)}
 
 
 def third_parties(parts: Iterable[Any]) -> set[str]:
     """Names of the packages that the code of some parts imports and that their fingerprints do not hold."""
-    starts = {part.__module__ for part in parts}
+    parts = tuple(parts)
+    starts = {start for part in parts for start in _starts(part)}
     imported = {(other, start) for start in starts for name in _closure(start) for other in _module(name).imports}
-    tops = {other.partition(".")[0] for other, start in imported if not _own(other, start)}
+    imported |= {(name, part.__module__) for part in parts if _in_memory(part) for name in reached(part).modules}
+    tops = {other.partition(".")[0] for other, start in imported if not _own(other, start)} - {SCRIPT}
     return {top for top in tops if top and top not in sys.stdlib_module_names}
 
 
@@ -70,30 +80,64 @@ def _tree_digest(tree: ast.Module) -> str:
         for position in node._attributes:  # from Python 3.13 on a class holds the number of its first line
             setattr(node, position, 1)
     code = compile(tree, "", "exec", dont_inherit=True, optimize=2)  # 2: without docstrings
-    return hashlib.blake2b("\n".join(_texts(code)).encode(), digest_size=16).hexdigest()
-
-
-def _texts(code: CodeType) -> Iterator[str]:
-    """What of a code object matters to what it computes."""
-    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    yield f"{code.co_code.hex()} {code.co_names} {arguments} {code.co_flags} {code.co_exceptiontable.hex()}"
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _texts(constant)
-        else:
-            yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
+    return hashlib.blake2b("\n".join(code_texts(code)).encode(), digest_size=16).hexdigest()
 
 
 @cache
 def _module(name: str) -> Module:
-    path = _file(name)
-    content = Path(path).read_bytes() if path else b""
-    if not path.endswith(".py"):  # compiled, or none
-        return Module(hashlib.blake2b(content, digest_size=16).hexdigest(), ())
+    path, content = _file(name), own_files.source(name)
+    if content is None:
+        content = Path(path).read_bytes() if path else b""
+        if not path.endswith(".py"):  # compiled, or none
+            return Module(hashlib.blake2b(content, digest_size=16).hexdigest(), ())
     package = name if Path(path).name == "__init__.py" else name.rpartition(".")[0]
     with PARSING:
+        if path:
+            _check_imported(name, path, content)
         tree = ast.parse(content)
         return Module(imports=tuple(dict.fromkeys(_imported(tree, package))), digest=_tree_digest(tree))
+
+
+def _check_imported(name: str, path: str, content: bytes) -> None:
+    """Refuse a file whose functions are not those that this process imported from it."""
+    module = sys.modules.get(name)
+    if module is None or os.stat(path).st_mtime < STARTED:
+        return
+    texts: dict[str, set[tuple[str, ...]]] = {}
+    waiting = [compile(content, path, "exec", dont_inherit=True)]
+    while waiting:
+        code = waiting.pop()
+        texts.setdefault(code.co_qualname, set()).add(_of_function(code))
+        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
+    values = [*vars(module).values()]
+    values += [value for one in values if isinstance(one, type) and one.__module__ == name
+               for value in vars(one).values()]
+    for value in values:
+        if (isinstance(value, FunctionType) and value.__module__ == name and value.__code__.co_filename == path
+                and _of_function(value.__code__) not in texts.get(value.__code__.co_qualname, ())):
+            raise InvalidInput("code", name, f"{value.__qualname__} was edited in {Path(path).name} after this process "
+                               "had imported it; start the program, or the notebook, again")
+
+
+def _of_function(code: CodeType) -> tuple[str, ...]:
+    return tuple(code_texts(code, documented=bool(code.co_consts) and isinstance(code.co_consts[0], str)))
+
+
+def _in_memory(part: Any) -> bool:
+    """Whether no file holds the part as it is: that of a notebook or script, or made by a program."""
+    module: str = part.__module__
+    return module == SCRIPT or not (_file(module) or own_files.source(module) is not None)
+
+
+def _starts(part: Any) -> frozenset[str]:
+    """Modules from which a part's code starts."""
+    module: str = part.__module__
+    return frozenset(n for n in reached(part).modules if _own(n, module)) if _in_memory(part) else frozenset({module})
+
+
+def _needed(part: Any) -> frozenset[str]:
+    """Modules, by name, whose code the fingerprint of a part holds."""
+    return frozenset(name for start in _starts(part) for name in _closure(start))
 
 
 @cache
@@ -103,16 +147,37 @@ def _closure(start: str) -> frozenset[str]:
     waiting = [start]
     while waiting:
         name = waiting.pop()
-        if name in seen or not _file(name):
+        if not _file(name) and own_files.source(name) is None:
+            name = _home(name)
+        if name in seen or not (_file(name) or own_files.source(name) is not None):
             continue
         seen.add(name)
         waiting += [other for other in _module(name).imports if _own(other, start)]
     return frozenset(seen)
 
 
+def _home(name: str) -> str:
+    """The module that holds what a name of the library stands for, such as `pipeline.ranking.Debiased`."""
+    first, *rest = name.split(".")
+    if first != PROGRAM or len(rest) < 1 or _file(f"{first}.{rest[0]}"):
+        return name
+    try:
+        return str(reduce(getattr, rest, sys.modules[PROGRAM]).__module__)
+    except (AttributeError, ImportError, InvalidInput):
+        return name
+
+
 def _imported(tree: ast.AST, package: str) -> Iterator[str]:
+    """Names of what a module imports, and of what it takes from modules as attributes; nothing for type checkers."""
+    for_types = {id(node) for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)
+                 for line in one.body for node in ast.walk(line)}
+    bound: dict[str, str] = {}
     for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
         if isinstance(node, ast.Import):
+            bound |= {alias.asname or alias.name.partition(".")[0]: alias.name if alias.asname else
+                      alias.name.partition(".")[0] for alias in node.names}
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
@@ -120,6 +185,12 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
                 base = importlib.util.resolve_name("." * node.level + base, package)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
+    if PROGRAM in bound.values():
+        for node in ast.walk(tree):
+            name = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+            first, _, rest = name.partition(".")
+            if bound.get(first) == PROGRAM and all(part.isidentifier() for part in rest.split(".")):
+                yield f"{PROGRAM}.{rest}"
 
 
 def _own(name: str, start: str) -> bool:
@@ -135,6 +206,8 @@ def _own(name: str, start: str) -> bool:
 def _folder(top: str) -> str:
     """Folder that holds a package or module of a person's own; empty where others install theirs, or if unknown."""
     path = Path(_file(top) or ".")
+    if own_files.source(top) is not None or (top == SCRIPT and not path.is_file()):  # a notebook
+        return os.getcwd()
     folder = str(path.parent.parent if path.name == "__init__.py" else path.parent)
     return "" if not path.is_file() or Path(folder).name in ("site-packages", "dist-packages") else folder
 
@@ -153,11 +226,3 @@ def _file(name: str) -> str:
             return ""
         path = spec.origin if spec else None
     return path if path and Path(path).is_file() else ""
-
-
-def _alone(part: Any) -> str:
-    """Code of a part that no file holds, such as one of a notebook."""
-    try:
-        return code_digest(textwrap.dedent(inspect.getsource(part)))
-    except (OSError, TypeError, SyntaxError):
-        return ""

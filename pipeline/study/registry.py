@@ -1,19 +1,41 @@
-"""All problems: those of installed packages, and those registered by a running program.
+"""All problems: those of installed packages, and what a running program registers: problems, and parts of problems.
 
 No other list of problems exists. The four of this package are found in the same way as any other: by an entry point of
 the group `pipeline.problems`, which names a `Problem`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, NamedTuple
 
+from pipeline.study import own_files
+from pipeline.study.own_files import OwnFile
 from pipeline.study.parameters import InvalidInput, nearest
-from pipeline.study.problem import Problem
+from pipeline.study.problem import KINDS, Problem
+from pipeline.study.protocols import PROTOCOLS
 
 GROUP = "pipeline.problems"
-_REGISTERED: dict[str, Problem] = {}
+SCRIPT = "__main__"  # what a notebook or script defines
+_REGISTERED: dict[str, Problem] = {}  # new problems, and those that have more parts than they were installed with
+_BROUGHT: list["Addition"] = []  # what a worker cannot find by itself, nor in an own file
+
+
+class Addition(NamedTuple):
+    """What was registered at once: a problem, or parts of the problem of that name."""
+
+    problem: str
+    new: Problem | None
+    tables: Mapping[str, Mapping[str, Any]]
+    claims: tuple[Any, ...]
+
+
+class Registered(NamedTuple):
+    """All that was registered in a process: files by their content, and what did not come from one."""
+
+    files: tuple[OwnFile, ...]
+    additions: tuple[Addition, ...]
 
 
 def problems() -> Mapping[str, Problem]:
@@ -34,25 +56,112 @@ def lookup(problem_name: str, kind: str, name: Any, key: str | None = None) -> A
     return problem(problem_name).part(kind, name, key)
 
 
-def register(new: Problem) -> None:
-    """Add a problem to this process; workers of its sweeps learn of it. The same again changes nothing.
+def register(
+    new: Problem | str, *, models: Mapping[str, Any] | None = None, mechanisms: Mapping[str, Any] | None = None,
+    estimators: Mapping[str, Any] | None = None, metrics: Mapping[str, Any] | None = None,
+    derivations: Mapping[str, Any] | None = None, claims: Sequence[Any] = (),
+) -> None:
+    """Add a problem, or parts to the problem of that name, in this process; workers of its sweeps learn of them.
 
-    Raises InvalidInput, naming the package that holds it, where the name is taken by another.
+    Each part is given as name -> class or function. The same again changes nothing; a notebook or script may register
+    another definition of a part of its own.
+    Raises InvalidInput, naming what holds it, where a name is taken; and for what a part lacks.
 
     >>> import pipeline as pl
-    >>> pl.register(pl.Problem("coins", "A coin's side", __name__))
-    >>> "coins" in dir(pl)
+    >>> class Doubled(pl.ranking.Debiased):
+    ...     'The debiased estimate, by another name.'
+    >>> pl.register("ranking", estimators={"doubled": Doubled})
+    >>> "doubled" in pl.ranking.problem.estimators
     True
     """
-    known = problems().get(new.name)
-    if known is not None and known != new:
-        raise InvalidInput("problem", new.name, f"is registered by {known.package} already; choose another name")
-    _REGISTERED[new.name] = new
+    given = (models, mechanisms, estimators, metrics, derivations)
+    tables = {kind: dict(table) for kind, table in zip(KINDS, given, strict=True) if table}
+    if isinstance(new, Problem):
+        if tables or claims:
+            raise InvalidInput("problem", new.name, "give its parts with the problem itself")
+        addition = Addition(new.name, new, {}, ())
+    else:
+        problem(new)
+        addition = Addition(new, None, tables, tuple(claims))
+    _add(addition)
+    if own_files.executing() is None:
+        _bring(addition)
 
 
-def registered() -> tuple[Problem, ...]:
-    """Problems that `register` added here: what a worker elsewhere cannot find by itself."""
-    return tuple(_REGISTERED.values())
+def registered() -> Registered:
+    """What was registered here: what a worker elsewhere cannot find by itself."""
+    return Registered(own_files.loaded(), tuple(one for one in _BROUGHT if one.problem in _REGISTERED))
+
+
+def adopt(what: Registered) -> None:
+    """Register in a worker what was registered in the process that it works for."""
+    for file in what.files:
+        own_files.execute(file)
+    for addition in what.additions:
+        _add(addition)
+        _bring(addition)
+
+
+def _bring(addition: Addition) -> None:
+    """Note an addition, in place of one that it repeats."""
+    def subject(one: Addition) -> Any:
+        return one.problem, one.new is None, {kind: set(table) for kind, table in one.tables.items()}
+
+    _BROUGHT[:] = [one for one in _BROUGHT if subject(one) != subject(addition)] + [addition]
+
+
+def _add(addition: Addition) -> None:
+    known = problems().get(addition.problem)
+    if addition.new is not None:
+        if known is not None and known != addition.new:
+            raise InvalidInput("problem", addition.problem,
+                               f"is registered by {known.package} already; choose another name")
+        _REGISTERED[addition.problem] = addition.new
+        return
+    if known is None:
+        raise InvalidInput("problem", addition.problem, f"no such problem; {nearest(addition.problem, problems())}")
+    tables: dict[str, Any] = {f"{kind}s": {**known.names(kind), **_checked(known, kind, table)}
+              for kind, table in addition.tables.items()}
+    claims = known.claims
+    if addition.claims:
+        before = [one for one in known.load(known.claims) if one.id not in {claim.id for claim in addition.claims}]
+        claims = (*before, *addition.claims)
+    _REGISTERED[addition.problem] = replace(known, claims=claims, **tables)
+
+
+def _checked(known: Problem, kind: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """New parts, whose names are not taken by others."""
+    for name, part in table.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InvalidInput(f"{kind}s", name, "must be a name of letters, digits and _")
+        if not (callable(part) or isinstance(part, str)):
+            raise InvalidInput(f"{kind}s.{name}", part, f"must be the {kind} itself, a class or function")
+        if lacking := _lacking(kind, part):
+            raise InvalidInput(f"{kind}s.{name}", getattr(part, "__name__", part), f"is no {kind}: {lacking}")
+        held = known.names(kind).get(name, part)
+        if held is not part and held != part and not _redefined(held, part):
+            holder = held if isinstance(held, str) else f"{held.__module__}:{held.__qualname__}"
+            raise InvalidInput(f"{kind}s.{name}", part.__qualname__ if callable(part) else part,
+                               f"is {holder} in problem={known.name} already; choose another name")
+    return table
+
+
+def _lacking(kind: str, part: Any) -> str:
+    """What a part lacks of what its kind must offer; empty if nothing."""
+    if kind not in PROTOCOLS or isinstance(part, str):
+        return ""
+    offers = PROTOCOLS[kind]
+    wanted = [*offers.__annotations__, *(name for name in vars(offers) if not name.startswith("_"))]
+    missing = [name for name in wanted if not hasattr(part, name)]
+    if missing:
+        return f"it lacks {', '.join(missing)}"
+    frozen = is_dataclass(part) and getattr(part, "__dataclass_params__").frozen  # noqa: B009
+    return "" if frozen else "it must be a frozen dataclass: @dataclass(frozen=True)"
+
+
+def _redefined(held: Any, part: Any) -> bool:
+    """Whether a cell of a notebook, or a script, was executed again."""
+    return getattr(held, "__module__", "") == SCRIPT == getattr(part, "__module__", "")
 
 
 @cache

@@ -322,7 +322,7 @@ COMMANDS = [
     ("coordinates=[nonsense]", "coordinates", "no such derivation"),
     ("coordinates=[epsilon_user,epsilon_user]", "coordinates", "twice"),
     ("coordinates=[signal]", "parameters.spacing", "needed by coordinates=signal"),
-    ("grid.mechanism=[laplace]", "grid.mechanism", "no such key"),
+    ("grid.mechanism=[laplace]", "grid.mechanism", "is a constant of this study; write parameters.mechanism="),
     ("parameters.mechanism=laplace", "parameters.draw", "~parameters.draw removes it"),
     ("task=verify", "task", "not begun"),
     ("task=report", "task", "run it first"),

@@ -10,6 +10,7 @@ from engine import ROOT, environment
 
 from pipeline.study import fingerprints
 from pipeline.study.fingerprints import code_digest, fingerprint, modules, third_parties
+from pipeline.study.parameters import InvalidInput
 
 PLAIN = '''
 """A module."""
@@ -108,13 +109,71 @@ def test_a_package_beside_counts(write):
     assert fingerprint(part("alone")) != before
 
 
-def test_what_is_defined_in_no_file_counts_by_its_source(monkeypatch):
-    one = SimpleNamespace(__module__="a_notebook", __qualname__="Part")
-    marks = []
-    for text in ("class Part:\n    a = 1", "class Part:\n    a = 2", "class Part:\n    a = 1  # the same"):
-        monkeypatch.setattr("inspect.getsource", lambda _, text=text: text)
-        marks.append(fingerprint(one))
-    assert marks[0] == marks[2] != marks[1]
+def notebook(text):
+    """What the cells of a notebook leave: the class Part."""
+    names = {"__name__": "__main__"}
+    exec(compile(text, "<cell>", "exec"), names)
+    return names["Part"]
+
+
+CELLS = """
+from dataclasses import dataclass
+import numpy as np
+import pipeline as pl
+factor, table = 2, np.arange(3)
+def inner(x):
+    return factor * x
+def helper(x):
+    "Twice."
+    return inner(x) + table
+class Base:
+    def shared(self):
+        return 1
+@dataclass(frozen=True)
+class Part(Base, pl.Checked):
+    "A part."
+    k: int = pl.parameter("people", default=1)
+    def fit(self, release, rng):
+        "An estimate."
+        found = helper(release)  # by hand
+        return pl.ranking.Debiased(m=3).fit(found)
+"""
+
+
+@pytest.mark.parametrize("old, new, same", [
+    ("# by hand", "# at once", True), ("An estimate.", "Another text.", True), ("Twice.", "Thrice.", True),
+    ("found", "seen", True), ("helper(release)", "inner(release)", False), ("table = 2", "table = 3", False),
+    ("arange(3)", "arange(4)", False), ("inner(x) + table", "inner(x) - table", False), ("return 1", "return 2", False),
+    ("default=1", "default=2", False), ("factor * x", "factor + x", False), ("Debiased", "PlugIn", False),
+])
+def test_what_a_notebook_defines_counts_with_all_that_it_uses(old, new, same):
+    assert old in CELLS
+    one, other = fingerprint(notebook(CELLS)), fingerprint(notebook(CELLS.replace(old, new)))
+    assert (one == other) == same and one == fingerprint(notebook(CELLS))
+
+
+def test_names_of_the_library_count_as_the_code_that_they_stand_for():
+    part = notebook(CELLS)
+    assert {"pipeline.problems.ranking.estimators.moments", "pipeline.study.parameters"} <= modules([part]).keys()
+    assert not any(name.startswith(("pipeline.cli", "pipeline.execution")) for name in modules([part]))
+    assert "numpy" in third_parties([part])
+
+
+def test_a_file_that_was_edited_after_its_import_is_refused(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "edited_part.py"
+    text = "class Part:\n    def fit(self):\n        return 1\n"
+    path.write_text(text)
+    part = __import__("edited_part").Part
+    fingerprint(part)
+    fingerprints._module.cache_clear()
+    path.write_text("# a comment\n" + text)
+    fingerprint(part)
+    fingerprints._module.cache_clear()
+    path.write_text(text.replace("1", "2"))
+    with pytest.raises(InvalidInput, match="Part.fit was edited in edited_part.py after this process had imported it"):
+        fingerprint(part)
+    fingerprints._module.cache_clear()
 
 
 SCRIPT = """

@@ -1,0 +1,66 @@
+"""`--help mechanisms`, estimators, …: what there is of a kind, from what the parts declare of themselves."""
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from pipeline.cli.help import table
+from pipeline.reporting import specs
+from pipeline.study.parameters import InvalidInput, describe, fields, nearest
+from pipeline.study.problem import Problem
+from pipeline.study.registry import problems
+
+SINGULAR = {f"{kind}s": kind for kind in ("model", "mechanism", "estimator", "metric", "derivation")}
+KINDS = (*SINGULAR, "figures")
+
+
+def text(kind: str) -> str:
+    """All of a kind, problem by problem; InvalidInput for an unknown kind."""
+    if kind not in KINDS:
+        raise InvalidInput("--help", kind, nearest(kind, KINDS))
+    if kind == "figures":
+        return "\n".join(_figures())
+    known = [(one, SINGULAR[kind]) for one in problems().values() if one.names(SINGULAR[kind])]
+    return "\n".join(line for one, single in known for line in _problem(one, single))
+
+
+def _problem(problem: Problem, kind: str) -> Iterator[str]:
+    yield f"{kind}s of problem={problem.name}: {problem.title}"
+    for name in sorted(problem.names(kind)):
+        part = problem.part(kind, name)
+        yield f"  {name}"
+        yield f"      {_about(part, kind)}"
+        if kind == "mechanism":
+            yield from (f"      {what}: {getattr(part, what)}" for what in ("unit", "neighbours", "budget"))
+        if isinstance(part, type):
+            yield from _parameters(part)
+    yield ""
+
+
+def _about(part: Any, kind: str) -> str:
+    """The first line of what a part says of itself; of a metric its name and unit."""
+    if kind == "metric":
+        return f"{part.long_name} ({part.units})" if part.units != "1" else str(part.long_name)
+    return (inspect.getdoc(part) or "").partition("\n")[0]
+
+
+def _parameters(part: type[Any]) -> Iterator[str]:
+    """Parameters with their meanings, as a table."""
+    rows = []
+    for name, declared in fields(part).items():
+        if "unit" not in declared.metadata:  # names things of the study
+            rows.append((name, str(declared.metadata["meaning"])))
+            continue
+        unit = declared.metadata["unit"]
+        rows.append((name, f"{declared.metadata['meaning']}{'' if unit == '1' else f', in {unit}'} "
+                           f"({describe(declared)})"))
+    yield from (f"    {line}" for line in table(rows))
+
+
+def _figures() -> Iterator[str]:
+    yield "figures=[{kind: KIND, …}]; title and caption go with all kinds"
+    for kind, cls in specs.KINDS.items():
+        yield f"  {kind}"
+        yield f"      {(inspect.getdoc(cls) or '').partition(chr(10))[0]}"
+        yield from _parameters(cls)
+    yield ""

@@ -1,0 +1,133 @@
+"""Code as a process has it, of what no file holds: classes and functions that a notebook or a script defines.
+
+Their fingerprint follows what they use: other functions, classes and values of the notebook, wherever they stand in it.
+"""
+
+import dataclasses
+import dis
+import functools
+import hashlib
+import inspect
+from collections.abc import Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SKIPPED = {"__doc__", "__module__", "__dict__", "__weakref__", "__dataclass_fields__", "__dataclass_params__",
+           "__match_args__", "__firstlineno__", "__static_attributes__", "__hash__", "__qualname__"}
+GENERATED = {"__init__", "__repr__", "__eq__", "__setattr__", "__delattr__", "__replace__"}  # by dataclasses
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
+ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+class Reached(NamedTuple):
+    """texts: the code and values that a part uses, of its own module; modules: others that they come from."""
+
+    texts: tuple[str, ...]
+    modules: frozenset[str]
+
+
+def reached(part: Any) -> Reached:
+    """What a class or function of a notebook or script computes with."""
+    names: set[str] = set()
+    texts = tuple(_texts(part, part.__module__, {}, names))
+    return Reached(texts, frozenset(names))
+
+
+def code_texts(code: CodeType, documented: bool = False) -> Iterator[str]:
+    """What of a code object matters to what it computes. documented: its first constant is a docstring."""
+    arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    yield f"{code.co_code.hex()} {code.co_names} {arguments} {code.co_flags} {code.co_exceptiontable.hex()}"
+    for constant in code.co_consts[documented:]:
+        if isinstance(constant, CodeType):
+            yield from code_texts(constant)
+        else:
+            yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
+
+
+def _texts(one: Any, home: str, seen: dict[int, Any], names: set[str]) -> Iterator[str]:
+    """Texts of an object and of all that it refers to in the module `home`."""
+    if isinstance(one, (bool, int, float, complex, str, bytes, type(None))):
+        yield repr(one)
+        return
+    if id(one) in seen:
+        return
+    seen[id(one)] = one  # kept, so that no other object gets its id
+    if isinstance(one, ModuleType):
+        names.add(one.__name__)
+    elif isinstance(one, np.ndarray) and one.dtype != object:
+        yield f"{one.dtype} {one.shape} {hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
+    elif isinstance(one, (type, FunctionType)) and one.__module__ != home:
+        names.add(one.__module__)
+        yield f"{one.__module__}:{one.__qualname__}"
+    else:
+        for name, value in _members(one):
+            yield name
+            yield from [value] if name == "code" else _texts(value, home, seen, names)
+
+
+def _members(one: Any) -> Iterator[tuple[str, Any]]:
+    """Name and value of all that an object computes with; of code, its texts."""
+    if isinstance(one, FunctionType):
+        documented = bool(one.__code__.co_consts) and isinstance(one.__doc__, str) and (
+            one.__code__.co_consts[0] == one.__doc__)
+        yield from (("code", text) for text in code_texts(one.__code__, documented))
+        yield from (("default", value) for value in (one.__defaults__ or (), one.__kwdefaults__ or {}))
+        yield from inspect.getclosurevars(one).nonlocals.items()
+        yield from _used(one.__code__, one.__globals__)
+    elif isinstance(one, type):
+        yield from (("base", base) for base in one.__bases__)
+        if dataclasses.is_dataclass(one):
+            for field in dataclasses.fields(one):
+                yield field.name, (str(field.type), field.default if field.default is not dataclasses.MISSING else None)
+                yield field.name, dict(field.metadata)
+        generated = GENERATED if "__dataclass_fields__" in vars(one) else set()
+        yield from ((name, vars(one)[name]) for name in sorted(vars(one).keys() - SKIPPED - generated))
+    elif isinstance(one, Mapping):
+        yield from ((repr(key), value) for key, value in one.items())
+    elif isinstance(one, (tuple, list)):
+        yield from (("item", value) for value in one)
+    elif isinstance(one, (set, frozenset)):
+        yield "items", sorted(map(repr, one))
+    elif isinstance(one, property):
+        yield "get", one.fget
+    elif isinstance(one, (staticmethod, classmethod)):
+        yield "function", one.__func__
+    elif isinstance(one, functools.cached_property):
+        yield "function", one.func
+    elif isinstance(one, functools.partial):
+        yield "partial", (one.func, one.args, one.keywords)
+    elif hasattr(one, "__wrapped__"):
+        yield "wrapped", one.__wrapped__
+    elif dataclasses.is_dataclass(one) and not isinstance(one, type):
+        yield "class", type(one)
+        yield "fields", {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+    else:
+        yield "class", type(one)
+
+
+def _used(code: CodeType, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Globals that code loads, with what it takes from modules, such as `pl.ranking.Debiased`."""
+    found: list[tuple[str, Any]] = []
+    now: Any = None
+    for step in dis.get_instructions(code):
+        name = str(step.argval)
+        if step.opname in LOADS:
+            now = known.get(name)
+            if name in known:
+                found.append((name, now))
+        elif step.opname in ATTRIBUTES and now is not None and _is_a_place(now):
+            now = getattr(now, name, None)
+            found.append((name, now))
+        else:
+            now = None
+    yield from found
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _used(constant, known)
+
+
+def _is_a_place(one: Any) -> bool:
+    """Whether its attributes are names of code: a module, or the parts of a problem."""
+    return isinstance(one, ModuleType) or type(one).__module__ == f"{__name__.partition('.')[0]}.library.parts"

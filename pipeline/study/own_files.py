@@ -1,0 +1,93 @@
+"""A person's own file of parts, named on the command line: it is executed, and travels to workers by its content."""
+
+import hashlib
+import linecache
+import sys
+import traceback
+import types
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.study.parameters import InvalidInput, place_of, shorten
+
+FLAG = "--with"
+
+
+class OwnFile(NamedTuple):
+    """A file by its name, without its folder, and its content."""
+
+    name: str
+    content: bytes
+
+    @property
+    def module(self) -> str:
+        """Name of the module that it becomes."""
+        return f"own_{Path(self.name).stem}"
+
+    @property
+    def sha256(self) -> str:
+        """64 hexadecimal digits of its content."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+_LOADED: dict[str, OwnFile] = {}  # by the module's name
+_EXECUTING: list[str] = []
+
+
+def loaded() -> tuple[OwnFile, ...]:
+    """The files that were executed here, in this order."""
+    return tuple(_LOADED.values())
+
+
+def source(module: str) -> bytes | None:
+    """Content of the file that was executed as a module; None if it is none of these."""
+    return _LOADED[module].content if module in _LOADED else None
+
+
+def executing() -> str | None:
+    """Name of the file that is being executed now."""
+    return _EXECUTING[-1] if _EXECUTING else None
+
+
+def read(path: str) -> OwnFile:
+    """The file at a path; InvalidInput if it cannot be read or is no Python file."""
+    file = place_of(path, FLAG)
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise InvalidInput(FLAG, path, f"cannot be read ({error.strerror}); must be the path of a Python "
+                           "file") from None
+    if file.suffix != ".py" or not file.stem.isidentifier():
+        raise InvalidInput(FLAG, path, "must be a Python file with a name such as parts.py")
+    return OwnFile(file.name, content)
+
+
+def execute(file: OwnFile) -> None:
+    """Execute a file as a module of its own, once for the same content. What it registers is known from then on.
+
+    Raises InvalidInput with what it raised, and in which line.
+    """
+    if _LOADED.get(file.module) == file:
+        return
+    if file.module in _LOADED:
+        raise InvalidInput(FLAG, file.name, "another file of that name is loaded already; rename one of them")
+    where, module = f"<{FLAG} {file.name}>", types.ModuleType(file.module)
+    try:
+        text = file.content.decode()
+        linecache.cache[where] = len(text), None, text.splitlines(keepends=True), where  # for tracebacks
+        code = compile(file.content, where, "exec", dont_inherit=True)
+        sys.modules[file.module] = module
+        _LOADED[file.module] = file
+        _EXECUTING.append(file.name)
+        try:
+            exec(code, vars(module))
+        finally:
+            _EXECUTING.pop()
+    except Exception as error:
+        sys.modules.pop(file.module, None)
+        _LOADED.pop(file.module, None)
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == where]
+        line = lines[-1] if lines else getattr(error, "lineno", None)
+        at = f" in line {line}" if line else ""
+        said = str(error) if isinstance(error, InvalidInput) else f"{type(error).__name__}: {error}"
+        raise InvalidInput(FLAG, file.name, f"stops{at} with {shorten(said, 200)}") from None

@@ -1,0 +1,159 @@
+"""Experiments of a person's own, and what the command says of itself."""
+
+import re
+
+import pytest
+import yaml
+
+from pipeline.__main__ import main
+from pipeline.cli.compose import compose
+from pipeline.cli.config import read_experiment
+from pipeline.cli.reports import repeated
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.registry import problems
+
+SMALL = dict(problem="ranking", seed=1, replications=20, block=10, grid={"epsilon": [1.0, 1e-3]}, metrics=["error_l2"],
+             parameters=dict(model="btl", mechanism="randomized_response", estimator="debiased", m=3, L=20),
+             quick={"replications": 10})
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def survey(tmp_path):
+    (tmp_path / "my survey.yaml").write_text("name: survey\n" + yaml.safe_dump(SMALL))
+    return "experiment=my survey.yaml"
+
+
+def study(*words):
+    return read_experiment(compose([*words])[0]).study
+
+
+def test_a_file_is_an_experiment(survey, tmp_path, capsys):
+    words = [survey, "grid.epsilon=[1e-3,2]", "+parameters.lambda_scale=2", "cluster=synchronous"]
+    assert main(words) == 0 and "report: outputs/survey-" in capsys.readouterr().out
+    assert study(survey).grid.axes == {"epsilon": (1.0, 1e-3)} and study(survey, "size=quick").replications == 10
+    (folder,) = tmp_path.glob("outputs/survey-*")
+    for again in (f"experiment={folder}", f"experiment={folder}/report.yaml"):  # a finished study
+        assert study(again) == study(*words)
+        assert main([again, "cluster=synchronous"]) == 0
+        assert "nothing to do: all 4 units were done before" in capsys.readouterr().out
+    assert main([f"experiment={folder}", "cluster=synchronous", "replications=40"]) == 0
+    assert "4 units to do, 4 done before" in capsys.readouterr().out
+
+
+def test_its_name_is_that_of_the_file(tmp_path):
+    (tmp_path / "second.yml").write_text(yaml.safe_dump(SMALL))
+    assert study("experiment=./second.yml").name == "second" and study("experiment=second.yml", "name=x").name == "x"
+
+
+def test_what_it_would_run_is_shown_and_runs(survey, tmp_path, capsys):
+    words = [survey, "grid.epsilon=[3]", "size=quick"]
+    assert main([*words, "task=show"]) == 0
+    (tmp_path / "shown.yaml").write_text(capsys.readouterr().out)
+    assert study("experiment=shown.yaml") == study(*words)
+    assert main([survey, "--cfg", "job"]) == 0
+    config = yaml.safe_load(capsys.readouterr().out)
+    assert config["grid"] == SMALL["grid"] and config["cluster"]["kind"] == "local"
+    assert not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.parametrize("like", [None, *(f"{one.experiments[0]}/" for one in problems().values())])
+def test_a_first_one_is_written_with_comments(like, tmp_path, capsys):
+    from pipeline.cli.config_files import options
+
+    name = like and next(option for option in options("experiment") if option.startswith(like))
+    assert main(["task=new", "experiment=first.yaml", *([f"like={name}"] if name else [])]) == 0
+    text = (tmp_path / "first.yaml").read_text()
+    assert text.count("#") > 20 and max(map(len, text.splitlines())) < 500
+    made, base = study("experiment=first.yaml"), study(*([f"experiment={name}"] if name else []), "size=quick")
+    assert made.name == "first" and made.grid == base.grid and made.parameters == base.parameters
+    assert made.metrics == base.metrics and made.derive == base.derive
+    assert main(["task=new", "experiment=first.yaml"]) == 2 and "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text, message", [
+    ("", "problem=null: is needed"), ("[1]", "must hold keys and values"), ("a: [", "is no YAML"),
+    ("a: 1\n---\nb: 2", "holds several studies"),
+    ("cluster: {kind: local}", "cluster={'kind': 'local'}: is no part of an experiment"),
+    ("_target_: os.system", "is no part of an experiment"), ("problem: ranking", "seed=null: is needed"),
+    ("problem: '${oc.env:HOME}'", "must be written out"),
+    ("{problem: ranking, seed: 1, block: 1, replications: 1, metrics: [error_l2], grid: {m: [1]}, parameters: {}}",
+     "parameters.model=null: is needed"), ("\0", "is no YAML"),
+    ("{problem: rankin, seed: 1, block: 1, replications: 1, metrics: [error_l2], grid: {m: [1]}, parameters: {}}",
+     "did you mean 'ranking'"),
+])
+def test_a_bad_file_is_one_line(text, message, tmp_path, capsys):
+    (tmp_path / "bad.yaml").write_text(text)
+    assert main(["experiment=bad.yaml"]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.parametrize("words, message", [
+    (["experiment=no.yaml"], "experiment=no.yaml: cannot be read (No such file or directory)"),
+    (["experiment=survey"], "no such experiment"), (["task=new"], "must be the path of the new file"),
+    (["task=new", "experiment=a/b.yaml"], "its folder is not there"), (["task=new", "experiment=a b.yaml"], "letters"),
+    (["task=new", "experiment=b.yaml", "seed=1"], "takes experiment=PATH.yaml and like=NAME only"),
+    (["task=new", "experiment=b.yaml", "like=xu/lemma"], "did you mean 'xu/lemmas'"),
+    (["experiment=xu/lemmas", "grid={epsilon:[1],q:[2]}"], "write each by itself: grid.NAME="),
+    (["experiment=xu/lemmas", "parameters.epsilon=1"], "is an axis of this study; write grid.epsilon=[…]"),
+    (["experiment=xu/scenario_5", "parameters.estimator=debiased"], "is an axis of this study"),
+    (["experiment=xu/lemmas", "grid.estimator=[debiased]"], "is a constant of this study; write parameters.estimator="),
+    (["claims=[]"], "claims=[]: write claims=false"), (["-m", "grid.m=[3]"], "write grid.m=[10,20]"),
+    (["--multirun"], "the levels of a grid are all run"), (["--info"], "task=show prints the experiment"),
+    (["--cfg", "hydra"], "write --cfg job"), (["--config-dir", "x"], "experiment=PATH.yaml"),
+    (["--nonsense"], "no such flag"), (["--help", "mechanism"], "did you mean 'mechanisms'"),
+    (["--with"], "needs a Python file"), (["--with", "no.py"], "--with=no.py: cannot be read"),
+])
+def test_mistakes_are_answered_by_what_helps(words, message, capsys, tmp_path):
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text, message", [
+    ("1/0", "--with=own.py: stops in line 1 with ZeroDivisionError: division by zero"),
+    ("x = 1\ndef f(:", "stops in line 2 with SyntaxError"),
+    ("pl.register('rankin', metrics={})", "stops in line 2 with problem=rankin: no such problem"),
+    ("pl.register('ranking', estimators={'debiased': pl.ranking.PlugIn})",
+     "is .estimators.moments:Debiased in problem=ranking already"),
+    ("class M: pass\npl.register('ranking', mechanisms={'m': M})", "is no mechanism: it lacks unit"),
+    ("pl.register('ranking', metrics={'e': pl.ranking.Debiased})", "is no metric: it lacks long_name, units"),
+])
+def test_a_bad_file_of_parts_is_one_line(text, message, tmp_path, capsys):
+    (tmp_path / "own.py").write_text("import pipeline as pl\n" * text.startswith(("pl", "class")) + text)
+    assert main(["--with=own.py", "task=status"]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_version_and_lists_of_parts(capsys):
+    assert main(["--version"]) == 0 and re.fullmatch(r"pipeline \d+\.\d+\.\d+\n", capsys.readouterr().out)
+    for kind in ("models", "mechanisms", "estimators", "metrics", "derivations"):
+        assert main(["--help", kind]) == 0
+        text = capsys.readouterr().out
+        for one in problems().values():
+            assert all(f"  {name}\n" in text for name in one.names(kind[:-1]))
+    assert main(["--help", "mechanisms"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"epsilon +privacy budget of one comparison", text) and "neighbours: that comparison" in text
+    assert main(["--help", "figures"]) == 0
+    text = capsys.readouterr().out
+    assert all(word in text for word in ("phase_diagram", "mean at the boundary", "map"))
+
+
+def test_what_repeats_a_study_names_no_folder():
+    command = "pipeline --with=/a/b/parts.py experiment=xu/lemmas data.path=/home/x.csv outputs=/tmp/o task=report"
+    assert repeated(command) == "pipeline --with=parts.py experiment=xu/lemmas data.path=x.csv"
+    own = "pipeline experiment=/a/survey.yaml +parameters.K=3 cluster.workers=2 outputs=/tmp/o"
+    assert repeated(own) == "pipeline experiment=report.yaml cluster.workers=2"
+
+
+def test_a_mapping_holds_what_a_file_may():
+    assert compose([], own=dict(SMALL, name="x"))[0]["name"] == "x"
+    with pytest.raises(InvalidInput, match="outputs=x: is no part of an experiment"):
+        compose([], own=dict(SMALL, outputs="x"))
