@@ -121,17 +121,28 @@ def named_levels(summary: xr.Dataset) -> list[dict[str, Any]]:
     """A table for every axis of names whose levels have numbers of their own, such as the items of a file."""
     tables = []
     for axis in summary["n_run"].dims:
-        own = [name for name, one in summary.coords.items() if one.dims == (axis,) and one.dtype.kind in "iuf"]
-        if summary[axis].dtype.kind in "iufb" or not own:
+        if summary[axis].dtype.kind in "iufb":
+            continue
+        own = {name: values for name, one in summary.coords.items() if (values := _along(one, axis)) is not None}
+        if not own:
             continue
         columns = [(summary[name].attrs.get("long_name", str(name)), summary[name].attrs.get("units", "1"))
                    for name in own]
-        rows = [[level, *(number(summary[name].values[k].item(), 4) for name in own)]
+        rows = [[level, *(number(values[k].item(), 4) for values in own.values())]
                 for k, level in enumerate(summary[axis].values.tolist())]
         tables.append({"axis": str(axis), "meaning": summary[axis].attrs.get("long_name", ""), "rows": rows,
                        "head": [f"{meaning} ({unit})" if unit not in ("1", meaning) else meaning
                                 for meaning, unit in columns]})
     return tables
+
+
+def _along(coordinate: xr.DataArray, axis: Any) -> Any:
+    """(levels,) numbers that differ between the levels of an axis, and along no other, where there are any; or None."""
+    if coordinate.dtype.kind not in "iuf" or axis not in coordinate.dims or coordinate.name == axis:
+        return None
+    others = [name for name in coordinate.dims if name != axis]
+    least, greatest = coordinate.min(others).values, coordinate.max(others).values  # without the NaN of empty cells
+    return least if (least == greatest).all() and np.ptp(least) > 0 else None
 
 
 def versions(results: xr.Dataset, sessions: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
