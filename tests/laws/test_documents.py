@@ -38,7 +38,8 @@ def test_there_are_commands_and_mistakes_to_check():
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_programs_run(program, capsys):
+def test_programs_run(program, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     exec(compile(program, "document", "exec"), {})
     assert capsys.readouterr().out
 
