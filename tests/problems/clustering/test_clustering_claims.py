@@ -80,7 +80,7 @@ QUICK = [claim for claim in CLAIMS if claim.experiment in ("banerjee/information
 def test_real_simulations_never_decide_against_the_claims(claim):
     """But against the mistakes; exact informations decide at any size."""
     exact = claim.experiment == "banerjee/information"
-    judgement = judge(claim, real(claim.experiment, 100 if exact else 40))
+    judgement = judge(claim, real(claim.experiment, 100))
     print(judgement.check.text, "| control:", judgement.control.text)
     decided = CONTRADICTED if claim.id in MISTAKES else NOT_REFUTED if claim.only_refutable else SUPPORTED
     assert judgement.check.verdict in ((decided,) if exact else (decided, INCONCLUSIVE)), judgement.check.text

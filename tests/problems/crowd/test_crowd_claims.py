@@ -42,7 +42,7 @@ def test_too_little_data_decide_nothing(claim, cut):
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.experiment not in LARGE],
                          ids=lambda claim: claim.id)
 def test_real_simulations_never_decide_against_the_claims(claim):
-    judgement = judge(claim, real(claim.experiment, 40))
+    judgement = judge(claim, real(claim.experiment, 100))
     print(judgement.check.text, "| control:", judgement.control.text)
     if claim.experiment == ON_DATA:
         assert judgement.check.verdict == NOT_TESTED and "data.path" in judgement.check.text

@@ -42,7 +42,7 @@ def test_too_little_data_decide_nothing(claim, cut):
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.experiment not in ON_DATA], ids=lambda c: c.id)
 def test_real_simulations_never_decide_against_the_claims(claim):
     """Except against the mistakes."""
-    judgement = judge(claim, real(claim.experiment, 40))
+    judgement = judge(claim, real(claim.experiment, 100))
     print(judgement.check.text, "| control:", judgement.control.text)
     assert judgement.check.estimate is not None, judgement.check.text
     assert judgement.control.verdict in (CONTRADICTED, INCONCLUSIVE), judgement.control.text
