@@ -141,6 +141,7 @@ def steady() -> None:
 
 def _serve() -> None:
     """Life of a worker process: its order comes on standard input, the end of which is the order to stop."""
+    driver = os.getppid()
     order = _wait_for_order()
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -154,6 +155,8 @@ def _serve() -> None:
     steady()
     with contextlib.suppress(Exception):  # the scheduler is gone, and with it the reader of any message
         asyncio.run(_work(order))
+    if os.getppid() != driver:  # which was killed, and would have removed the folder
+        _remove(order["folder"])
     os._exit(0)
 
 

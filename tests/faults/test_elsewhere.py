@@ -103,6 +103,7 @@ def test_one_unit_in_the_last_place(metric, tmp_path, monkeypatch, capsys):
     error = capsys.readouterr().err
     refused &= f"come out differently on {socket.gethostname()}: {store.study.metrics[metric]} of unit c" in error
     for path, content in whole.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
     sealed = [contents(folder(tmp_path / where) / "results.zarr") for where in ("begun", "here")
               if where == "here" or main(given) == 0]
