@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.execution.clusters.executor import DASK, Cluster, Executor, describe, scheduler, size, threads
+from pipeline.execution.clusters.executor import DASK, Cluster, Executor, describe, scheduler, scratch, size, threads
 from pipeline.execution.clusters.jobs import Jobs, Refused, call, user
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.workers import ONE_BLAS_THREAD
@@ -121,8 +121,8 @@ class Batch(Cluster, Checked):
                 with open(os.open(keys / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
                     handle.write(text)
             cluster, client = stack.enter_context(scheduler(
-                n_workers=0, processes=True, host=None, interface=self.interface, protocol="tls://",
-                security=security))
+                stack.enter_context(scratch()), n_workers=0, processes=True, host=None, interface=self.interface,
+                protocol="tls://", security=security))
             fewest = self.jobs if self.least_jobs is None else self.least_jobs
             jobs = stack.enter_context(Jobs(
                 lambda name: self._make(cluster.scheduler_address, keys, name), self.listing, self.jobs, fewest,

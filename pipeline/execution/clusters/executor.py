@@ -140,13 +140,16 @@ def scratch() -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def scheduler(**options: Any) -> Iterator[tuple[Any, Any]]:
-    """A Dask scheduler in this process, its dashboard on loopback: (`distributed.LocalCluster`, its client)."""
+def scheduler(folder: str, **options: Any) -> Iterator[tuple[Any, Any]]:
+    """A Dask scheduler in this process, its dashboard on loopback: (`distributed.LocalCluster`, its client).
+
+    folder: for its temporary files.
+    """
     import dask
     import distributed
 
     with quiet(), contextlib.ExitStack() as stack:
-        stack.enter_context(dask.config.set({"temporary-directory": stack.enter_context(scratch())}))
+        stack.enter_context(dask.config.set({"temporary-directory": folder}))
         cluster = stack.enter_context(distributed.LocalCluster(
             dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL, **options,
             scheduler_kwargs={"dashboard": _has_dashboard()}))

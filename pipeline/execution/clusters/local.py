@@ -48,7 +48,7 @@ class Local(Cluster, Checked):
             # Processes first: they import while this process imports and starts the scheduler.
             with Processes(count, dict(folder=folder, memory=limit, dask=DASK)) as processes:
                 # Loopback is shared with all users of a login node, and who can speak to a scheduler can run code.
-                with scheduler(n_workers=0, processes=True, threads_per_worker=1, host="127.0.0.1",
+                with scheduler(folder, n_workers=0, processes=True, threads_per_worker=1, host="127.0.0.1",
                                protocol="tls://", security=temporary()) as (cluster, client):
                     processes.join(cluster)
 
@@ -76,7 +76,7 @@ class Threads(Cluster, Checked):
         options = dict(n_workers=1, processes=False, threads_per_worker=count, host=None, memory_limit=None,
                        worker_dashboard_address="127.0.0.1:0")
         with scratch() as folder:
-            with scheduler(**options, local_directory=folder) as (cluster, client):
+            with scheduler(folder, **options, local_directory=folder) as (cluster, client):
                 yield Executor(client, count, lambda: threads(cluster),
                                description=describe(cluster, f"{count} worker threads"))
 
