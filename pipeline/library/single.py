@@ -44,9 +44,10 @@ def simulate_data(model: Model, *, seed: int = 0, replications: int | None = Non
 def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     """What a mechanism releases of simulated people, or of an array of answers. Never for real people's data.
 
-    data: from `simulate_data`; or an array of answers, in the form in which the problem's data class has them
-    (`from_array`), for one data set. The noise is seeded and so can be repeated and taken off again: it protects
-    nobody. For real data there is `pipeline task=release`, and `pipeline.privacy.vetted_noise`.
+    data: from `simulate_data`; or an array for one data set: win counts (m, m) of a ranking, responses (persons,
+    items), answers of a crowd (workers, tasks); see `from_array` of the problem's data. The noise is seeded and so can
+    be repeated and taken off again: it protects nobody. For real data there is `pipeline task=release`, and
+    `pipeline.privacy.vetted_noise`.
     Raises InvalidInput for data that the mechanism does not accept.
 
     >>> import pipeline as pl
@@ -59,8 +60,8 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     rng = np.random.default_rng([seed, 2])
     if isinstance(data, Simulated):
         people, single = data.data, data.single
-    elif isinstance(data, mechanism.accepts):
-        people, single = data, False
+    elif isinstance(data, mechanism.accepts) and hasattr(type(data), "plain_release"):
+        people, single = with_replications(data) if axes_of(data) else (data, False)
     elif hasattr(mechanism.accepts, "from_array"):
         people, single = mechanism.accepts.from_array(np.asarray(data)), True
     else:

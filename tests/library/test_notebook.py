@@ -1,10 +1,8 @@
 """A real notebook, run by a real kernel, whose thread has an event loop that runs."""
 
-import pytest
+import nbclient
+import nbformat
 from engine import environment
-
-pytest.importorskip("ipykernel")  # with the packages for tests
-nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
 
 CELLS = ['''
 import asyncio

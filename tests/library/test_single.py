@@ -113,3 +113,41 @@ def test_a_name_of_two_parts_is_asked_for_by_its_kind():
 def test_replications_come_off_what_declares_them():
     block = pl.ranking.FlippedWins(np.ones((1, 1, 3)), np.array([5]), np.array([1.0]), 3)
     assert without_replications(block).wins.shape == (1, 3) and without_replications(block).users.shape == (1,)
+
+
+def test_mechanisms_alone_on_arrays():
+    """Flips have the probability that ε says, of answers that are given; counts that are certain stay as they are."""
+    wins = np.array([[0, 30_000, 50_000], [20_000, 0, 50_000], [0, 0, 0]])
+    mechanism = pl.ranking.RandomizedResponse(m=3, L=50_000, epsilon=1.0)
+    released = pl.simulate_release(mechanism, wins, seed=1)
+    flip = 1 / (1 + np.e)
+    expected = np.array([30_000, 50_000, 50_000]) * (1 - 2 * flip) + 50_000 * flip
+    distance = np.abs(released.wins[0] - expected).max() / np.sqrt(50_000 * flip * (1 - flip))
+    print(f"n = 50000, largest distance {distance:.2f} standard errors, bound 5.5 (alpha 2e-7 for 3)")
+    assert distance < 5.5 < np.abs(released.wins[0] - np.array([30_000, 50_000, 50_000])).max()
+    fitted = pl.ranking.Debiased(m=3).fit(released)
+    assert fitted.theta.argmax() == 0 and fitted.theta.argmin() == 2
+
+    answers = np.where(np.arange(40_000).reshape(200, 200) % 3, 1.0, 0.0)
+    answers[0, 0] = np.nan
+    released = pl.simulate_release(pl.response.RandomizedResponse(n=200, m=200, epsilon_user=200.0), answers)
+    flipped = (released.answers != (answers == 1))[released.observed].mean()
+    assert abs(flipped - flip) < 5.5 * np.sqrt(flip * (1 - flip) / 39_999) and not released.observed[0, 0]
+    labels = np.where(np.arange(40_000).reshape(200, 200) % 2, 1, -1)
+    released = pl.simulate_release(pl.crowd.RandomizedResponse(n=200, m=200, epsilon=1.0), labels)
+    assert abs((released.answers != labels).mean() - flip) < 5.5 * np.sqrt(flip * (1 - flip) / 40_000)
+    assert (pl.simulate_release(pl.crowd.NoPrivacy(), pl.crowd.Answers(labels)).answers == labels).all()
+
+
+@pytest.mark.parametrize("mechanism, data, message", [
+    (pl.ranking.RandomizedResponse(m=3, L=5, epsilon=1.0), [[0, 9], [1, 0]], "m=3: .* data with m=2"),
+    (pl.ranking.RandomizedResponse(m=2, L=5, epsilon=1.0), [[0, 9], [1, 0]], "L=5: a pair was compared 10 times"),
+    (pl.ranking.RandomizedResponse(m=2, L=10, epsilon=1.0, profile="0.5:1,0.5:2"), [[0, 9], [1, 0]], "one budget"),
+    (pl.ranking.RandomizedResponse(m=2, L=5, epsilon=1.0), [[0, -1], [1, 0]], "whole numbers ≥ 0"),
+    (pl.response.RandomizedResponse(n=2, m=2, epsilon_user=1.0), [[0, 2], [1, 0]], "1 for right, 0 for wrong"),
+    (pl.crowd.RandomizedResponse(n=2, m=2, epsilon=1.0), [[0, 2], [1, 0]], "1 for label 1"),
+    (pl.crowd.RandomizedResponse(n=2, m=2, epsilon=1.0), [1, 0], r"must be \(workers, tasks\)"),
+])
+def test_arrays_that_do_not_fit_are_one_line(mechanism, data, message):
+    with pytest.raises(InvalidInput, match=message):
+        pl.simulate_release(mechanism, data)

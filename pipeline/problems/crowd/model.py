@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.problems.common.sampling import bernoulli
-from pipeline.study.arrays import Floats, Integers
+from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 from .releases import ReleasedAnswers
@@ -34,6 +34,14 @@ class Answers:
     start: Annotated[Floats | None, "reps", "m"] = None
 
     plain_release: ClassVar[type] = ReleasedAnswers
+
+    @classmethod
+    def from_array(cls, answers: Array) -> "Answers":
+        """One data set. answers: (workers, tasks), +1 for label 1, −1 for label 0, 0 for none. Raises InvalidInput."""
+        if answers.ndim != 2 or not np.isin(answers, (-1, 0, 1)).all():
+            raise InvalidInput("data", f"array of shape {answers.shape}",
+                               "must be (workers, tasks): 1 for label 1, −1 for label 0, 0 where there is no answer")
+        return cls(answers.astype(np.int8)[None])
 
     def release_plainly(self) -> ReleasedAnswers:
         """The answers as they are, without privacy."""

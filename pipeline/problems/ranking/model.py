@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from pipeline.study.arrays import Floats, Integers
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.arrays import Array, Floats, Integers
+from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 from .releases import FlippedWins
 from .theory.rates import win_probability
@@ -32,6 +32,17 @@ class Comparisons:
 
     def __init__(self, probability: Floats | None, users: int, items: int, rng: np.random.Generator):
         self.probability, self.users, self.items, self._rng = probability, users, items, rng
+
+    @classmethod
+    def from_array(cls, wins: Array) -> "CountedComparisons":
+        """One data set. wins: (m, m), how many users prefer item i to j; its diagonal is 0. Raises InvalidInput."""
+        if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or len(wins) < 2:
+            raise InvalidInput("data", f"array of shape {wins.shape}", "must be (m, m): users who prefer i to j")
+        if not (np.isfinite(wins) & (wins >= 0) & (wins == np.floor(wins))).all() or np.diagonal(wins).any():
+            raise InvalidInput("data", "array", "must hold whole numbers ≥ 0, and 0 on the diagonal")
+        first, second = np.triu_indices(len(wins), 1)
+        won, lost = wins[first, second].astype(int)[None], wins[second, first].astype(int)[None]
+        return CountedComparisons(won, won + lost, len(wins))
 
     def compared(self, sizes: Integers) -> Integers | None:
         """(reps, groups, pairs): comparisons made within the groups of `split`; None if all users made all."""
@@ -63,6 +74,23 @@ class Comparisons:
             parts.append(part)
             left, users = left - part, users - int(size)
         return np.stack([*parts, left], axis=1)
+
+
+class CountedComparisons(Comparisons):
+    """Comparisons of one data set, counted. wins, made: (1, pairs), of i over j for i < j, and comparisons made."""
+
+    def __init__(self, wins: Integers, made: Integers, items: int):
+        super().__init__(None, int(made.max()), items, np.random.default_rng(0))
+        self.wins, self.made, self.m = wins, made, items
+
+    def compared(self, sizes: Integers) -> Integers | None:
+        """(1, 1, pairs): comparisons made; None if all users made all. InvalidInput for more groups than one."""
+        if len(sizes) > 1:
+            raise InvalidInput("profile", len(sizes), "wins are counted over all users: give one budget for all")
+        if self.users > sizes[0]:
+            raise InvalidInput("L", int(sizes[0]), f"a pair was compared {self.users:,} times; give as many users or "
+                               "more")
+        return None if (self.made == sizes[0]).all() else self.made[:, None]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from pipeline.problems.common.sampling import bernoulli
-from pipeline.study.arrays import Booleans, Floats, Integers
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.arrays import Array, Booleans, Floats, Integers
+from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 from .pair_counts import differences_of, pairs_of, slices
 from .releases import OpenResponses
@@ -37,6 +37,16 @@ class Responses:
     def __init__(self, ability: Floats, theta: Floats, p: float, rng: np.random.Generator):
         self._ability, self._theta, self._p, self._rng = ability, theta, p, rng
         self.persons, self.items = ability.shape[1], theta.shape[1]
+
+    @classmethod
+    def from_array(cls, answers: Array) -> "GivenResponses":
+        """One data set. answers: (persons, items), 1 right, 0 wrong, NaN not observed. Raises InvalidInput."""
+        if answers.ndim != 2 or answers.shape[1] < 2:
+            raise InvalidInput("data", f"array of shape {answers.shape}", "must be (persons, items), 2 items or more")
+        observed = ~np.isnan(answers.astype(float))
+        if not np.isin(answers[observed], (0, 1)).all():
+            raise InvalidInput("data", "array", "must hold 1 for right, 0 for wrong and NaN for missing answers")
+        return GivenResponses((answers == 1)[None], None if observed.all() else observed[None])
 
     @property
     def answers(self) -> Booleans:
@@ -85,6 +95,14 @@ class Responses:
     def release_plainly(self) -> OpenResponses:
         """The responses as they are, without privacy."""
         return OpenResponses(self.answers, self.observed)
+
+
+class GivenResponses(Responses):
+    """Responses of one data set. answers, observed: (1, n, m); None is all."""
+
+    def __init__(self, answers: Booleans, observed: Booleans | None):
+        self._drawn = answers, observed
+        _, self.persons, self.items = _, self.n, self.m = answers.shape
 
 
 @dataclass(frozen=True)
