@@ -43,7 +43,7 @@ def test_crossing_covers_the_known_one(covered, slope):
     print(f"standardised error of log crossing, {slope=}: n=500 rms={float((z**2).mean())**0.5:.3f}")
     assert 0.6 < float((z**2).mean()) ** 0.5 < 1.15
     off = truths * 1.2
-    assert not covered((found.low <= off) & (off <= found.high), 0.94, "wrong twin: 20 % off")
+    assert not covered((found.low <= off) & (off <= found.high), 0.94, "negative control: 20 % off")
 
 
 def test_power_law_crosses_exactly_between_its_cells():
@@ -98,7 +98,7 @@ def test_boundary_exponent_covers(covered):
     found = crossing(*success(rng, truths), "x", 0.5, draws=150)
     fits = [boundary_exponent(found.isel(study=k), N=N) for k in range(150)]
     assert covered([fit.exponents["N"].covers(0.5) for fit in fits], 0.95, "exponent of the boundary")
-    assert not covered([fit.exponents["N"].covers(0.5 + 1 / 6) for fit in fits], 0.95, "wrong twin: 1/6 off")
+    assert not covered([fit.exponents["N"].covers(0.5 + 1 / 6) for fit in fits], 0.95, "negative control: 1/6 off")
 
 
 def test_perfect_collapse_has_quality_one_and_a_wrong_one_not():
@@ -108,11 +108,11 @@ def test_perfect_collapse_has_quality_one_and_a_wrong_one_not():
         mean, mcse, epsilon = collapsing(rng)
         perfect.append(collapse(mean, mcse, epsilon * N**0.5, ("N",)))
         wrong.append(collapse(mean, mcse, epsilon * N ** (0.5 + 1 / 6), ("N",)))
-    quality, twin = (np.mean([c.quality for c in cs]) for cs in (perfect, wrong))
+    quality, control = (np.mean([c.quality for c in cs]) for cs in (perfect, wrong))
     spread, wide = (np.mean([c.spread for c in cs]) for cs in (perfect, wrong))
-    print(f"collapse: n=50 quality={quality:.3f} spread={spread:.4f}; wrong twin {twin:.1f}, {wide:.3f}")
+    print(f"collapse: n=50 quality={quality:.3f} spread={spread:.4f}; negative control {control:.1f}, {wide:.3f}")
     assert 0.85 < quality < 1.15 and spread < 0.003
-    assert twin > 30 and wide > 0.05
+    assert control > 30 and wide > 0.05
 
 
 def test_spread_is_the_distance_between_the_curves():
@@ -129,7 +129,7 @@ def test_collapse_exponent_covers(covered):
         mean, mcse, epsilon = collapsing(rng)
         fits.append(collapse_exponent(mean, mcse, epsilon, N, ("N",), (0, 1), draws=100))
     assert covered([fit.covers(0.5) for fit in fits], 0.95, "exponent of collapse")
-    assert not covered([fit.covers(0.5 + 1 / 6) for fit in fits], 0.95, "wrong twin: 1/6 off")
+    assert not covered([fit.covers(0.5 + 1 / 6) for fit in fits], 0.95, "negative control: 1/6 off")
     assert np.mean([fit.standard_error for fit in fits]) < 0.02
 
 

@@ -32,8 +32,8 @@ def test_exponents_and_constant_cover(covered, scatter):
     assert covered([fit.exponents["m"].covers(-0.5) for fit in fits], level, f"exponent of m, {scatter=}")
     assert covered([fit.exponents["L"].covers(-1 / 3) for fit in fits], level, f"exponent of L, {scatter=}")
     assert covered([fit.constant.covers(3) for fit in fits], level, f"constant, {scatter=}")
-    twin = [fit.exponents["L"].covers(-0.5) for fit in fits]
-    assert sum(twin) < 0.3 * len(twin), "wrong twin: exponent off by 1/6"
+    control = [fit.exponents["L"].covers(-0.5) for fit in fits]
+    assert sum(control) < 0.3 * len(control), "negative control: exponent off by 1/6"
 
 
 def test_lack_of_fit_is_measured_and_must_be_in_the_interval(covered):
@@ -46,7 +46,7 @@ def test_lack_of_fit_is_measured_and_must_be_in_the_interval(covered):
     for fit in fits:
         exponent = fit.exponents["m"]
         naive.append(abs(exponent.value + 0.5) * fit.inflation <= exponent.high - exponent.value)
-    assert not covered(naive, what="wrong twin: Monte Carlo error only")
+    assert not covered(naive, what="negative control: Monte Carlo error only")
 
 
 def test_groups_share_the_exponent_but_not_the_constant():
@@ -57,7 +57,7 @@ def test_groups_share_the_exponent_but_not_the_constant():
     assert fit.constants[("log",)].value == pytest.approx(1)
     assert fit.constants[("critical",)].value == pytest.approx(5)
     assert fit.dof == 8 - 3 and fit.inflation == 1
-    assert fit_rate(mean, 0.01 * mean, L=L).inflation > 10  # wrong twin: one constant for both
+    assert fit_rate(mean, 0.01 * mean, L=L).inflation > 10  # negative control: one constant for both
 
 
 def test_derived_predictors_and_labels():

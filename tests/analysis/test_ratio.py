@@ -17,7 +17,7 @@ def test_ratio_of_measured_to_predicted_risk_covers_one(sealed, covered):
     ratio = risk_ratio(study(sealed, np.random.default_rng(0)), "error", "predicted")
     assert covered((ratio.low <= 1) & (1 <= ratio.high), 0.94, "ratio, level .95 less 1 % for skew")
     wrong = risk_ratio(study(sealed, np.random.default_rng(1), truth=4 / 3), "error", "predicted")
-    assert not covered((wrong.low <= 1) & (1 <= wrong.high), 0.94, "wrong twin: constant off by a third")
+    assert not covered((wrong.low <= 1) & (1 <= wrong.high), 0.94, "negative control: constant off by a third")
 
 
 def test_pairing_sharpens_the_ratio(sealed):

@@ -20,14 +20,14 @@ def test_interval_of_a_mean_covers(covered, sealed):
     summary = summarise(sealed(axes, error=sample))
     assert covered((summary.error_low <= 3) & (3 <= summary.error_high), what="t interval, 8 normal values")
     normal = abs(summary.error - 3) <= 1.96 * summary.error_mcse
-    assert not covered(normal, what="wrong twin: normal quantile with 8 values")
+    assert not covered(normal, what="negative control: normal quantile with 8 values")
 
 
 def test_standard_error_is_unbiased_for_the_variance(sealed):
     axes, sample = cells(np.random.default_rng(1), 4000)
     variances = summarise(sealed(axes, error=sample)).error_mcse ** 2
     assert mean_agrees(variances, 1 / 8, "squared mcse")
-    assert not mean_agrees(variances * 7 / 8, 1 / 8, "wrong twin: divided by n")
+    assert not mean_agrees(variances * 7 / 8, 1 / 8, "negative control: divided by n")
 
 
 def test_failures_are_counted_and_bounded(sealed):
@@ -75,8 +75,8 @@ def test_equal_values_are_exact_but_not_certain(sealed):
     summary = summarise(results)
     unseen = summary.failed_mcse == 0
     assert unseen.any() and (summary.failed_high[unseen] > 0.13).all()
-    twin = summarise(sealed({"m": np.arange(2000)}, failed=rare))
-    assert not (twin.failed_high[unseen] > 0.13).any()  # wrong twin: no range, width zero
+    control = summarise(sealed({"m": np.arange(2000)}, failed=rare))
+    assert not (control.failed_high[unseen] > 0.13).any()  # negative control: no range, width zero
 
 
 def test_paired_difference_covers_and_is_sharper_than_unpaired(sealed, covered):
@@ -88,7 +88,7 @@ def test_paired_difference_covers_and_is_sharper_than_unpaired(sealed, covered):
     difference = paired_difference(results, "error", "estimator", "mle", "plain")
     assert difference["mean"].dims == ("m",) and "cost" not in difference.coords
     assert covered((difference.low <= 0.2) & (0.2 <= difference.high), what="paired difference")
-    assert not covered((difference.low <= 0.3) & (0.3 <= difference.high), what="wrong twin: off by half")
+    assert not covered((difference.low <= 0.3) & (0.3 <= difference.high), what="negative control: off by half")
     assert (difference.mcse < summarise(results).error_mcse.isel(estimator=0) / 5).all()
 
 

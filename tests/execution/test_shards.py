@@ -44,8 +44,8 @@ def test_cells_that_share_their_data_stay_together():
     labels = [STUDY.grid.labels(cell) for cell in range(SIZE[0])]
     for cell, block in zip(*np.nonzero(part.mine), strict=True):
         data = {k: v for k, v in labels[cell].items() if k != "estimator"}
-        twins = [c for c in range(SIZE[0]) if {k: v for k, v in labels[c].items() if k != "estimator"} == data]
-        assert len(twins) == 2 and part.mine[twins, block].all()
+        controls = [c for c in range(SIZE[0]) if {k: v for k, v in labels[c].items() if k != "estimator"} == data]
+        assert len(controls) == 2 and part.mine[controls, block].all()
 
 
 def test_shards_in_any_order_and_twice_give_the_same_bytes(tmp_path, monkeypatch, capsys):

@@ -36,7 +36,7 @@ def jump(where, seconds):
     (where / "clock.new").rename(where / "clock")
 
 
-@pytest.mark.parametrize("kind, joins", [(temporary, True), (Security.temporary, False)], ids=["ours", "twin"])
+@pytest.mark.parametrize("kind, joins", [(temporary, True), (Security.temporary, False)], ids=["ours", "wrong"])
 def test_a_worker_whose_clock_is_behind_may_join(kind, joins, tmp_path, shim):
     """The negative control: Dask's certificate, which is valid from the moment when it is made."""
     security, flags = kind(), []

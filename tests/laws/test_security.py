@@ -45,7 +45,7 @@ def test_every_door_is_locked_or_on_loopback(cluster, keyed):
 
 
 def test_an_open_door_is_found():
-    """The wrong twin: Dask as it comes."""
+    """The negative control: Dask as it comes."""
     with distributed.LocalCluster(n_workers=0, host="0.0.0.0", dashboard_address="127.0.0.1:0") as cluster:
         port = int(cluster.scheduler_address.rpartition(":")[2])
         found = {address.port: (address.ip, lock) for address, lock in doors(family()).items()}

@@ -80,14 +80,14 @@ def test_the_tight_conversion_is_the_least_of_the_printed_formula(rho, epsilon):
         assert delta < 1e-280
         return
     assert close(delta, least)
-    assert not close(2 * delta, least) and not close(delta * (1 + 1e-8), least)  # twins
+    assert not close(2 * delta, least) and not close(delta * (1 + 1e-8), least)  # controls
     if 1e-280 < delta < 0.99:
         assert close(accounting.zcdp_epsilon(rho, delta), epsilon)
         assert close(accounting.zcdp_rho(epsilon, delta), rho)
 
 
 def test_a_coarse_grid_of_orders_is_not_the_infimum():
-    """A wrong twin: whole α only, as accountants of machine learning take them."""
+    """A negative control: whole α only, as accountants of machine learning take them."""
     for rho, epsilon in [(0.05, 0.3), (0.5, 5.0), (3.0, 5.0)]:
         coarse = min(printed(alpha - 1, rho, epsilon) for alpha in range(2, 65))
         assert math.exp(coarse) > accounting.zcdp_delta(rho, epsilon) * 1.0001
@@ -162,7 +162,7 @@ def test_exact_delta_of_one_count(variance, epsilon):
     assert exact <= claimed
     if 1e-8 < exact and variance >= 1:
         assert exact > claimed / 30  # not vacuous
-        assert exact > accounting.zcdp_delta(rho / 2.5, epsilon)  # twin: a budget that is too small is found out
+        assert exact > accounting.zcdp_delta(rho / 2.5, epsilon)  # control: a budget that is too small is found out
 
 
 def clones(epsilon, local, n):
@@ -190,7 +190,7 @@ def test_the_theorem_on_shuffling_holds_for_the_dominating_pair(n, delta):
         assert epsilon == pytest.approx(math.log(1 + (lam - 1) / (lam + 1) * (
             8 * math.sqrt(lam * math.log(4 / delta)) / math.sqrt(n) + 8 * lam / n)))
         assert clones(epsilon, local, n) <= delta
-        assert clones(accounting.shuffled_epsilon(local, 10**4 * n, delta), local, n) > delta  # twin: too strong
+        assert clones(accounting.shuffled_epsilon(local, 10**4 * n, delta), local, n) > delta  # control: too strong
 
 
 def test_shuffled_randomized_response_enumerated():

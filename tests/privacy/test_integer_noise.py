@@ -109,7 +109,7 @@ def test_renyi_divergence_of_a_shift(sigma, order):
         assert found <= bound * (1 + 1e-12)
         if (order * shift).is_integer() or sigma >= 3:  # equal, or approached as the lattice gets fine
             assert found == pytest.approx(bound, rel=1e-12)
-            assert found > 1.1 * bound / 1.2**2  # twin: the noise was 1.2 σ
+            assert found > 1.1 * bound / 1.2**2  # control: the noise was 1.2 σ
         elif sigma <= 0.3:
             assert found < (1 - 1e-5) * bound
 
@@ -150,9 +150,9 @@ def test_total_variation_distance_to_the_law_is_below_1e_15(name, parameter):
     distance = float(sum(abs(a - b) for a, b in zip(law, wanted, strict=True)) / 2)
     print(f"{name} {parameter:g}: total variation {distance:.2g}")
     assert float(sum(law)) == pytest.approx(1, abs=1e-15) and distance < 1e-15
-    twin = half[1:][::-1] + [half[0]] + [p * Decimal("1.000001") for p in half[1:]]
+    wrong = half[1:][::-1] + [half[0]] + [p * Decimal("1.000001") for p in half[1:]]
     if half[1] > Decimal("1e-6"):
-        assert float(sum(abs(a - b) for a, b in zip(law, twin, strict=True)) / 2) > 1e-15
+        assert float(sum(abs(a - b) for a, b in zip(law, wrong, strict=True)) / 2) > 1e-15
 
 
 @pytest.mark.parametrize("name, parameter", [("gaussian", 302.0**2), ("gaussian", 3e8), ("laplace", 302.0)])
@@ -165,7 +165,7 @@ def test_law_of_the_rest_within_blocks(name, parameter):
         here, place = draws[(draws < 0) == (side == "below 0")], density[rows].sum(axis=0)
         counts = np.bincount(here & (width - 1), minlength=width)
         assert counts_agree(counts, place / place.sum(), f"{name}, {side}")
-        assert not counts_agree(counts, np.full(width, 1 / width), "twin: nothing rejected")
+        assert not counts_agree(counts, np.full(width, 1 / width), "control: nothing rejected")
     blocks = np.bincount((draws >> table.bits) - (table.first[0] >> table.bits), minlength=table.first.size)
     assert counts_agree(blocks, density.sum(axis=1) / density.sum(), f"{name}, blocks")
 
@@ -192,17 +192,17 @@ def test_law_of_the_discrete_gaussian(sigma):
     assert draws.dtype == np.int64 and follows(draws, tail, sigma, f"σ={sigma}")
     assert mean_agrees(draws, 0) and mean_agrees(draws**2, theory.gaussian_variance(sigma**2), "variance")
     assert follows(-draws, tail, sigma, "mirrored")
-    assert not follows(discrete_gaussian(rng(2), 1.03 * sigma**2, DRAWS), tail, sigma, "twin: variance 3 % up")
-    assert not follows(discrete_gaussian(rng(2), 0.97 * sigma**2, DRAWS), tail, sigma, "twin: variance 3 % down")
+    assert not follows(discrete_gaussian(rng(2), 1.03 * sigma**2, DRAWS), tail, sigma, "control: variance 3 % up")
+    assert not follows(discrete_gaussian(rng(2), 0.97 * sigma**2, DRAWS), tail, sigma, "control: variance 3 % down")
     if sigma <= 1:
-        assert not follows(np.rint(rng(2).normal(0, sigma, DRAWS)).astype(int), tail, sigma, "twin: rounded normal")
-    assert not follows(np.abs(draws), tail, sigma, "twin: no sign")
+        assert not follows(np.rint(rng(2).normal(0, sigma, DRAWS)).astype(int), tail, sigma, "control: rounded normal")
+    assert not follows(np.abs(draws), tail, sigma, "control: no sign")
 
 
 def test_a_rounded_normal_is_found_at_half():
     draws, tail = discrete_gaussian(rng(), 0.25, DRAWS), lambda k: theory.gaussian_tail(k, 0.25)
     assert follows(draws, tail, 0.5, "σ=0.5")
-    assert not follows(np.rint(rng(2).normal(0, 0.5, DRAWS)).astype(int), tail, 0.5, "twin: rounded normal")
+    assert not follows(np.rint(rng(2).normal(0, 0.5, DRAWS)).astype(int), tail, 0.5, "control: rounded normal")
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -211,10 +211,10 @@ def test_law_of_the_discrete_laplace(scale):
     spread = 1.5 * max(scale, 0.3)
     assert draws.dtype == np.int64 and follows(draws, tail, spread, f"scale={scale}")
     assert mean_agrees(draws, 0) and mean_agrees(draws**2, theory.laplace_variance(scale), "variance")
-    assert not follows(discrete_laplace(rng(2), 1.03 * scale, DRAWS), tail, spread, "twin: scale 3 % up")
+    assert not follows(discrete_laplace(rng(2), 1.03 * scale, DRAWS), tail, spread, "control: scale 3 % up")
     if scale <= 31:  # at a larger scale 0 is too rare to count twice
-        twin = (rng(2).geometric(-np.expm1(-1 / scale), DRAWS) - 1) * rng(3).choice([-1, 1], DRAWS)
-        assert not follows(twin, tail, spread, "twin: zero counted twice")
+        wrong = (rng(2).geometric(-np.expm1(-1 / scale), DRAWS) - 1) * rng(3).choice([-1, 1], DRAWS)
+        assert not follows(wrong, tail, spread, "control: zero counted twice")
 
 
 @pytest.mark.parametrize("name, parameter", [("gaussian", 1.0), ("gaussian", 302.0**2), ("laplace", 302.0)])
@@ -233,9 +233,9 @@ def test_far_tails(name, parameter):
             assert count_agrees(count, TAIL_DRAWS, expected, f"{name}, {side}{place}")
         assert count_agrees(either.sum(), TAIL_DRAWS, 2 * expected, f"{name}, beyond {place}")
         if place < places[2]:
-            assert not count_agrees(0, TAIL_DRAWS, 2 * expected, "twin: cut there")
+            assert not count_agrees(0, TAIL_DRAWS, 2 * expected, "control: cut there")
     wider = 2 * tail(places[0], 1.03 * parameter)
-    assert not count_agrees(found[:, 0].sum(), TAIL_DRAWS, wider, "twin: parameter 3 % up")
+    assert not count_agrees(found[:, 0].sum(), TAIL_DRAWS, wider, "control: parameter 3 % up")
 
 
 @pytest.mark.parametrize("name, parameter", [("gaussian", 1.0), ("gaussian", 302.0**2), ("laplace", 302.0)])
@@ -252,7 +252,7 @@ def test_neighbouring_draws_are_independent_and_the_places_in_a_block_too(name, 
     pairs = np.bincount((3 * far[::2] + far[1::2]).ravel(), minlength=9)
     assert counts_agree(pairs, np.outer(one, one).ravel(), "same place in two chunks")
     repeated = np.repeat(side[::3], 3).reshape(-1, 3)
-    assert not counts_agree(np.bincount(repeated @ [9, 3, 1], minlength=27), joint, "twin: each used three times")
+    assert not counts_agree(np.bincount(repeated @ [9, 3, 1], minlength=27), joint, "control: each used three times")
 
 
 @pytest.mark.parametrize("draw", [discrete_gaussian, discrete_laplace])

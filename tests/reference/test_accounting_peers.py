@@ -23,7 +23,7 @@ def test_epsilon_of_zcdp(rho, delta):
     assert theirs == pytest.approx(ours, rel=1e-6) and theirs >= ours * (1 - 1e-12)
     coarse, _ = compute_epsilon(COARSE, rho * np.array(COARSE), delta)
     twice, _ = compute_epsilon(ORDERS, rho * ORDERS, 2 * delta)
-    assert coarse > ours * (1 + 1e-5) and twice < ours * (1 - 1e-3)  # twins: few orders, twice the δ
+    assert coarse > ours * (1 + 1e-5) and twice < ours * (1 - 1e-3)  # controls: few orders, twice the δ
 
 
 @pytest.mark.parametrize("rho, epsilon", [(0.001, 0.1), (0.05, 1.0), (0.5, 5.0), (0.68, 5.0), (4.0, 12.0)])
@@ -41,8 +41,8 @@ def test_exact_delta_of_one_count(variance, epsilon):
     theirs = loss.get_delta_for_epsilon(epsilon)
     ours = accounting.discrete_gaussian_delta(epsilon, variance)
     assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-12)  # theirs rounds losses up, and truncates at 1e-15
-    twin = accounting.discrete_gaussian_delta(epsilon, variance * 1.02)
-    assert twin != pytest.approx(theirs, rel=1e-3, abs=1e-12) or theirs < 1e-12
+    control = accounting.discrete_gaussian_delta(epsilon, variance * 1.02)
+    assert control != pytest.approx(theirs, rel=1e-3, abs=1e-12) or theirs < 1e-12
 
 
 @pytest.mark.parametrize("neighbours", rasch_privacy.ROWS)
@@ -65,4 +65,4 @@ def test_the_whole_release_composed_numerically(m, star, neighbours):
     print(f"m={m} star={star} {neighbours}: claimed {claimed:.4f}, tight {tight:.4f}, paper {paper:.4f}")
     assert paper < tight <= claimed < 1.2 * tight
     if neighbours == "replace_one":
-        assert exact(rasch_privacy.printed_variance(star, m)) > accounting.bun_steinke_epsilon(rho, delta)  # twin
+        assert exact(rasch_privacy.printed_variance(star, m)) > accounting.bun_steinke_epsilon(rho, delta)  # control

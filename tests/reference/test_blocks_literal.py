@@ -1,6 +1,7 @@
 """Samplers of the block model against the paper's figures, word for word: joint laws by enumeration, and their privacy.
 
-A joint law is of everything that is released of a replication. Wrong twins are laws: the samplers must not follow them.
+A joint law is of everything that is released of a replication. Negative controls are laws
+that the samplers must not follow.
 """
 
 import itertools
@@ -64,7 +65,7 @@ law_of_records = literal.law_of_records
 
 
 def with_replacement(w, likes):
-    """A wrong twin: w items drawn with replacement, an item's rating being its first."""
+    """A negative control: w items drawn with replacement, an item's rating being its first."""
     law = Counter()
     for drawn in itertools.product(range(len(likes)), repeat=w):
         for record in law_of_records(len(set(drawn)), likes):
@@ -93,9 +94,9 @@ def test_wrong_laws_of_max_sense_are_rejected(monkeypatch):
         "as it is": max_sense_law(2, 1.0, 0.5, own), "keep": max_sense_law(2, keep + 0.08, 0.5, own),
         "sensing": max_sense_law(2, keep, 0.45, own), "clusters": max_sense_law(2, keep, 0.5, own, [1, 1, 1, 1]),
     }.items():
-        assert not follows(found, law, f"twin: {what}")
+        assert not follows(found, law, f"control: {what}")
     monkeypatch.setattr(literal, "law_of_records", with_replacement)
-    assert not follows(found, max_sense_law(2, keep, 0.5, own), "twin: with replacement")
+    assert not follows(found, max_sense_law(2, keep, 0.5, own), "control: with replacement")
 
 
 def no_hit(sensed, sizes, w, p, likes):
@@ -124,7 +125,7 @@ def test_means_and_covariances_of_max_sense_with_many_users():
     for i in (0, 5, 21, 22, 39):
         assert mean_agrees(release.scores[:, i], mean[clusters[i]], f"mean of item {i}")
         assert mean_agrees(release.sensed[:, i], sum(classes) * p, f"sensed, item {i}")
-        assert not mean_agrees(release.scores[:, i], mean[1 - clusters[i]], "twin: of the other cluster")
+        assert not mean_agrees(release.scores[:, i], mean[1 - clusters[i]], "control: of the other cluster")
     for i, j in [(0, 1), (0, 21), (0, 22), (22, 39), (0, 0), (39, 39)]:
         c, d = clusters[[i, j]]
         both = [p * one([c], k) / p if i == j else one([c, d], k) for k in (0, 1)]
@@ -132,7 +133,7 @@ def test_means_and_covariances_of_max_sense_with_many_users():
         product = (release.scores[:, i] - mean[c]) * (release.scores[:, j] - mean[d])
         assert mean_agrees(product, covariance, f"covariance {i}, {j}")
         if i == j:
-            assert not mean_agrees(product, sum(classes) * p, "twin: Poisson")
+            assert not mean_agrees(product, sum(classes) * p, "control: Poisson")
         cross = sum(n * (one([c], k) * (1 - p) if i == j else p * (one([c, d], k) / p - one([c], k)))
                     for k, n in enumerate(classes))
         product = (release.scores[:, i] - mean[c]) * (release.sensed[:, j] - sum(classes) * p)
@@ -172,7 +173,7 @@ def test_samplers_are_the_figures_with_more_clusters_and_users():
         figure_2 = transcribed(literal.max_sense, epsilon=epsilon, theta=1.0)
         figure_3 = transcribed(literal.multi_max_sense, epsilon=epsilon, Q=3, size=2)
         assert not apart(figure_2, single) and not apart(figure_3, several)
-        assert apart(figure_2, several) and apart(figure_3, single)  # twins
+        assert apart(figure_2, several) and apart(figure_3, single)  # controls
         richer = users(clusters, classes, w + 2, 8 * reps, b)
         wrong = MaxSense(N=9, w=w + 2, theta=(w + 2) / w, epsilon=epsilon).release(richer, rng(1))
         assert apart(figure_2, (wrong.scores, wrong.sensed))  # sensed as often, but more is rated
@@ -194,8 +195,8 @@ def test_joint_law_of_multi_max_sense(N, w, Q, size):
     release = mechanism.release(users(clusters, [1, 1], w, 3000), rng())
     found, keep = (release.scores, release.sensed), 1 / (1 + math.exp(-(Q - 0.2) / Q))
     assert follows(found, multi_law(N, w, Q, size, keep, clusters), "law")
-    assert not follows(found, multi_law(N, w, Q, size, 1 / (1 + math.exp(-(Q - 0.2))), clusters), "twin: ε a bit")
-    assert not follows(found, multi_law(N, w, Q, size, 1 - keep, clusters), "twin: turned over")
+    assert not follows(found, multi_law(N, w, Q, size, 1 / (1 + math.exp(-(Q - 0.2))), clusters), "control: ε a bit")
+    assert not follows(found, multi_law(N, w, Q, size, 1 - keep, clusters), "control: turned over")
 
 
 # Pairwise-Preference
@@ -237,7 +238,7 @@ def test_joint_law_of_pairwise_preference(reading, rated_set):
         "the other rated set": pairs_law(N, w, release.keep, CLUSTERS, reading, classes, not public),
         "other clusters": pairs_law(N, w, release.keep, [0, 0, 1, 1], reading, classes, public),
     }.items():
-        assert not follows(found, law, f"twin: {what}")
+        assert not follows(found, law, f"control: {what}")
 
 
 def test_pairwise_preference_with_many_users():
@@ -255,7 +256,7 @@ def test_pairwise_preference_with_many_users():
         rows = clusters[i] + clusters[j] == kind
         yes, total, share = ones[:, rows].sum(), asked[:, rows].sum(), chance[rows][0]
         assert counts_agree([yes, total - yes], [share, 1 - share], f"pairs of kind {kind}")
-        assert not counts_agree([yes, total - yes], [1.05 * share, 1 - 1.05 * share], "twin: 5 % more")
+        assert not counts_agree([yes, total - yes], [1.05 * share, 1 - 1.05 * share], "control: 5 % more")
     statistic = ((ones - asked * chance) ** 2 / (asked * chance * (1 - chance))).sum()
     low, high = stats.chi2.isf([1 - ALPHA / 2, ALPHA / 2], ones.size)
     print(f"dispersion: n={ones.size} statistic={statistic:.6g} bounds={low:.6g}, {high:.6g} alpha={ALPHA:g}")
@@ -283,7 +284,7 @@ def test_joint_law_of_the_one_bit_sketch(w):
         return of_classes(one, own)
 
     assert follows((release.scores, release.sensed), law((2, 1)), "law")
-    assert not follows((release.scores, release.sensed), law((1, 2)), "twin: classes")
+    assert not follows((release.scores, release.sensed), law((1, 2)), "control: classes")
 
 
 @pytest.mark.parametrize("w", [1, 2, 4])
@@ -301,7 +302,7 @@ def test_joint_law_of_all_ratings(w):
 
     assert (release.asked == 3).all() and release.users == 3
     assert follows((release.positive, release.seen), law(w), "law")
-    assert not follows((release.positive, release.seen), law(w % 4 + 1), "twin: another w")
+    assert not follows((release.positive, release.seen), law(w % 4 + 1), "control: another w")
 
 
 @pytest.mark.parametrize("answers", [1, 2])
@@ -333,7 +334,7 @@ def test_joint_law_of_the_adaptive_scheme(answers):
 
     release = Adaptive(N=2, answers=answers).release(users(clusters, classes, w, 60_000), rng())
     assert follows((release.positive, release.seen), law(w / 4), "law")
-    assert not follows((release.positive, release.seen), law(w / 4 - 0.02), "twin: fewer say yes")
+    assert not follows((release.positive, release.seen), law(w / 4 - 0.02), "control: fewer say yes")
 
 
 # Privacy, of every pair of records and every question
@@ -359,7 +360,7 @@ def test_max_sense_loses_exactly_epsilon(N, w, epsilon):
     records = list(literal.records(N, w))
     sketches = [[literal.sketch_of_set(r, s) for s, _ in literal.subsets(N, 0.5)] for r in records]
     assert worst(kept(sketches, keep)) == pytest.approx(epsilon, rel=1e-12)
-    assert worst(kept(sketches, 1.0)) == np.inf  # a twin without bit release
+    assert worst(kept(sketches, 1.0)) == np.inf  # a negative control without bit release
     assert worst(kept(sketches, MaxSense(N=N, w=w, epsilon=1.01 * epsilon).keep)) > epsilon
 
 
@@ -386,4 +387,4 @@ def test_multi_max_sense_loses_what_it_says(N, w, Q, size):
     lost = worst(kept(sketches, mechanism.keep))
     assert lost == pytest.approx(mechanism.spent()["a user's record"], rel=1e-12)
     assert lost == pytest.approx(2.5 * min(1, 2 * w / Q), rel=1e-12)
-    assert worst(kept(sketches, 1 / (1 + math.exp(-2.5)))) > 2.5  # a twin that spends ε on every bit
+    assert worst(kept(sketches, 1 / (1 + math.exp(-2.5)))) > 2.5  # a negative control that spends ε on every bit

@@ -48,7 +48,7 @@ def test_labels_and_abilities_are_crowd_kits(n, m, answered):
 
 
 def test_without_mirroring_the_estimated_prior_shows():
-    """The wrong twin: another model, other abilities."""
+    """The negative control: another model, other abilities."""
     rng, crowd = np.random.default_rng(2), Crowd(n=9, m=40, label_prior=0.2, ability_low=0.6)
     release = crowd.simulate(crowd.truth(rng, 1, rng), rng).release_plainly()
     found = DawidSkene(n=9, m=40, projection=1e-10, iterations=10_000).fit(release, rng)

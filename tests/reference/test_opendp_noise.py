@@ -33,9 +33,9 @@ def test_discrete_gaussian(sigma):
     rng = np.random.default_rng(1)
     theirs = vetted.release(np.zeros(DRAWS, int), variance=sigma**2)
     assert agree(discrete_gaussian(rng, sigma**2, MORE), theirs, f"N_Z(0, {sigma}²)")
-    assert not agree(discrete_gaussian(rng, (1.1 * sigma) ** 2, MORE), theirs, "twin: σ 10 % wider")
+    assert not agree(discrete_gaussian(rng, (1.1 * sigma) ** 2, MORE), theirs, "control: σ 10 % wider")
     if sigma <= 1:
-        assert not agree(np.rint(rng.normal(0, sigma, MORE)).astype(int), theirs, "twin: rounded normal")
+        assert not agree(np.rint(rng.normal(0, sigma, MORE)).astype(int), theirs, "control: rounded normal")
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 10.0, 302.0, 4290.0])
@@ -43,10 +43,10 @@ def test_discrete_laplace(scale):
     rng = np.random.default_rng(2)
     theirs = vetted.release(np.zeros(DRAWS, int), scale=scale)
     assert agree(discrete_laplace(rng, scale, MORE), theirs, f"discrete Laplace({scale})")
-    assert not agree(discrete_laplace(rng, 1.1 * scale, MORE), theirs, "twin: scale 10 % wider")
+    assert not agree(discrete_laplace(rng, 1.1 * scale, MORE), theirs, "control: scale 10 % wider")
     if scale <= 10:
-        twin = (rng.geometric(-np.expm1(-1 / scale), MORE) - 1) * rng.choice([-1, 1], MORE)
-        assert not agree(twin, theirs, "twin: zero counted twice")
+        control = (rng.geometric(-np.expm1(-1 / scale), MORE) - 1) * rng.choice([-1, 1], MORE)
+        assert not agree(control, theirs, "control: zero counted twice")
 
 
 def test_noise_is_added_to_every_entry_zeros_too():
@@ -65,4 +65,4 @@ def test_budgets_are_those_of_the_closed_forms(variance, sensitivity):
     shift = int(sensitivity)
     for order in (1.1, 2.0, 7.5):
         assert gaussian_renyi(order, shift, variance) <= order * rho * (1 + 1e-12)
-    assert gaussian_renyi(2.0, shift, variance) > 2 * vetted.spent(0.9 * shift, variance=variance)  # twin: 0.9 Δ
+    assert gaussian_renyi(2.0, shift, variance) > 2 * vetted.spent(0.9 * shift, variance=variance)  # control: 0.9 Δ

@@ -52,8 +52,8 @@ def test_consistent_estimators_are_closer_to_each_other_than_to_the_truth(method
     apart = np.sqrt(np.mean((ours - peer) ** 2))
     print(f"apart {apart:.4f}, error {error:.4f}")
     assert apart < 0.5 * error
-    twin = fits(JointLikelihood(m=M, n=N), release)
-    assert np.sqrt(np.mean((twin - peer) ** 2)) > error
+    control = fits(JointLikelihood(m=M, n=N), release)
+    assert np.sqrt(np.mean((control - peer) ** 2)) > error
 
 
 def test_joint_likelihood_of_items_given_their_abilities():

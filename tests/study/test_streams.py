@@ -56,8 +56,8 @@ def test_streams_are_independent_and_a_wrong_twin_is_not():
     assert independent(samples, "streams")
     squares = [np.square(s) for s in samples]
     assert independent(squares, "squares of streams")
-    twin = samples[0] * 0.05 + samples[1]  # five percent leak into the next stream
-    assert not independent([*samples, twin], "streams, one leaking into another")
+    control = samples[0] * 0.05 + samples[1]  # five percent leak into the next stream
+    assert not independent([*samples, control], "streams, one leaking into another")
     assert not independent([samples[0], samples[0]], "one stream twice")
 
 

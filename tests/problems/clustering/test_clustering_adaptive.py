@@ -38,7 +38,7 @@ def test_the_adaptive_scheme_succeeds_once_all_items_are_known():
     apart = (known * differ * 0.5 ** (items - np.arange(items + 1))).sum()
     sure = good & converged
     assert counts_agree([sure.sum(), REPS - sure.sum()], [apart, 1 - apart], "right, two values seen")
-    assert not counts_agree([sure.sum(), REPS - sure.sum()], [apart + 0.06, 0.94 - apart], "twin")
+    assert not counts_agree([sure.sum(), REPS - sure.sum()], [apart + 0.06, 0.94 - apart], "control")
     two = known @ differ
     assert counts_agree([converged.sum(), REPS - converged.sum()], [two, 1 - two], "two values seen")
 
@@ -52,7 +52,7 @@ def test_the_coupon_collector_succeeds_once_all_items_are_rated():
             for m in range(items + 1)]
     expected = sum(p * 0.5 ** (items - m) for m, p in enumerate(seen))
     assert counts_agree([good.sum(), REPS - good.sum()], [expected, 1 - expected], "right")
-    assert not counts_agree([good.sum(), REPS - good.sum()], [seen[-1], 1 - seen[-1]], "twin: without luck")
+    assert not counts_agree([good.sum(), REPS - good.sum()], [seen[-1], 1 - seen[-1]], "control: without luck")
 
 
 def test_one_user_in_log_n_tells_her_rating():
@@ -62,7 +62,7 @@ def test_one_user_in_log_n_tells_her_rating():
     told = AverageOneBit(N=items, w=1).release(model.simulate(model.truth(rng(), REPS, rng()), rng(2)), rng(3))
     total = np.bincount(told.seen.sum(axis=1), minlength=users + 1)
     assert counts_agree(total, stats.binom.pmf(np.arange(users + 1), users, 1 / 4), "ratings told")
-    assert not counts_agree(total, stats.binom.pmf(np.arange(users + 1), users, 1 / 3.7), "twin: other shares")
+    assert not counts_agree(total, stats.binom.pmf(np.arange(users + 1), users, 1 / 3.7), "control: other shares")
     liked = [told.positive.sum(), told.seen.sum() - told.positive.sum()]
     assert counts_agree(liked, [0.55, 0.45], "positive ones") and (told.positive <= told.seen).all()
 

@@ -64,7 +64,7 @@ def test_sketches_against_enumeration(N, w, epsilon):
 @pytest.mark.parametrize("epsilon", [0.5, np.inf])
 @pytest.mark.parametrize("N, w", [(2, 1), (3, 1), (3, 2), (3, 3)])
 def test_best_question_against_all_questions(N, w, epsilon):
-    """Every subset of the records, one by one, in other code paths. The wrong twin: sets of one parity only."""
+    """Every subset of the records, one by one, in other code paths. The negative control: sets of one parity only."""
     records = [(items, labels) for items in itertools.combinations(range(N), w)
                for labels in itertools.product((0, 1), repeat=w)]
     D = len(records)
@@ -109,7 +109,7 @@ def test_no_question_beats_the_best(chosen, epsilon):
 
 @pytest.mark.parametrize("N, w", [(1, 1), (2, 1), (3, 1), (8, 1), (40, 1), (3, 2), (4, 2), (2, 2), (5, 5)])
 def test_bounds_hold_over_a_grid(N, w):
-    """All of them, for the best one-bit sketch; some would fail with a smaller constant, as the twins below show."""
+    """All of them, for the best one-bit sketch; some would fail with a smaller constant, as the controls below show."""
     for epsilon in BUDGETS:
         best = info.best_information(N, w, epsilon)
         bounds = [info.lemma_6(epsilon), info.contraction_one_bit(N, w, epsilon), w / N * np.tanh(epsilon / 2) ** 2]
@@ -127,7 +127,7 @@ def test_bounds_hold_over_a_grid(N, w):
 
 
 def test_bounds_have_no_room_for_half_of_them():
-    """The wrong twins: half of each sharp bound is exceeded somewhere."""
+    """The negative controls: half of each sharp bound is exceeded somewhere."""
     assert info.best_information(2, 1, np.inf) > info.theorem_10(2) / 2
     assert info.best_information(20, 1, 0.1) > info.contraction_one_bit(20, 1, 0.1) / 2 * 0.99
     assert info.best_information(3, 3, 0.1) > info.capacity(0.1) / 2

@@ -48,7 +48,7 @@ def test_sizes_are_those_of_the_shares():
     assert len({tuple(row) for row in truth.clusters.tolist()}) > 40
     drawn = model(N=1000, w=3, clusters="random", beta="0.3, 0.7").truth(rng(), 50, rng())
     assert counts_agree(drawn.sizes.sum(axis=0), [0.3, 0.7], "items") and np.ptp(drawn.sizes[:, 0]) > 0
-    assert not counts_agree(drawn.sizes.sum(axis=0), [0.32, 0.68], "twin")
+    assert not counts_agree(drawn.sizes.sum(axis=0), [0.32, 0.68], "control")
 
 
 @pytest.mark.parametrize("beta", ["0.5, 0.5", "0.2, 0.2, 0.2, 0.2, 0.2"])
@@ -74,7 +74,7 @@ def test_rated_items_of_clusters_are_hypergeometric():
         assert len(batches) == (1 if clusters.max() == 1 else 2)
         found = sum(np.bincount(rows["rated_0"], rows.count, 9) for rows in batches)
         assert counts_agree(found, stats.hypergeom.pmf(range(9), 30, 12, 8), "rated of the first cluster")
-        assert not counts_agree(found, stats.binom.pmf(range(9), 8, 0.4), "twin: with replacement")
+        assert not counts_agree(found, stats.binom.pmf(range(9), 8, 0.4), "control: with replacement")
 
 
 @pytest.mark.parametrize("users", [1, 3, 40, 10**6])
@@ -88,12 +88,12 @@ def test_splits_follow_their_laws_for_few_users_and_for_many(users):
         assert (np.bincount(split["kind"], split.count) == np.bincount(kinds["kind"], kinds.count)).all()
         assert counts_agree(np.bincount(split["x"], split.count, 42), law, f"hypergeometric {good, bad, sample}")
         assert not counts_agree(np.bincount(split["x"], split.count, 42),
-                                stats.hypergeom.pmf(np.arange(42), good + bad + 1, good + 1, sample), "twin: one more")
+                                stats.hypergeom.pmf(np.arange(42), good + bad + 1, good + 1, sample), "one more")
     for n, p in ((60, 0.05), (200, 0.5), (5, 1.0), (5, 0.0)):
         split = binomial(rng(4), kinds, "x", np.full(rows, n), np.full(rows, p))
         assert counts_agree(np.bincount(split["x"], split.count, n + 1), stats.binom.pmf(np.arange(n + 1), n, p),
                             f"binomial {n, p}")
-    assert not counts_agree(np.bincount(split["x"], split.count, 6), stats.binom.pmf(np.arange(6), 5, 0.01), "twin")
+    assert not counts_agree(np.bincount(split["x"], split.count, 6), stats.binom.pmf(np.arange(6), 5, 0.01), "control")
 
 
 def test_a_table_leaves_out_nothing_that_counts():
@@ -134,7 +134,7 @@ def test_subsets_are_uniform_without_replacement():
         assert mean_agrees(sums[:, i], mean, f"item {i}")
         assert mean_agrees((sums[:, i] - mean) ** 2, variance, f"variance of item {i}")
         products = (sums[:, i] - mean) * (sums[:, i - 1] - mean)
-        assert mean_agrees(products, -variance / 6, "covariance") and not mean_agrees(products, 0, "twin: independent")
+        assert mean_agrees(products, -variance / 6, "covariance") and not mean_agrees(products, 0, "independent")
 
 
 @pytest.mark.parametrize("balls", [50, 199, 201, 10_000_000])
@@ -142,4 +142,4 @@ def test_balls_are_thrown_uniformly(balls, monkeypatch):
     monkeypatch.setattr(subset_sums_module, "BOXES", 64)
     counts = sum(throw(rng(s), balls, 20) for s in range(20))
     assert counts.sum() == 20 * balls and counts_agree(counts, np.full(20, 1 / 20), "boxes")
-    assert not counts_agree(counts + 5 * balls * (np.arange(20) == 3), np.full(20, 1 / 20), "twin")
+    assert not counts_agree(counts + 5 * balls * (np.arange(20) == 3), np.full(20, 1 / 20), "control")

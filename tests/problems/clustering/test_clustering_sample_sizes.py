@@ -135,7 +135,7 @@ def test_lemma_12(N, w):
         assert abs(remainder) < 1e-12
     if w == 100:
         assert remainder < w**4 / N**2 / 20
-    if w == 7:  # the twin: half of the bound is exceeded
+    if w == 7:  # the control: half of the bound is exceeded
         assert remainder > blocks.lemma_12_remainder(N, w) / 2
 
 

@@ -117,7 +117,7 @@ def test_threshold_of_pairs_by_hand():
 
 
 def test_success_is_that_of_independent_gaussians():
-    """Three clusters: the share of draws without an item past the middle. The wrong twin has half the noise."""
+    """Three clusters: the share of draws without an item past the middle. The negative control has half the noise."""
     rng, U, p, sizes = np.random.default_rng(5), 26_000, 0.1, np.array([20, 30, 10])
     pi, alpha = np.array([[0.3, 0.36, 0.46]]), [1.0]
     mean = success.score_mean(U, p, alpha, pi)

@@ -144,8 +144,8 @@ def test_the_minimum_is_that_of_scipy(kind, release_kind, epsilon, m, rate):
     for rep in range(4):
         expected = by_scipy(mean[rep], share[rep], found.ridge, m=m)
         assert found.theta[rep] == pytest.approx(expected, abs=1e-6 * max(1, 1e-2 / found.ridge))
-        twin = by_scipy(mean[rep], np.ones_like(share[rep]), found.ridge, m=m)
-        assert found.theta[rep] != pytest.approx(twin, abs=1e-4)
+        control = by_scipy(mean[rep], np.ones_like(share[rep]), found.ridge, m=m)
+        assert found.theta[rep] != pytest.approx(control, abs=1e-4)
 
 
 def test_two_items_without_ridge_are_log_odds():

@@ -1,4 +1,4 @@
-"""Estimators of crowds: the paper's equations by the letter, invariants, missing answers, and the wrong twins."""
+"""Estimators of crowds: the paper's equations by the letter, invariants, missing answers, and the negative controls."""
 
 import itertools
 
@@ -121,7 +121,7 @@ def test_known_flip_keeps_abilities_in_range_and_is_the_likelihoods_maximum():
     found = fit(release, KnownFlip, iterations=20_000)
     assert found.converged.all() and found.abilities.min() >= -1e-12 and found.abilities.max() <= 1 + 1e-12
     free = fit(release, iterations=20_000)
-    assert free.abilities.max() > 1.01  # the wrong twin: not known, and so not cut
+    assert free.abilities.max() > 1.01  # the negative control: not known, and so not cut
 
     def log_likelihood(answers, p):
         right = release.flip + (1 - 2 * release.flip) * p[:, None]
@@ -140,7 +140,7 @@ OPTIONS = [(DawidSkene, {}), (DawidSkene, {"initialisation": "spectral"}), (Know
 
 @pytest.mark.parametrize("kind, options", OPTIONS)
 def test_a_replication_does_not_depend_on_the_others(kind, options, monkeypatch):
-    """The wrong twin shares an estimate; here every bit must be the same alone, in any block, in any company."""
+    """The negative control shares an estimate; here every bit must be the same alone, in any block, in any company."""
     _, release = released(6, 23, n=13, m=57, answered=0.8, epsilon=1.5)
     whole = fit(release, kind, **options)
     for length in (1, 5):
@@ -243,7 +243,7 @@ def test_products_are_as_good_as_float64s():
     exact = np.vecmat(x, signs.astype(float))
     size = np.abs(x).sum(axis=1, keepdims=True)
     assert (np.abs(crowd_em.exact_product(x, signs) - exact) / size).max() < 5e-11
-    assert (np.abs(np.vecmat(x.astype(np.float32), signs) - exact) / size).max() > 1e-9  # the wrong twin: float32
+    assert (np.abs(np.vecmat(x.astype(np.float32), signs) - exact) / size).max() > 1e-9  # the negative control: float32
 
 
 def test_power_iteration_finds_the_leading_vector():
@@ -267,16 +267,16 @@ def test_the_spectral_start_is_better_than_the_vote():
 
 
 def test_abilities_are_unbiased_and_the_twins_are_not():
-    """Where labels are plain. Twins: abilities of released answers as they are; randomized response not undone."""
+    """Where labels are plain. Controls: abilities of released answers as they are; randomized response not undone."""
     truth, release = released(12, 400, n=60, m=400, ability_low=0.8, ability_high=0.9, epsilon=2.0)
     found = fit(release)
     assert (found.labels == truth.labels).mean() > 0.99999
     error = (found.abilities - truth.abilities).mean(axis=1)
     assert mean_agrees(error, 0, "debiased abilities")
     raw = (found.abilities - 0.5) * (1 - 2 * release.flip) + 0.5
-    assert not mean_agrees((raw - truth.abilities).mean(axis=1), 0, "twin: not debiased")
+    assert not mean_agrees((raw - truth.abilities).mean(axis=1), 0, "control: not debiased")
     unaware = fit(ReleasedAnswers(release.answers, 0.0))
-    assert not mean_agrees((unaware.abilities - truth.abilities).mean(axis=1), 0, "twin: flip taken to be 0")
+    assert not mean_agrees((unaware.abilities - truth.abilities).mean(axis=1), 0, "control: flip taken to be 0")
 
 
 def test_projection_frees_what_is_trapped():
@@ -290,7 +290,7 @@ def test_projection_frees_what_is_trapped():
     free = fit(release, initialisation="given", initial_error=0.2, iterations=1000)
     trapped = fit(release, initialisation="given", initial_error=0.2, iterations=1000, projection=1e-300)
     assert free.converged.all() and (free.labels != truth.labels).mean() < 0.08
-    assert trapped.abilities[0, 0] > 1 - 1e-9 and (trapped.labels == y).all()  # the wrong twin
+    assert trapped.abilities[0, 0] > 1 - 1e-9 and (trapped.labels == y).all()  # the negative control
 
 
 @pytest.mark.parametrize("estimator", [DawidSkene, KnownFlip, MajorityVote])
@@ -329,7 +329,7 @@ def test_a_saddle_point_is_not_convergence(answers):
 
 @pytest.mark.parametrize("n, m", [(3, 4), (4, 3), (4, 4)])
 def test_what_has_converged_cannot_be_improved_by_a_nudge(n, m):
-    """All tables of answers but for swaps of equal columns and workers, and signs of the first; and a wrong twin."""
+    """All tables of answers but for swaps of equal columns and workers, and signs of the first, with a control."""
     rows = np.array(list(itertools.product((1, -1), repeat=m)), np.int8)
     tables = np.array(list(itertools.combinations_with_replacement(rows, n)))
     tables = tables[(tables[:, 0] == 1).all(axis=1)]

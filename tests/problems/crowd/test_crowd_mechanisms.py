@@ -24,7 +24,7 @@ def rng(seed):
 
 
 def record_law(record, flips, keep_missing=True):
-    """{outcome: probability} of a worker's released record; missing answers stay, or, as a twin, become coins."""
+    """{outcome: probability} of a worker's released record; missing answers stay, or become coins (control)."""
     choices = []
     for x, flip in zip(record, flips, strict=True):
         if x == 0:
@@ -64,7 +64,7 @@ def test_one_answer_spends_epsilon_and_a_record_of_k_spends_k_epsilon(pattern, o
     if k == m:
         whole = spent["all answers of a worker who answers every task"]
         assert whole == pytest.approx(math.log(worst_ratio(pattern, [flip] * m, m)))
-    # Wrong twins.
+    # Negative controls.
     assert worst_ratio(pattern, [1 / (2 + odds)] * m, 1) > odds
     assert worst_ratio(pattern, [(flip + Fraction(1, 2)) / 2] * m, 1) < odds  # flips too often: wasted
     assert worst_ratio(pattern, [Fraction(0), *[flip] * (m - 1)], 1) == math.inf  # the first one is not flipped
@@ -90,10 +90,10 @@ def test_the_sampler_has_the_law_of_the_record_whatever_the_answers():
         counts, probabilities = law_of(list(law), release.answers[:, 0], law.values())
         assert counts[-1] == 0 and counts_agree(counts[:-1], probabilities[:-1], f"record {record}")
         if record[2]:
-            twin = record_law(record, [flip, flip, 0.9 * flip])
-            assert not counts_agree(counts[:-1], list(twin.values()), "twin: last flip 10 % too rare")
+            control = record_law(record, [flip, flip, 0.9 * flip])
+            assert not counts_agree(counts[:-1], list(control.values()), "control: last flip 10 % too rare")
             inverted = record_law(record, [flip, flip, 1 - flip])
-            assert not counts_agree(counts[:-1], [inverted[out] for out in law], "twin: kept and flipped exchanged")
+            assert not counts_agree(counts[:-1], [inverted[out] for out in law], "control: kept and flipped exchanged")
 
 
 def test_flips_are_independent_over_workers():
@@ -102,9 +102,9 @@ def test_flips_are_independent_over_workers():
     law = record_law((1,) * 4, [1 / (1 + math.exp(0.5))] * 4)
     counts, probabilities = law_of(list(law), found, law.values())
     assert counts_agree(counts[:-1], probabilities[:-1], "two workers, two tasks")
-    twin = RandomizedResponse(n=1, m=2, epsilon=0.5).release(Answers(data.answers[:, :1]), rng(1)).answers
-    counts, _ = law_of(list(law), np.repeat(twin, 2, axis=1).reshape(REPS, 4), law.values())
-    assert not counts_agree(counts[:-1], probabilities[:-1], "twin: workers share their flips")
+    control = RandomizedResponse(n=1, m=2, epsilon=0.5).release(Answers(data.answers[:, :1]), rng(1)).answers
+    counts, _ = law_of(list(law), np.repeat(control, 2, axis=1).reshape(REPS, 4), law.values())
+    assert not counts_agree(counts[:-1], probabilities[:-1], "control: workers share their flips")
 
 
 def test_no_privacy_is_the_answers_as_they_are():

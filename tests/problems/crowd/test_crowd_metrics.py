@@ -1,4 +1,4 @@
-"""Metrics of crowds: by hand, against enumeration and simulation, and twins that must fail."""
+"""Metrics of crowds: by hand, against enumeration and simulation, and controls that must fail."""
 
 from itertools import product
 from types import SimpleNamespace
@@ -86,7 +86,7 @@ def test_simulated_majority_has_its_exact_error(answered):
     exact = yardsticks.MajorityErrorExact()(truth, release, None)
     assert mean_agrees(error - exact, 0, "majority vote")
     unaware = yardsticks.MajorityErrorExact()(truth, ReleasedAnswers(release.answers, 0.0), None)
-    assert not mean_agrees(error - unaware, 0, "twin: without the flips")
+    assert not mean_agrees(error - unaware, 0, "control: without the flips")
 
 
 @pytest.mark.parametrize("epsilon", [None, 1.0])
@@ -99,7 +99,7 @@ def test_simulated_oracle_has_its_exact_error(epsilon):
     wanted = vote_errors.oracle_error(right, [experts])
     error = yardsticks.OracleError()(truth, release, None)
     assert mean_agrees(error, wanted, "oracle")
-    assert not mean_agrees(yardsticks.MajorityErrorExact()(truth, release, None), wanted, "twin: majority")
+    assert not mean_agrees(yardsticks.MajorityErrorExact()(truth, release, None), wanted, "control: majority")
 
 
 def test_who_cannot_err_decides_alone():

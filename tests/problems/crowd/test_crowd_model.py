@@ -47,8 +47,8 @@ def test_answers_have_the_law_of_the_model(labels, answered):
     counts = np.bincount((found.reshape(REPS, 4) + 1) @ [27, 9, 3, 1], minlength=81)
     assert counts[np.array(law(abilities, labels)) == 0].sum() == 0
     assert counts_agree(counts, law(abilities, labels), f"answers, labels {labels}")
-    assert not counts_agree(counts, law(abilities[::-1], labels), "twin: workers exchanged")
-    assert not counts_agree(counts, law(abilities, (1 - labels[0], labels[1])), "twin: a label turned")
+    assert not counts_agree(counts, law(abilities[::-1], labels), "control: workers exchanged")
+    assert not counts_agree(counts, law(abilities, (1 - labels[0], labels[1])), "control: a label turned")
 
 
 @pytest.mark.parametrize("law, frozen", [
@@ -61,7 +61,7 @@ def test_abilities_have_their_law(law, frozen):
     edges, even = frozen.ppf(np.linspace(0, 1, 21)), np.full(20, 1 / 20)
     bins = np.histogram(found, edges)[0]
     assert bins.sum() == found.size and counts_agree(bins, even, "quantiles")
-    assert not counts_agree(np.histogram(found**1.05, edges)[0], even, "twin: a little lower")
+    assert not counts_agree(np.histogram(found**1.05, edges)[0], even, "control: a little lower")
 
 
 def test_experts_come_first_and_spammers_are_fair_coins():
@@ -73,7 +73,7 @@ def test_experts_come_first_and_spammers_are_fair_coins():
 def test_labels_have_their_prior_and_are_anew_in_every_replication():
     labels = model(label_prior=0.3).truth(rng(1), REPS, None).labels
     assert labels.dtype == np.int8 and set(np.unique(labels)) == {0, 1} and mean_agrees(labels, 0.3)
-    assert not mean_agrees(labels, 0.31, "twin")
+    assert not mean_agrees(labels, 0.31, "control")
     assert (model(label_prior=1).truth(rng(1), 50, None).labels == 1).all()
 
 
@@ -122,8 +122,8 @@ def test_draws_are_exact_across_bytes(probability):
     found = bernoulli(probability, (1000, 999), rng(1))
     counts = [found.sum(), found.size - found.sum()]
     assert found.dtype == bool and counts_agree(counts, [probability, 1 - probability], f"Bernoulli {probability}")
-    twin = probability + (0.003 if probability < 0.5 else -0.003)
-    assert not counts_agree(counts, [twin, 1 - twin], "twin: 0.003 off")
+    control = probability + (0.003 if probability < 0.5 else -0.003)
+    assert not counts_agree(counts, [control, 1 - control], "control: 0.003 off")
 
 
 def test_draws_follow_a_probability_that_broadcasts():

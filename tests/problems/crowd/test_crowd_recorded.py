@@ -188,7 +188,7 @@ def test_workers_are_drawn_without_replacement_and_keep_their_answers():
     assert counts_agree(counts, np.bincount(np.arange(len(sets)) % 97) / len(sets), "sets of three workers")
     drawn, even = np.bincount(truth.chosen.ravel()), np.full(crowd_files.WORKERS, 1 / crowd_files.WORKERS)
     assert counts_agree(drawn, even, "workers")
-    assert not counts_agree(drawn, even * np.linspace(0.9, 1.1, crowd_files.WORKERS), "twin: later ones more often")
+    assert not counts_agree(drawn, even * np.linspace(0.9, 1.1, crowd_files.WORKERS), "control: later ones more often")
 
 
 def test_the_stand_in_is_the_same_everywhere():

@@ -62,8 +62,8 @@ def test_debiased_has_the_predicted_risk_and_a_wrong_twin_has_not():
     predicted = float(np.mean(sandwich_risk(THETA[None], data.epsilon, data.users, fit.ridge)))
     assert mean_agrees(squared, predicted, "squared error")
     mistaken = FlippedWins(data.wins, data.users, data.epsilon * 1.1, data.items)
-    twin = np.square(estimator.fit(mistaken, rng(0)).theta - THETA).mean(axis=1)
-    assert not mean_agrees(twin, predicted, "squared error, debiased with 1.1 ε")
+    control = np.square(estimator.fit(mistaken, rng(0)).theta - THETA).mean(axis=1)
+    assert not mean_agrees(control, predicted, "squared error, debiased with 1.1 ε")
 
 
 @pytest.mark.parametrize("scale", [0.0, 0.5, 1.0, 3.0])

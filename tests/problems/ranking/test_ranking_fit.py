@@ -33,8 +33,8 @@ def test_it_is_the_minimum(m, ridge, absent, seed):
     wins = compared * np.round(rng.random(pairs), 1)
     theta = weighted_fit(wins, compared, m, ridge)
     assert abs(theta.sum()) < 1e-9 and np.abs(theta - peer(wins, compared, m, ridge)).max() < 1e-5
-    twin = weighted_fit(wins, compared, m, 1.1 * ridge)
-    assert np.abs(theta).max() < 0.01 or np.abs(theta - twin).max() > 1e-5
+    control = weighted_fit(wins, compared, m, 1.1 * ridge)
+    assert np.abs(theta).max() < 0.01 or np.abs(theta - control).max() > 1e-5
 
 
 def test_with_all_comparisons_made_it_is_eq_2():

@@ -67,15 +67,15 @@ def test_law_of_the_noise_in_every_coordinate(L, epsilon, profile, sizes):
         scale = 1 / (epsilon * float(profile.split(",")[g].split(":")[1]))
         for pair in range(3):
             assert follows(noise[:, g, pair], n, scale, f"group {g}, pair {pair}")
-            assert not follows(noise[:, g, pair], n, 0.9 * scale, "twin: scale 0.9/ε")
-            assert not follows(noise[:, g, pair], n, 2 * scale, "twin: scale 2/ε")
+            assert not follows(noise[:, g, pair], n, 0.9 * scale, "control: scale 0.9/ε")
+            assert not follows(noise[:, g, pair], n, 2 * scale, "control: scale 2/ε")
             if n > 1:
-                assert not follows(noise[:, g, pair], n - 1, scale, "twin: noise of one user forgotten")
+                assert not follows(noise[:, g, pair], n - 1, scale, "control: noise of one user forgotten")
 
 
 def test_a_last_pair_without_noise_is_found():
     class Careless(Laplace):
-        """A wrong twin: it forgets the last coordinate."""
+        """A negative control: it forgets the last coordinate."""
 
         def release(self, data, rng):
             whole = super().release(data, rng)
@@ -145,7 +145,7 @@ def test_noise_is_added_where_comparisons_were_made():
     for g, pair, n in itertools.product((0, 1), range(3), (1, 2)):
         here = noise[made[:, g, pair] == n, g, pair] * mechanism.budgets[g]
         assert follows(here, n, 1, f"group {g}, pair {pair}, {n} made")
-        assert not follows(here, 3 - n, 1, "twin: as if another number had been made")
+        assert not follows(here, 3 - n, 1, "control: as if another number had been made")
 
 
 @pytest.mark.parametrize("epsilon", [0, -1, np.inf, np.nan, "1", None, True])

@@ -80,9 +80,9 @@ def test_the_minimum_is_that_of_brute_force(epsilon, m, rate):
         best = min(tries, key=lambda x: x.fun)
         assert penalised(found.theta[rep], data, rep, 1.0) <= best.fun + 1e-6
         assert found.theta[rep] == pytest.approx(best.x, abs=1e-3)
-        twin = FlippedWins(data.wins, data.users, data.epsilon * 1.2, m, data.compared)
+        control = FlippedWins(data.wins, data.users, data.epsilon * 1.2, m, data.compared)
         if np.isfinite(epsilon).all():
-            assert fit(Likelihood(m=m), twin).theta[rep] != pytest.approx(best.x, abs=1e-3)
+            assert fit(Likelihood(m=m), control).theta[rep] != pytest.approx(best.x, abs=1e-3)
 
 
 @pytest.mark.parametrize("epsilon", [[1e-3], [0.5], [0.5, 20.0], [8.0], [40.0, np.inf]])

@@ -135,32 +135,32 @@ def test_excess_risk_is_that_of_the_estimate():
     assert np.isnan(ExcessRisk()(truth, None, broken)).all()
 
 
-@pytest.mark.parametrize("mechanism, twin", [
+@pytest.mark.parametrize("mechanism, control", [
     (RandomizedResponse(m=5, L=20_000, epsilon=0.5), None), (Laplace(m=5, L=20_000, epsilon=0.5), "ε itself"),
     (Laplace(m=5, L=20_000, epsilon=1.0, profile=MIXED), "ε itself"), (NoPrivacy(), None),
 ])
-def test_the_sandwich_predicts_the_error_of_every_release(mechanism, twin):
+def test_the_sandwich_predicts_the_error_of_every_release(mechanism, control):
     given = chain(mechanism)
     truth, release, fit = given
     predicted = SandwichRisk()(*given)
     assert np.ptp(predicted) < 1e-9 * predicted[0]
     assert mean_agrees(squared_error(truth, fit), predicted[0], "squared error")
-    if twin:
+    if control:
         as_is = btl_risk.sandwich_risk(truth.theta[:1], release.epsilon, release.users, fit.ridge)
-        assert not mean_agrees(squared_error(truth, fit), as_is[0], f"twin: {twin}")
+        assert not mean_agrees(squared_error(truth, fit), as_is[0], f"control: {control}")
 
 
-@pytest.mark.parametrize("mechanism, twin", [
+@pytest.mark.parametrize("mechanism, control", [
     (RandomizedResponse(m=5, L=400, epsilon=0.5), 0.6), (Laplace(m=5, L=400, epsilon=0.5), 0.5),
     (RandomizedResponse(m=5, L=100, epsilon=0.5, profile=MIXED), 0.6),
 ])
-def test_the_kendall_distance_is_predicted(mechanism, twin):
+def test_the_kendall_distance_is_predicted(mechanism, control):
     given = chain(mechanism, reps=8000)
     _, release, _ = given
     predicted = KendallPredicted()(*given)
     assert mean_agrees(Kendall()(*given), predicted[0], "Kendall distance")
-    other = btl_ranking.kendall_prediction(THETA[None], twin * release.epsilon / release.epsilon[0], release.users)
-    assert not mean_agrees(Kendall()(*given), other[0], f"twin: ε = {twin} as if flipped")
+    other = btl_ranking.kendall_prediction(THETA[None], control * release.epsilon / release.epsilon[0], release.users)
+    assert not mean_agrees(Kendall()(*given), other[0], f"control: ε = {control} as if flipped")
 
 
 def test_weights_of_the_estimator_enter_its_yardsticks():

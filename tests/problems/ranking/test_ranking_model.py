@@ -55,8 +55,8 @@ def test_wins_are_binomial_in_every_coordinate():
         counts = np.bincount(data.wins[:, pair], minlength=users + 1)
         law = stats.binom.pmf(range(users + 1), users, expit(theta[i] - theta[j]))
         assert counts_agree(counts, law, f"wins of {i} over {j}")
-        twin = stats.binom.pmf(range(users + 1), users, expit(theta[j] - theta[i]))
-        assert not counts_agree(counts, twin, "the other order")
+        control = stats.binom.pmf(range(users + 1), users, expit(theta[j] - theta[i]))
+        assert not counts_agree(counts, control, "the other order")
 
 
 def test_pairs_are_independent():
@@ -103,13 +103,13 @@ def test_split_into_groups_is_exact_in_law(sizes):
     for pair in range(3):
         assert groups_agree(parts[:, :, pair], sizes, users_by_enumeration(probability[pair], sizes),
                             f"{sizes} pair {pair}")
-        # The twin splits without regard to the total: binomial shares of the wins, cut at the group's size.
+        # The control splits without regard to the total: binomial shares of the wins, cut at the group's size.
         share = rng(5).binomial(data.wins[:, pair], sizes[0] / sum(sizes))
-        twin = parts[:, :, pair].copy()
-        twin[:, 0] = np.minimum(share, sizes[0])
-        twin[:, 1] = np.minimum(data.wins[:, pair] - share, sizes[1])
+        control = parts[:, :, pair].copy()
+        control[:, 0] = np.minimum(share, sizes[0])
+        control[:, 1] = np.minimum(data.wins[:, pair] - share, sizes[1])
         law = users_by_enumeration(probability[pair], sizes)
-        assert not groups_agree(twin, sizes, law, "binomial shares")
+        assert not groups_agree(control, sizes, law, "binomial shares")
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=5), st.integers(0, 2**32))

@@ -50,7 +50,7 @@ def dense_newton(s, ridge):
 
 
 def agrees(theta, s, ridge, tolerance=1e-6):
-    """The check that wrong twins must fail: theta solves eq. (3) with these scores and this ridge."""
+    """The check that negative controls must fail: theta solves eq. (3) with these scores and this ridge."""
     expected = np.array([dense_newton(row, ridge) for row in s])
     return np.abs(theta - expected).max() <= tolerance
 

@@ -39,7 +39,7 @@ def test_divergence_of_two_comparisons_keeps_its_digits(gap):
         assert found >= 0
         if abs(error) > 1e-100:
             assert found == pytest.approx(eq_4(g, error), rel=1e-12, abs=0)
-    # A wrong twin: eq. (4) in double precision is nothing but rounding at an error of 1e-8.
+    # A negative control: eq. (4) in double precision is nothing but rounding at an error of 1e-8.
     direct = -1e-8 / (1 + np.exp(-0.3)) + np.log1p(np.exp(0.3 + 1e-8)) - np.log1p(np.exp(0.3))
     assert direct != pytest.approx(eq_4(0.3, 1e-8), rel=0.1, abs=0)
 
@@ -99,7 +99,7 @@ def test_kendall_prediction_against_simulated_scores(epsilon, users, weights):
 
     predicted = btl_ranking.kendall_prediction(theta[None], epsilon, users, weights)[0]
     assert mean_agrees(distances(np.sqrt(spread)), predicted, "Kendall distance of Gaussian scores")
-    assert not mean_agrees(distances(1.05 * np.sqrt(spread)), predicted, "twin: noise 5 % too large")
+    assert not mean_agrees(distances(1.05 * np.sqrt(spread)), predicted, "control: noise 5 % too large")
 
 
 def test_kendall_prediction_at_its_ends():

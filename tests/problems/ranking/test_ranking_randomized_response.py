@@ -62,14 +62,14 @@ def test_law_of_every_released_count(draw, L, epsilon, profile):
         assert law.sum() == pytest.approx(1, abs=1e-12)
         assert law_holds(release.wins[:, :, pair], law, f"pair {pair}")
         if probability != 0.5:  # at ½ no flip changes the law
-            twin = law_by_enumeration(probability, release.users, [f * 0.97 for f in flips])
-            assert not law_holds(release.wins[:, :, pair], twin, "flips 3 % too rare")
+            control = law_by_enumeration(probability, release.users, [f * 0.97 for f in flips])
+            assert not law_holds(release.wins[:, :, pair], control, "flips 3 % too rare")
 
 
 @pytest.mark.parametrize("draw", ["conditional", "marginal"])
 def test_a_last_pair_without_noise_is_found(draw):
     class Careless(RandomizedResponse):
-        """A wrong twin: it forgets the last coordinate."""
+        """A negative control: it forgets the last coordinate."""
 
         def release(self, data, rng):
             whole = super().release(data, rng)
@@ -94,8 +94,8 @@ def test_the_release_given_the_data():
         flip = flip_probability([epsilon])
         assert counts_agree(found, answers_law(answers, one_group, flip, [L]), f"pair {pair} given {raw}")
         if found.sum() > 10_000:
-            twin = answers_law(answers, one_group, flip * 0.9, [L])
-            assert not counts_agree(found, twin, "flips 10 % too rare")
+            control = answers_law(answers, one_group, flip * 0.9, [L])
+            assert not counts_agree(found, control, "flips 10 % too rare")
 
 
 def test_released_pairs_are_flipped_independently():
@@ -120,8 +120,8 @@ def test_privacy_of_one_comparison(epsilon):
     assert max(ratios) <= math.exp(epsilon) * (1 + 1e-12) or epsilon > 20  # 1 − yes loses digits there
     assert math.log(yes / no) == pytest.approx(epsilon, rel=1e-7, abs=1e-12)
     assert flip_probability(epsilon) == pytest.approx(1 / (1 + math.exp(epsilon)), rel=1e-14)
-    twin = (1 - 0.9 * flip_probability(epsilon)) / (0.9 * flip_probability(epsilon))
-    assert twin > math.exp(epsilon) * (1 + 1e-12)  # flipping less breaks the promise
+    control = (1 - 0.9 * flip_probability(epsilon)) / (0.9 * flip_probability(epsilon))
+    assert control > math.exp(epsilon) * (1 + 1e-12)  # flipping less breaks the promise
 
 
 @pytest.mark.parametrize("profile", ["1:1", "0.5:1,0.5:4", "0.25:0.5,0.75:2"])

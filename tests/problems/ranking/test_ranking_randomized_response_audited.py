@@ -55,7 +55,7 @@ def test_the_budget_is_kept_and_used_up(m, odds, multiples):
         assert flip_probability(budget) == pytest.approx(float(flip), rel=1e-12)
         assert worst_ratio([flip] * pairs, 1) == odds**k
         assert worst_ratio([flip] * pairs, pairs) == odds ** (k * pairs)
-        # Wrong twins.
+        # Negative controls.
         assert worst_ratio([1 / (2 + odds**k)] * pairs, 1) > odds**k
         assert worst_ratio([(flip + Fraction(1, 2)) / 2] * pairs, 1) < odds**k  # flips too often: wasted
         assert worst_ratio([flip] * (pairs - 1) + [Fraction(0)], 1) == math.inf  # the last one is not flipped
@@ -74,9 +74,9 @@ def test_the_sampler_has_the_law_of_the_vector_whatever_the_answers(draw):
         found = np.bincount(cells, minlength=8)
         assert counts_agree(found, list(vector_law(answers, [flip] * 3).values()), f"answers {answers}")
         careless = vector_law(answers, [flip, flip, 0.9 * flip])
-        assert not counts_agree(found, list(careless.values()), "twin: last flip 10 % too rare")
+        assert not counts_agree(found, list(careless.values()), "control: last flip 10 % too rare")
         other = vector_law([1 - answers[0], *answers[1:]], [flip] * 3)
-        assert not counts_agree(found, list(other.values()), "twin: the neighbour")
+        assert not counts_agree(found, list(other.values()), "control: the neighbour")
 
 
 @pytest.mark.parametrize("sizes", [(1,), (2,), (3,), (1, 1), (1, 2)])
@@ -152,9 +152,9 @@ def test_what_nobody_compared_is_not_released(draw, known):
         found = np.bincount(release.wins[made[:, g, pair] == n, g, pair], minlength=n + 1)
         laws = [stats.binom.pmf(range(n + 1), n, 0.8 * (1 - f) + 0.2 * f) for f in (flips[g], 0.9 * flips[g], 0)]
         assert counts_agree(found, laws[0], f"group {g}, pair {pair}, {n} made")
-        assert not counts_agree(found, laws[2], "twin: raw")
+        assert not counts_agree(found, laws[2], "control: raw")
         if g == 0 and n == 3:  # the noisiest group and the most comparisons
-            assert not counts_agree(found, laws[1], "twin: flips 10 % too rare")
+            assert not counts_agree(found, laws[1], "control: flips 10 % too rare")
 
 
 @pytest.mark.parametrize("epsilon", [0, -1e-300, -1, np.inf, np.nan, "1", None, True])

@@ -313,8 +313,8 @@ def test_estimator_has_the_sandwich_covariance(weighted):
     assert mean_agrees(squared, m - 1, "Mahalanobis distance² of the M-estimator")
     risk = (error**2).sum(axis=1) / m
     assert mean_agrees(risk, btl_risk.sandwich_risk(theta, epsilon, users, ridge, inside)[0], "squared error")
-    # Wrong twins: a for a² (the same as a larger budget), and the other weighting.
+    # Negative controls: a for a² (the same as a larger budget), and the other weighting.
     gentler = 2 * np.arctanh(flips.attenuation(epsilon) ** 0.5)
-    assert not mean_agrees(risk, btl_risk.sandwich_risk(theta, gentler, users, ridge, inside)[0], "twin: a for a²")
+    assert not mean_agrees(risk, btl_risk.sandwich_risk(theta, gentler, users, ridge, inside)[0], "control: a for a²")
     other = None if weighted else flips.attenuation(epsilon) ** 2
-    assert not mean_agrees(risk, btl_risk.sandwich_risk(theta, epsilon, users, ridge, other)[0], "twin: weights")
+    assert not mean_agrees(risk, btl_risk.sandwich_risk(theta, epsilon, users, ridge, other)[0], "control: weights")

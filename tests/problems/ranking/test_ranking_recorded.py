@@ -117,9 +117,9 @@ def test_wins_have_the_law_of_samples_and_coins(tmp_path, rule):
     wins = model.simulate(model.truth(rng(1), REPS, rng(2)), rng(4)).wins
     assert wins.shape == (REPS, 3)
     assert agrees(wins, law_of_wins(TINY, rule, 3), 3, rule)
-    assert not agrees(wins, law_of_wins(TINY, rule, 3, replace=True), 3, "twin: with replacement")
+    assert not agrees(wins, law_of_wins(TINY, rule, 3, replace=True), 3, "control: with replacement")
     if rule == "paper":
-        assert not agrees(wins, law_of_wins(TINY, rule, 3, head=0.6), 3, "twin: coins of 0.6")
+        assert not agrees(wins, law_of_wins(TINY, rule, 3, head=0.6), 3, "control: coins of 0.6")
 
 
 @pytest.mark.parametrize("rule", ["paper", "decided"])
@@ -132,9 +132,9 @@ def test_groups_are_samples_of_users_with_their_own_coins(tmp_path, rule):
     for k, size in enumerate(sizes):
         assert agrees(parts[:, k], law_of_wins(TINY, rule, size), size, f"{rule}, group {k}")
     if rule == "paper":
-        assert not agrees(parts[:, 1], law_of_wins(TINY, rule, 2, head=0.6), 2, "twin: coins of 0.6")
-        twin = np.minimum(parts[:, 1], 1) + np.minimum(parts[:, 2], 1)
-        assert not agrees(twin, law_of_wins(TINY, rule, 2), 2, "twin: a win cut off")
+        assert not agrees(parts[:, 1], law_of_wins(TINY, rule, 2, head=0.6), 2, "control: coins of 0.6")
+        control = np.minimum(parts[:, 1], 1) + np.minimum(parts[:, 2], 1)
+        assert not agrees(control, law_of_wins(TINY, rule, 2), 2, "control: a win cut off")
     both = parts[:, 0] + parts[:, 1]  # jointly: two groups are one larger sample
     assert agrees(both, law_of_wins(TINY, rule, 3), 3, f"{rule}, groups 0 and 1")
 
@@ -181,7 +181,7 @@ def test_all_users_without_privacy_find_the_truth(rule):
     if rule == "paper":
         for item in range(12):
             assert mean_agrees(fit.theta[:, item], truth.theta[0, item], f"item {item}")
-        assert not mean_agrees(fit.theta[:, 0], truth.theta[0, 0] + 0.01, "twin: truth off by 0.01")
+        assert not mean_agrees(fit.theta[:, 0], truth.theta[0, 0] + 0.01, "control: truth off by 0.01")
     else:
         assert np.abs(fit.theta - truth.theta).max() < 1e-7
 
@@ -223,7 +223,7 @@ def test_debiased_releases_are_unbiased(mechanism, rule):
     release = mechanism(m=4, L=200, epsilon=0.7, profile="0.5:1,0.5:3").release(data, rng(4))
     raw = NoPrivacy().release(data, rng(5))
     assert mean_agrees(release.debiased_mean() - raw.debiased_mean(), 0, f"{rule}, noise")
-    assert not mean_agrees(release.debiased_mean() - raw.debiased_mean() + 0.02, 0, "twin: biased by 0.02")
+    assert not mean_agrees(release.debiased_mean() - raw.debiased_mean() + 0.02, 0, "control: biased by 0.02")
 
 
 def test_the_stand_in_is_what_it_says_and_resembles_the_ratings():

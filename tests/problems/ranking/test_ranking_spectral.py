@@ -28,8 +28,8 @@ def test_exact_probabilities_give_the_truth(m, epsilon):
                     FlippedWins(np.where(compared > 0, wins, 0), users, np.array([epsilon]), m, compared)):
         found = fit(RankCentrality(m=m), release)
         assert found.converged.all() and found.theta == pytest.approx(theta, abs=1e-9)
-    twin = FlippedWins(wins, users, np.array([epsilon if np.isinf(epsilon) else 1.2 * epsilon]), m)
-    assert np.isinf(epsilon) or fit(RankCentrality(m=m), twin).theta != pytest.approx(theta, abs=0.01)
+    control = FlippedWins(wins, users, np.array([epsilon if np.isinf(epsilon) else 1.2 * epsilon]), m)
+    assert np.isinf(epsilon) or fit(RankCentrality(m=m), control).theta != pytest.approx(theta, abs=0.01)
 
 
 def test_the_stationary_law_is_the_left_eigenvector():

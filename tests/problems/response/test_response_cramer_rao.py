@@ -26,7 +26,7 @@ def test_against_the_joint_information(n, m):
     assert found == pytest.approx([by_inversion(*row) for row in zip(theta, ability, strict=True)], rel=1e-9)
     known = [((m - 1) / m**2 / (expit(a[:, None] - t) * expit(t - a[:, None])).sum(axis=0)).sum()
              for t, a in zip(theta, ability, strict=True)]
-    if n > 1:  # the twin: abilities known, which matters but for one person
+    if n > 1:  # the control: abilities known, which matters but for one person
         assert (found > 1.0001 * np.array(known)).all()
 
 

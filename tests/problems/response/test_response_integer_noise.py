@@ -144,7 +144,7 @@ def brute_cut(graph):
 
 
 def test_graphs_are_connected_erdos_renyi_and_symmetric():
-    """Of three items the connected graphs are those with two edges or three; the twin has another p0."""
+    """Of three items the connected graphs are those with two edges or three; the negative control has another p0."""
     edges = mechanism(DiscreteGaussian, m=3, p0=0.3).release(same_for_all(), rng(6)).edges
     assert edges.dtype == bool and (edges == edges.swapaxes(1, 2)).all() and not np.einsum("rii->ri", edges).any()
     cells = np.bincount(edges[:, [0, 0, 1], [1, 2, 2]] @ [4, 2, 1], minlength=8)
@@ -173,7 +173,7 @@ def test_every_graph_is_charged_by_itself(kind, calibration, relation):
 
 @pytest.mark.parametrize("kind", NOISES)
 def test_law_of_the_noise_on_a_graph(kind):
-    """By number of edges of three connected items: largest cuts 2, 2. Zeros are noised too; the twin charges all."""
+    """By number of edges of three connected items: largest cuts 2, 2. Zeros are noised too; the control charges all."""
     data = Known(np.zeros((REPS, 1, 3), bool))
     release = mechanism(kind, m=3, p0=0.5).release(data, rng(8))
     sizes = release.edges.sum(axis=(1, 2)) // 2
@@ -301,8 +301,8 @@ def test_privacy_of_the_mechanisms_by_enumeration(m, answers, relation):
             spent = mechanism(kind, m=m, epsilon_user=1.0, neighbours_are=relation, calibration=calibration)
             assert spent.used == pytest.approx(share)
             assert list(spent.spent().values())[-1] == pytest.approx(budget, rel=1e-3)
-    for twin in (WhereNonZero, LastForgotten):
-        assert audit(twin, **what)[0] == math.inf
+    for wrong in (WhereNonZero, LastForgotten):
+        assert audit(wrong, **what)[0] == math.inf
 
 
 def test_noise_for_rows_that_come_and_go_does_not_hide_rows_replaced():

@@ -45,14 +45,14 @@ def test_every_entry_has_the_law_that_is_stated(kind):
     noise = np.array([published.counts for published in found]) - Y
     assert (noise[:, range(3), range(3)] == 0).all() and found[0].edges.tolist() == (~np.eye(3, dtype=bool)).tolist()
     pmf = law(kind, found[0].noise)
-    twin = law(kind, {"of another": 1.3 * next(iter(found[0].noise.values()))})
+    control = law(kind, {"of another": 1.3 * next(iter(found[0].noise.values()))})
     for i, j in itertools.permutations(range(3), 2):  # where Y is 0, as everywhere else
         assert follows(noise[:, i, j], pmf, f"{kind.__name__}, entry {i} {j}, Y = {Y[i, j]}")
     everywhere = noise[:, ~np.eye(3, dtype=bool)]
     assert follows(everywhere.ravel(), pmf, "all entries")
-    assert not follows(everywhere.ravel(), twin, "twin: wider")
+    assert not follows(everywhere.ravel(), control, "control: wider")
     only_where_counted = np.where(Y > 0, noise, 0)[:, ~np.eye(3, dtype=bool)]
-    assert not follows(only_where_counted.ravel(), pmf, "twin: the published procedure")
+    assert not follows(only_where_counted.ravel(), pmf, "control: the published procedure")
     signs = (everywhere > 0) @ (1 << np.arange(6))  # jointly: of independent entries
     above = 1 - (1 + pmf(np.zeros(1))[0]) / 2
     weight = [above ** bin(k).count("1") * (1 - above) ** (6 - bin(k).count("1")) for k in range(64)]
@@ -90,7 +90,7 @@ def test_what_is_stated_is_enough_and_no_more_than_was_asked(m, p0, relation, ca
 
 
 def test_a_sensitivity_rounded_down_would_state_too_little():
-    """The wrong twin: √12 as a double is below √12."""
+    """The negative control: √12 as a double is below √12."""
     careless = vetted.spent(math.sqrt(12), variance=50.0)
     assert Fraction(careless) < Fraction(12, 100) <= Fraction(vetted.spent(DiscreteGaussian._norm(12), variance=50.0))
 

@@ -46,7 +46,7 @@ def test_pairwise_is_the_maximum_that_scipy_finds(ridge, p):
 
         theirs = minimize(loss, np.zeros(5), method="BFGS", options={"gtol": 1e-7}).x
         assert ours == pytest.approx(theirs - theirs.mean(), abs=1e-5)
-        assert loss(-ours) > loss(ours) + 1  # twin: the sign turned round
+        assert loss(-ours) > loss(ours) + 1  # control: the sign turned round
 
 
 def test_two_items_in_closed_form():
@@ -104,7 +104,7 @@ def test_joint_likelihood_tends_to_m_over_m_minus_one_times_the_truth(m):
     beta = 0.5 * (np.arange(m) - (m - 1) / 2) / m
     found, converged = joint(*expected_tables(beta))
     assert converged.all() and found[0] / (m / (m - 1)) == pytest.approx(beta, rel=1e-2, abs=1e-3)
-    assert found[0] != pytest.approx(beta, rel=0.1)  # twin: consistent
+    assert found[0] != pytest.approx(beta, rel=0.1)  # control: consistent
     if m == 2:
         assert found[0] == pytest.approx(2 * beta, rel=1e-9)
 

@@ -40,7 +40,7 @@ def test_the_bound_is_nearly_reached():
     ratio = ErrorOverBound()(*given)
     efficient = ratio / ratio.mean()
     assert mean_agrees(efficient, 1.0) and 0.95 < ratio.mean() < 1.3
-    assert not mean_agrees(ratio, 2.0, "twin: twice the bound")
+    assert not mean_agrees(ratio, 2.0, "control: twice the bound")
 
 
 @pytest.mark.parametrize("calibration, m, least, most", [("tight", 4, 0.9999, 1.0001), ("paper", 4, 0.6, 0.7)])
@@ -49,7 +49,7 @@ def test_releases_spend(calibration, m, least, most):
         mechanism = cls(m=m, epsilon_user=1.0, calibration=calibration)
         spent = privacy_loss.PersonSpent(m=m, mechanism=name, **ALL)(*chain(mechanism))
         assert spent.shape == (3,) and least < spent.min() <= spent.max() < most
-    add = DiscreteGaussian(m=m, epsilon_user=1.0, neighbours_are="add_remove")  # the twin: for other neighbours
+    add = DiscreteGaussian(m=m, epsilon_user=1.0, neighbours_are="add_remove")  # the control: for other neighbours
     assert privacy_loss.PersonSpent(m=m, mechanism="discrete_gaussian", **ALL)(*chain(add)) == pytest.approx(2)
 
 

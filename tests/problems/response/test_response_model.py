@@ -70,7 +70,7 @@ def test_responses_follow_the_model_jointly():
     patterns = np.array(list(itertools.product((0, 1), repeat=6)))
     seen = np.bincount(data.answers.reshape(REPS, 6) @ (1 << np.arange(5, -1, -1)), minlength=64)
     assert counts_agree(seen, np.where(patterns, chance, 1 - chance).prod(axis=1), "six responses")
-    assert not counts_agree(seen, np.where(patterns, 1 - chance, chance).prod(axis=1), "twin: wrong is right")
+    assert not counts_agree(seen, np.where(patterns, 1 - chance, chance).prod(axis=1), "control: wrong is right")
 
 
 def test_missing_responses_are_missing_at_random():
@@ -80,7 +80,7 @@ def test_missing_responses_are_missing_at_random():
     joint = np.einsum("a,b,c->abc", *law).ravel()
     seen = np.bincount(state @ [9, 3, 1], minlength=27)
     assert counts_agree(seen, joint, "three states")
-    assert not counts_agree(seen, np.roll(joint, 1), "twin") and not data.answers[~data.observed].any()
+    assert not counts_agree(seen, np.roll(joint, 1), "control") and not data.answers[~data.observed].any()
 
 
 @pytest.mark.parametrize("probability", [0.0, 2**-13, 0.3, 255.5 / 256, 1 - 2**-13, 1.0])
@@ -91,8 +91,8 @@ def test_bernoulli_draws_have_their_probability(probability):
     law = stats.binom(n, probability)
     assert law.ppf(5e-7) <= hits <= law.ppf(1 - 5e-7)
     if 0 < probability < 1:
-        twin = stats.binom(n, np.floor(256 * probability) / 256)  # eight bits only
-        assert not twin.ppf(5e-7) <= hits <= twin.ppf(1 - 5e-7)
+        control = stats.binom(n, np.floor(256 * probability) / 256)  # eight bits only
+        assert not control.ppf(5e-7) <= hits <= control.ppf(1 - 5e-7)
 
 
 def test_extreme_parameters_do_not_overflow():
@@ -158,7 +158,7 @@ def test_debiased_counts_are_unbiased_by_enumeration(epsilon):
         assert expected == pytest.approx(wanted, abs=1e-10 / np.tanh(epsilon / 2) ** 2)
         if wanted.any():
             biased = np.einsum("r,rij->ij", weight, release.differences())
-            assert biased != pytest.approx(wanted, abs=1e-3), "twin: counted as they are"
+            assert biased != pytest.approx(wanted, abs=1e-3), "control: counted as they are"
 
 
 def test_debiased_counts_are_products_of_debiased_responses():
@@ -184,7 +184,7 @@ def test_expected_differences():
     counts = drawn(n=1, theta=theta).differences()
     share = counts[:, 0, 1][(counts[:, 0, 1] + counts[:, 1, 0]) == 1]
     assert mean_agrees(share, expit(theta[1] - theta[0]), "0 right, given one of two")
-    assert not mean_agrees(share, expit(theta[0] - theta[1]), "twin: the easier is the harder")
+    assert not mean_agrees(share, expit(theta[0] - theta[1]), "control: the easier is the harder")
 
 
 @pytest.mark.parametrize("name, value", [

@@ -27,7 +27,7 @@ def test_a_row_spends_what_is_declared(m):
     assert entries == privacy.squared_sensitivity(m, "replace_one")
     tight = float(privacy.noise_variance(rho, "tight", m, "replace_one"))
     assert privacy_loss.gaussian_spent(entries, tight, rho) == pytest.approx(1)
-    assert privacy_loss.gaussian_spent(entries, 0.9 * tight, rho) > 1.1  # the twin
+    assert privacy_loss.gaussian_spent(entries, 0.9 * tight, rho) > 1.1  # control
     assert privacy_loss.printed_spent(m, rho) == pytest.approx(entries / math.sqrt(m * (m - 1)))
 
 

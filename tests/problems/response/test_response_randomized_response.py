@@ -142,7 +142,7 @@ def test_shuffled_reports_are_private_by_enumeration():
     """Exact δ, at the ε that is stated, of 400 shuffled reports of two responses; opposite rows of one person.
 
     All others answer as he does in one of the rows. Then reports of one right answer are alike, whichever it is, and
-    the numbers of reports with 0, 1 and 2 right answers are sufficient. The twin leaves the reports in order.
+    the numbers of reports with 0, 1 and 2 right answers are sufficient. The negative control leaves them in order.
     """
     noisy = RandomizedResponse(n=400, m=2, epsilon_user=0.5, shuffled=True, delta=0.01)
     epsilon, each = noisy.spent()["all responses of a person, ε at δ = 0.01"], noisy.spent()["one response"]

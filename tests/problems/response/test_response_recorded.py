@@ -61,8 +61,8 @@ def test_everybody_is_counted_as_by_hand_and_is_the_truth(tmp_path, missing):
     assert (data.observed is None) == (missing == 0) and truth.ability.shape == (3, 0)
     fit = Spectral(m=6).fit(NoPrivacy().release(data, rng(4)), rng(5))
     assert fit.converged.all() and np.abs(fit.theta - truth.theta).max() < 1e-12
-    twin = Spectral(m=6, pseudo_count=0.9).fit(NoPrivacy().release(data, rng(4)), rng(5))
-    assert np.abs(twin.theta - truth.theta).max() > 1e-4
+    control = Spectral(m=6, pseudo_count=0.9).fit(NoPrivacy().release(data, rng(4)), rng(5))
+    assert np.abs(control.theta - truth.theta).max() > 1e-4
 
 
 def law_of_differences(texts, n, replace=False):
@@ -93,7 +93,7 @@ def test_persons_are_drawn_without_replacement(tmp_path, missing):
     found = model.simulate(model.truth(rng(1), REPS, rng(2)), rng(3)).differences()
     found = np.stack([found[:, 0, 1], found[:, 1, 0], found[:, 1, 2]], axis=1)
     assert agrees(found, law_of_differences(texts, 4), 4, f"four of six persons, {missing} missing")
-    assert not agrees(found, law_of_differences(texts, 4, replace=True), 4, "twin: with replacement")
+    assert not agrees(found, law_of_differences(texts, 4, replace=True), 4, "control: with replacement")
 
 
 def table(texts, subsets=True):
@@ -133,14 +133,14 @@ def test_every_set_of_items_is_as_likely_whoever_is_drawn(monkeypatch):
     sets = {items: k for k, items in enumerate(itertools.combinations(range(5), 3))}
     place = np.array([sets[tuple(row)] for row in truth.chosen.tolist()])
     assert counts_agree(np.bincount(place, minlength=10), np.full(10, 0.1), "sets of three of five items")
-    assert not counts_agree(np.bincount(place % 9, minlength=9), np.full(9, 1 / 9), "twin: of nine sets")
+    assert not counts_agree(np.bincount(place % 9, minlength=9), np.full(9, 1 / 9), "control: of nine sets")
     law, seen = np.zeros((10, 4)), np.where(answers.any(axis=1), answers.argmax(axis=1), 3)
     for items, k in sets.items():
         for person in range(4):
             law[k, items.index(person) if person in items else 3] += 1 / 40
     assert counts_agree(np.bincount(4 * place + seen, minlength=40), law.ravel(), "sets of items and right answers")
     assert not counts_agree(np.bincount(4 * place + seen, minlength=40), np.roll(law, 1, axis=0).ravel(),
-                            "twin: other sets")
+                            "control: other sets")
 
 
 @settings(max_examples=30, deadline=None)
@@ -183,7 +183,7 @@ def test_the_stand_in_follows_the_rasch_model():
         assert mean_agrees(one, 1 / (1 + np.exp(beta[i] - beta[j])), f"items {i} and {j}")
     easy, hard = np.argsort(beta)[[0, -1]]
     one = answers[answers[:, easy] != answers[:, hard], easy]
-    assert not mean_agrees(one, 1 / (1 + np.exp(beta[hard] - beta[easy])), "twin: difficulties the other way round")
+    assert not mean_agrees(one, 1 / (1 + np.exp(beta[hard] - beta[easy])), "control: difficulties the other way round")
 
 
 def test_all_mechanisms_see_the_same_people(tmp_path):

@@ -113,7 +113,7 @@ def test_rényi_audit_of_the_release(m, answers, neighbours):
             spent = worst_divergence(change, alpha, tight) / (rho * alpha)
             assert (0.999 if tight > 1 else 0.9) < spent <= 1 + 1e-9
             assert worst_divergence(change, alpha, paper) <= spent * rho * alpha * (1 + 1e-9)
-        assert worst_divergence(change, 2.0, 0.98 * tight) > rho * 2  # twin: a little less noise
+        assert worst_divergence(change, 2.0, 0.98 * tight) > rho * 2  # control: a little less noise
 
 
 def test_noise_for_one_relation_is_too_little_for_the_other():
@@ -155,7 +155,7 @@ def test_laplace_audit():
     for m, neighbours in itertools.product(range(2, 7), privacy.ROWS):
         tight, paper = (privacy.laplace_scale(0.8, kind, m, neighbours) for kind in ("tight", "paper"))
         assert worst(m, neighbours, tight) == pytest.approx(0.8) and worst(m, neighbours, paper) <= 0.8 * (1 + 1e-12)
-    assert worst(6, "replace_one", privacy.laplace_scale(0.8, "tight", 6, "add_remove")) > 1.5  # twin
+    assert worst(6, "replace_one", privacy.laplace_scale(0.8, "tight", 6, "add_remove")) > 1.5  # control
 
 
 def test_randomized_response_audit():

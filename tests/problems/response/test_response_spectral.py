@@ -64,8 +64,8 @@ def test_it_is_algorithm_1(p, solver):
         responses = [[int(x) if a else None for x, a in zip(*row, strict=True)]
                      for row in zip(release.answers[r], seen, strict=True)]
         assert found.theta[r] == pytest.approx(algorithm_1(responses), abs=1e-10)
-    twin = Spectral(m=5, pseudo_count=1.0, floor=0.0).fit(release, rng(0))
-    assert np.abs(twin.theta - found.theta).max() > 1e-3
+    control = Spectral(m=5, pseudo_count=1.0, floor=0.0).fit(release, rng(0))
+    assert np.abs(control.theta - found.theta).max() > 1e-3
 
 
 def plain_elimination(rates):
@@ -186,8 +186,8 @@ def test_debiasing_is_consistent_and_its_lack_is_not():
     assert found.converged.all()
     easiest = truth.theta[0].argmin()
     assert mean_agrees(found.theta[:, easiest], truth.theta[0, easiest], "debiased")
-    twin = Spectral(m=4).fit(release, rng(0))
-    assert not mean_agrees(twin.theta[:, easiest], truth.theta[0, easiest], "twin: flipped counts as they are")
+    control = Spectral(m=4).fit(release, rng(0))
+    assert not mean_agrees(control.theta[:, easiest], truth.theta[0, easiest], "control: flipped counts as they are")
 
 
 def test_without_flips_debiasing_changes_nothing():
@@ -197,14 +197,14 @@ def test_without_flips_debiasing_changes_nothing():
 
 @pytest.mark.parametrize("p", [1.0, 0.5])
 def test_the_error_falls_with_persons_at_fixed_m(p):
-    """Consistent without m growing (supplement, Theorem 1.7); the twin forgets half of the persons' right answers."""
+    """Consistent without m growing (supplement, Theorem 1.7); the control forgets half of the right answers."""
     truth, release = simulated(5, n=100_000, m=3, reps=16, p=p, items="fixed")
     found = Spectral(m=3).fit(release, rng(0)).theta
     for item in range(3):
         assert mean_agrees(found[:, item], truth.theta[0, item], f"β{item}")
     forgetful = OpenResponses(release.answers & (rng(1).random(release.answers.shape) < 0.5), release.observed)
     hardest = truth.theta[0].argmax()
-    assert not mean_agrees(Spectral(m=3).fit(forgetful, rng(0)).theta[:, hardest], truth.theta[0, hardest], "twin")
+    assert not mean_agrees(Spectral(m=3).fit(forgetful, rng(0)).theta[:, hardest], truth.theta[0, hardest], "control")
 
 
 @pytest.mark.parametrize("kind", [Spectral, SpectralDebiased])
