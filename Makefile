@@ -30,10 +30,11 @@ run: $(READY)  ## simulate the default study (stopped once and resumed, to show 
 	$(BIN)/python -m pipeline suite=demo task=verify $(ARGS)
 
 test: $(READY)  ## run the tests, in up to four processes
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
-faults: $(READY)  ## kill, fill, damage and turn back everything that can be, and count what became of it (15 min)
-	FAULTS=full $(BIN)/python -m pytest tests/faults $(ARGS)
+faults: $(READY)  ## kill, fill, damage and turn back everything that can be, and count what became of it (half an hour)
+	FAULTS=full $(BIN)/python -m pytest tests/faults tests/laws/test_every_file_damaged.py \
+	    tests/laws/test_number_knows_its_code.py $(ARGS)
 
 lint: $(READY)  ## check style and types
 	$(BIN)/ruff check pipeline tests benchmarks

@@ -15,13 +15,8 @@ settings.load_profile("shared")
 
 
 def pytest_xdist_auto_num_workers(config):
-    """Two processes more than there are cores, as many tests wait for servers; at most four."""
-    return min(len(os.sched_getaffinity(0)) + 2, 4)
-
-
-def pytest_collection_modifyitems(items):
-    """First what waits for batch systems and for killed processes, so that the rest fills the time."""
-    items.sort(key=lambda item: not any(folder in item.nodeid for folder in ("execution/batch", "tests/faults")))
+    """One process more than there are cores, as many tests wait for servers; at most four."""
+    return min(len(os.sched_getaffinity(0)) + 1, 4)
 
 
 def pytest_runtest_logreport(report):
