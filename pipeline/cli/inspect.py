@@ -17,7 +17,7 @@ from pipeline.execution.schedule import failures, find_unit
 from pipeline.execution.sessions import sessions
 from pipeline.storage import agreement, results
 from pipeline.storage.replications import Listing
-from pipeline.study.parameters import InvalidInput
+from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import OK
 
 MOST_FAILURES = 20  # named by status
@@ -84,7 +84,7 @@ def replay(stored: StoredStudy, settings: Settings, command: str) -> int:
             values = study.simulate(labels, unit.block)
     except Exception:
         for line in traceback.format_exc().splitlines():
-            print("".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
+            print(printable(line), file=sys.stderr)
         return EXIT_FAILED
     for name, value in values.items():
         good = np.isfinite(value)

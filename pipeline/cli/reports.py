@@ -4,7 +4,6 @@ import hashlib
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from pipeline.cli.config import Settings
 from pipeline.cli.reduce import INTERIM
 from pipeline.cli.studies import StoredStudy
 from pipeline.cli.words import own_path
-from pipeline.execution.clusters import Executor
+from pipeline.execution.clusters import workers_of
 from pipeline.execution.schedule import Unit, failures, unit_name
 from pipeline.execution.sessions import sessions
 from pipeline.storage import results as seal
@@ -115,8 +114,7 @@ def write(
 
     sources = [assess.Source(one.experiment, one.store, *(INTERIM if one in interim else (seal.SEALED, seal.SUMMARY)))
                for one in studies]
-    few = sum(1 for _ in assess.items(sources)) <= assess.FEW
-    with nullcontext(Executor()) if few else cluster.open() as executor:
+    with workers_of(cluster, sum(1 for _ in assess.items(sources)) > assess.FEW) as executor:
         answers = assess.assess(sources, executor, formats)
     sections, judged = [], []
     for number, (stored, source) in enumerate(zip(studies, sources, strict=True)):

@@ -1,10 +1,9 @@
 """`task=run` and `task=report`: simulate what is missing, seal, judge the claims, write the report."""
 
-import contextlib
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dask.utils import format_time
@@ -14,7 +13,7 @@ from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
-from pipeline.execution.clusters import Executor
+from pipeline.execution.clusters import workers_of
 from pipeline.execution.errors import SweepError
 from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import Schedule
@@ -97,7 +96,7 @@ def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, com
     unfinished = [stored for stored, schedule in zip(studies, schedules, strict=True)
                   if schedule.pending and not results.is_sealed(stored.store)]
     seal([stored for stored in studies if stored not in unfinished], cluster)
-    with _reducers(unfinished, cluster) as executor:
+    with workers_of(cluster, reduce.worth_a_cluster(unfinished)) as executor:
         for stored in unfinished:
             reduce.interim(stored, executor)
     _report(studies, settings, cluster, command, interim=unfinished)
@@ -112,19 +111,9 @@ def _exit_code(schedules: Sequence[Schedule]) -> int:
 def seal(studies: Sequence[StoredStudy], cluster: Any) -> None:
     """Seal the results of finished studies, where they are not sealed already."""
     waiting = [stored for stored in studies if not results.is_sealed(stored.store)]
-    with _reducers(waiting, cluster) as executor:
+    with workers_of(cluster, reduce.worth_a_cluster(waiting)) as executor:
         for stored in waiting:
             reduce.seal(stored, executor)
-
-
-@contextlib.contextmanager
-def _reducers(studies: Sequence[StoredStudy], cluster: Any) -> Iterator[Executor]:
-    """Workers for reductions: the cluster's, or this process where starting workers takes longer than the work."""
-    if not reduce.worth_a_cluster([*studies]):
-        yield Executor()
-        return
-    with cluster.open() as executor:
-        yield executor
 
 
 def _sweep(

@@ -7,7 +7,7 @@ from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.studies import StoredStudy, agree
 from pipeline.execution import sessions, sweep
-from pipeline.execution.clusters import Executor
+from pipeline.execution.clusters import workers_of
 from pipeline.execution.reduction import Check
 from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement, results
@@ -48,7 +48,7 @@ def _verify(stored: StoredStudy, settings: Settings, cluster: Any) -> int:
         raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.backend}")
     integrity = Integrity(store)
     files = integrity.files()
-    damages = [*integrity.strays(), *agreement.damaged(store), *_damaged(stored, files, cluster)]
+    damages = [*integrity.strays(), *agreement.damaged(store), *_damaged(integrity, files, cluster)]
     sealed = [] if damages else _wrong_results(stored)
     records = sessions.damaged(store.folder)
     for damage in damages:
@@ -80,17 +80,14 @@ def _wrong_results(stored: StoredStudy) -> list[str]:
     return [f"{name}/{one}" for name in names for one in results.problems_of(stored.store.backend, name)]
 
 
-def _damaged(stored: StoredStudy, files: list[str], cluster: Any) -> Iterator[Damage]:
+def _damaged(integrity: Integrity, files: list[str], cluster: Any) -> Iterator[Damage]:
     """Damages of the files of units, found by the workers of the cluster where there are many files."""
     damaged: list[Damage] = []
 
     def collect(damages: list[Damage | None], *_: Any) -> None:
         damaged.extend(damage for damage in damages if damage)
 
-    check, items = Check(stored.store), ((key, 1.0) for key in files)
-    if len(files) <= FEW:
-        sweep.run(Executor(), check, items, on_done=collect)
-    else:
-        with cluster.open() as executor:
-            sweep.run(executor, check, items, total_cost=float(len(files)), on_done=collect)
+    items = ((key, 1.0) for key in files)
+    with workers_of(cluster, len(files) > FEW) as executor:
+        sweep.run(executor, Check(integrity), items, total_cost=float(len(files)), on_done=collect)
     yield from sorted(damaged)

@@ -133,10 +133,10 @@ class Pack:
 class Check:
     """Callable that reads files of units and packs; for each, what is wrong with it, or None."""
 
-    def __init__(self, store: Store):
-        self.store = store
+    def __init__(self, integrity: Integrity):
+        self.integrity = integrity
 
     def __call__(self, keys: list[str]) -> list[Damage | None]:
-        return list(self.store.backend.map(Integrity(self.store).check_file, keys))
+        return list(self.integrity.store.backend.map(self.integrity.check_file, keys))
 
 

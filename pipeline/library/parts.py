@@ -10,6 +10,8 @@ from pipeline.study.parameters import nearest
 from pipeline.study.problem import KINDS, Problem
 from pipeline.study.registry import problems
 
+GROUPS = (*(f"{kind}s" for kind in KINDS), "data")  # attributes of `Parts`
+
 
 def parts_of(name: str) -> "Parts | None":
     """The parts of the problem of that name; None if there is none."""
@@ -60,8 +62,7 @@ class Parts:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        kinds = [f"{kind}s" for kind in KINDS] + ["data"]
-        holding = [kind for kind in kinds if name in dir(getattr(self, kind))]
+        holding = [kind for kind in GROUPS if name in dir(getattr(self, kind))]
         if not holding:
             raise AttributeError(f"no such name in problem {self.problem.name}; {nearest(name, dir(self))}")
         if len(holding) > 1:
@@ -70,8 +71,7 @@ class Parts:
         return getattr(getattr(self, holding[0]), name)
 
     def __dir__(self) -> Iterator[str]:
-        kinds = [f"{kind}s" for kind in KINDS] + ["data"]
-        return iter(sorted({*kinds, *(name for kind in kinds for name in dir(getattr(self, kind)))}))
+        return iter(sorted({*GROUPS, *(name for kind in GROUPS for name in dir(getattr(self, kind)))}))
 
     def __repr__(self) -> str:
         return f"<parts of the problem {self.problem.name}: {self.problem.title}>"

@@ -14,7 +14,6 @@ from pipeline.study.arrays import Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho}
-SLACK = 1e-12  # by which noise is wider than asked for, so that rounding never spends more
 CHANGED = {"replace_one": 2, "add_remove": 1}  # counts that one answer of a person may change, by 1 each
 
 
@@ -76,17 +75,16 @@ class CountNoise(Checked, ABC):
         """
         sensitivity = CHANGED[self.neighbours_are] * min(most, len(counts))
         with np.errstate(all="ignore"):
-            wide = self._parameter(sensitivity) * (1 + SLACK)
+            value = self._parameter(sensitivity)
+            wide = value * (1 + vetted_noise.SLACK)
         widest = LARGEST if self.law == "variance" else LARGEST**0.5
         if not 0 < wide <= widest:
             raise InvalidInput("epsilon_user", self.epsilon_user, "asks for no noise at all; must be smaller"
                                if wide == 0 else f"asks for noise wider than {LARGEST**0.5:g}; must be larger")
-        noise = {self.law: wide}
-        spent = vetted_noise.spent(self._norm(sensitivity), variance=noise.get("variance"), scale=noise.get("scale"))
-        if not spent <= self._asked:
-            raise ArithmeticError(f"{noise} spends more than {self._asked}")
-        noisy = vetted_noise.release(counts, variance=noise.get("variance"), scale=noise.get("scale"))
-        return PublishedCounts(noisy, noise, sensitivity, self._account(spent))
+        norm = self._norm(sensitivity)
+        noise = vetted_noise.within_budget(self.law, value, norm, self._asked)
+        noisy = vetted_noise.release(counts, **noise)
+        return PublishedCounts(noisy, noise, sensitivity, self._account(vetted_noise.spent(norm, **noise)))
 
     @abstractmethod
     def _parameter(self, sensitivity: int) -> float:

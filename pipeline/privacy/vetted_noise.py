@@ -13,6 +13,8 @@ from pipeline.privacy.integer_laws import positive
 from pipeline.study.arrays import Array, Integers
 from pipeline.study.parameters import InvalidInput
 
+SLACK = 1e-12  # by which noise is wider than asked for, relatively
+
 
 def release(
     counts: Array, *refused: object, variance: float | None = None, scale: float | None = None, **seeds: object
@@ -31,6 +33,19 @@ def release(
         raise InvalidInput("counts", counts.dtype, "must be whole numbers within int64")
     noisy = _measurement(variance, scale)(counts.astype(np.int64).ravel().tolist())
     return np.array(noisy, dtype=np.int64).reshape(counts.shape)
+
+
+def within_budget(law: str, parameter: float, sensitivity: float, budget: float) -> dict[str, float]:
+    """The noise, as arguments of `release` and `spent`, a little wider than asked, so that rounding never spends more.
+
+    law: variance or scale, whose value is `parameter`; sensitivity and budget as in `spent`. Raises ArithmeticError
+    where more than the budget would be spent, and what `spent` raises.
+    """
+    width = parameter * (1 + SLACK)
+    variance, scale = (width, None) if law == "variance" else (None, width)
+    if not spent(sensitivity, variance=variance, scale=scale) <= budget:
+        raise ArithmeticError(f"noise of {law} {width} spends more than {budget}")
+    return {law: width}
 
 
 def spent(sensitivity: float, *, variance: float | None = None, scale: float | None = None) -> float:

@@ -10,22 +10,23 @@ the files that it holds are deleted, so at any time each unit is in a file of it
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-import google_crc32c
 import numpy as np
 
 from pipeline.storage.backend import Backend
-from pipeline.storage.units import Damaged
+from pipeline.storage.units import CHECKSUM_BYTES, Damaged, checksum
 from pipeline.study.arrays import Array
+from pipeline.study.files import PARTIAL
 
 FOLDER = "replications/packs"
 ENTRY = np.dtype([("block", "<u8"), ("cell", "<u8"), ("start", "<u8"), ("length", "<u8")])
 END = b"UNITPACK"
 NAME = re.compile(r"(\d{1,15})\.([0-9a-f]{16})-(\d{1,15})\.([0-9a-f]{16})-(\d{1,9})-[0-9a-f]{16}", re.ASCII)
-TAIL = 4 + len(END)  # bytes after the index
+TAIL = CHECKSUM_BYTES + len(END)  # bytes after the index
 REMEMBERED = 1000  # indexes that a process keeps in mind, of some 32 kB each
 
 
@@ -59,15 +60,15 @@ class Packs:
         self._listing = None
 
     def listing(self) -> list[Pack]:
-        """All packs, by their names."""
+        """All packs, by their first units."""
         if self._listing is None:
-            found = map(_named, sorted(self.backend.keys(FOLDER)))
-            self._listing = [pack for pack in found if pack]
+            found = map(_named, self.backend.keys(FOLDER))
+            self._listing = sorted((pack for pack in found if pack), key=_first)
         return self._listing
 
     def strays(self) -> Iterator[str]:
         """Keys, below `FOLDER`, of files that are no packs."""
-        return (key for key in sorted(self.backend.keys(FOLDER)) if not key.endswith(".partial") and not _named(key))
+        return (key for key in sorted(self.backend.keys(FOLDER)) if not key.endswith(PARTIAL) and not _named(key))
 
     def indexes(self) -> Iterator[Array]:
         """The index of every pack, see ENTRY; a damaged one is left out: its units count as not run."""
@@ -85,18 +86,16 @@ class Packs:
         """The pack that has a unit."""
         return next((pack for pack, _ in self._entries(block, cell)), None)
 
-    def holds(self, block: int, cell: int) -> bool:
-        """Whether a pack has a unit."""
-        return self.find(block, cell) is not None
-
     def delete(self, key: str) -> None:
         """Delete a pack."""
         self.backend.delete(f"{FOLDER}/{key}")
         self.refresh()
 
     def _entries(self, block: int, cell: int) -> Iterator[tuple[Pack, Array]]:
-        for pack in self.listing():
-            if pack.first <= (block, cell) <= pack.last:
+        packs = self.listing()
+        for position in reversed(range(bisect_right(packs, (block, cell), key=_first))):  # the nearest has it, mostly
+            pack = packs[position]
+            if (block, cell) <= pack.last:
                 with suppress(Damaged):
                     index = self._index(pack)
                     yield from ((pack, entry) for entry in index[(index["block"] == block) & (index["cell"] == cell)])
@@ -109,7 +108,7 @@ class Packs:
         index["block"], index["cell"] = [unit.block for unit in units], [unit.cell for unit in units]
         index["start"], index["length"] = np.cumsum(lengths) - lengths, lengths
         tail = index.tobytes()
-        content = b"".join([*(unit.content for unit in units), tail, _checksum(tail), END])
+        content = b"".join([*(unit.content for unit in units), tail, checksum(tail), END])
         name = hashlib.blake2b(content, digest_size=8).hexdigest()
         first, last = (f"{unit.block}.{unit.cell:016x}" for unit in (units[0], units[-1]))
         self.backend.put(f"{FOLDER}/{first}-{last}-{len(units)}-{name}", content)
@@ -120,11 +119,11 @@ class Packs:
         pack = _named(key)
         if pack is None:
             raise Damaged("is not the file of a pack")
-        index = self._read_index(pack)
         content = self.backend.read(f"{FOLDER}/{key}") or b""
-        size = int(index["length"].sum())
-        if len(content) != size + index.nbytes + TAIL:
-            raise Damaged(f"has {len(content)} bytes, not {size + index.nbytes + TAIL}")
+        index = _index_of(pack, content[-_tail_bytes(pack) :])
+        size = int(index["length"].sum()) + _tail_bytes(pack)
+        if len(content) != size:
+            raise Damaged(f"has {len(content)} bytes, not {size}")
         for entry in index:
             yield PackedUnit(int(entry["block"]), int(entry["cell"]), content[slice(*_span(entry))])
 
@@ -136,19 +135,27 @@ class Packs:
         return self._indexes[pack.key]
 
     def _read_index(self, pack: Pack) -> Array:
-        size = pack.size * ENTRY.itemsize
-        tail = self.backend.read(f"{FOLDER}/{pack.key}", -(size + TAIL)) or b""
-        if len(tail) != size + TAIL or tail[size:] != _checksum(tail[:size]) + END:
-            raise Damaged("its index is damaged")
-        return np.frombuffer(tail, ENTRY, pack.size)
+        return _index_of(pack, self.backend.read(f"{FOLDER}/{pack.key}", -_tail_bytes(pack)) or b"")
+
+
+def _tail_bytes(pack: Pack) -> int:
+    return pack.size * ENTRY.itemsize + TAIL
+
+
+def _index_of(pack: Pack, tail: bytes) -> Array:
+    """The index from what follows the units of a pack."""
+    index = tail[:-TAIL]
+    if len(tail) != _tail_bytes(pack) or tail[-TAIL:] != checksum(index) + END:
+        raise Damaged("its index is damaged")
+    return np.frombuffer(index, ENTRY, pack.size)
+
+
+def _first(pack: Pack) -> tuple[int, int]:
+    return pack.first
 
 
 def _span(entry: Array) -> tuple[int, int]:
     return int(entry["start"]), int(entry["start"] + entry["length"])
-
-
-def _checksum(content: bytes) -> bytes:
-    return int(google_crc32c.value(content)).to_bytes(4, "little")
 
 
 def _named(key: str) -> Pack | None:

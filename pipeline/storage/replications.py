@@ -139,7 +139,7 @@ class Store:
         for ending in (False, True) if failed is None else (failed,):
             content = self.backend.read(_key(name, block, ending))
             if content is None and not ending:
-                content = self.packs.read(block, int(name, 16))
+                content = self.packs.read(block, self._number(cell))
             if content is not None:
                 description = units.describe(common, block)
                 record = units.decode(content, description, len(self.study.metrics), self.study.block)
@@ -150,17 +150,22 @@ class Store:
 
     def holds(self, cell: int, block: int) -> bool:
         """Whether a unit is done."""
-        files = any(self.backend.stamp(self.key(cell, block, failed)) is not None for failed in (False, True))
-        return files or self.packs.holds(block, int(self._cell(cell)[0], 16))
+        return self._is_file(cell, block) or self._is_file(cell, block, failed=True) or self._is_packed(cell, block)
 
     def has_failed(self, cell: int, block: int) -> bool:
         """Whether a unit is done, and failed."""
-        good, bad = (self.backend.stamp(self.key(cell, block, failed)) is not None for failed in (False, True))
-        return bad and not good and not self.packs.holds(block, int(self._cell(cell)[0], 16))
+        good = self._is_file(cell, block) or self._is_packed(cell, block)
+        return not good and self._is_file(cell, block, failed=True)
+
+    def _is_file(self, cell: int, block: int, failed: bool = False) -> bool:
+        return self.backend.stamp(self.key(cell, block, failed)) is not None
+
+    def _is_packed(self, cell: int, block: int) -> bool:
+        return self.packs.find(block, self._number(cell)) is not None
 
     def forget(self, cell: int, block: int) -> None:
         """Mark a unit as not run; the caller holds the lock."""
-        name = int(self._cell(cell)[0], 16)
+        name = self._number(cell)
         if pack := self.packs.find(block, name):
             self.unpack(unit for unit in self.packs.units(pack.key) if (unit.block, unit.cell) != (block, name))
             self.packs.delete(pack.key)
@@ -214,6 +219,10 @@ class Store:
             labels = self.study.grid.labels(cell)
             self._cells[cell] = f"{cell_key(labels):016x}", units.describe_cell(self.study, labels)
         return self._cells[cell]
+
+    def _number(self, cell: int) -> int:
+        """Digest of a cell's labels, which names its files."""
+        return int(self._cell(cell)[0], 16)
 
     def _description(self) -> bytes:
         return (json.dumps(self.study.identity, sort_keys=True, indent=1) + "\n").encode()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.storage.backend import Backend, Unreachable
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.replications import Store
+from pipeline.study.files import PARTIAL
 from pipeline.study.streams import canonical, digest
 from pipeline.study.study import Study
 
@@ -82,7 +83,7 @@ def finish(
     document["attributes"] = {**document.get("attributes", {}), **attributes}
     location = ZarrLocation(backend, staged)
     files = {key: digests.get(key) or location.file_digest(key) for key in sorted(backend.keys(staged))
-             if key != "zarr.json" and not key.endswith(".partial")}
+             if key != "zarr.json" and not key.endswith(PARTIAL)}
     document["attributes"] |= {"files": files}
     document["attributes"]["digest"] = _digest(document)
     backend.publish(staged, name, _serialise(document))

@@ -69,7 +69,7 @@ def encode(description: bytes, values: Mapping[str, Array], writer: str, error: 
     parts = [description, writer.encode(), b"\n", *(np.asarray(one, "<f8").tobytes() for one in metrics),
              np.asarray(status, np.int8).tobytes(), error.encode(errors="replace")[-ERROR_BYTES:]]
     content = b"".join(parts)
-    return content + _checksum(content)
+    return content + checksum(content)
 
 
 def decode(content: bytes, description: bytes, metrics: int, block: int) -> Record:
@@ -78,7 +78,7 @@ def decode(content: bytes, description: bytes, metrics: int, block: int) -> Reco
     end = start + metrics * block * 8
     if len(content) < end + block + CHECKSUM_BYTES:
         raise Damaged(f"has {len(content)} bytes, too few")
-    if _checksum(content[:-CHECKSUM_BYTES]) != content[-CHECKSUM_BYTES:]:
+    if checksum(content[:-CHECKSUM_BYTES]) != content[-CHECKSUM_BYTES:]:
         raise Damaged("its checksum is wrong")
     if not content.startswith(description):
         raise Damaged("is the file of another unit")
@@ -91,5 +91,6 @@ def decode(content: bytes, description: bytes, metrics: int, block: int) -> Reco
     return Record(values, np.frombuffer(status, np.int8), writer, error, FAILED in status)
 
 
-def _checksum(content: bytes) -> bytes:
+def checksum(content: bytes) -> bytes:
+    """CRC-32C, little-endian."""
     return int(google_crc32c.value(content)).to_bytes(CHECKSUM_BYTES, "little")

@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 from pipeline.study import own_files
 from pipeline.study.live_code import code_texts, reached
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.registry import SCRIPT
 
 PROGRAM = __name__.partition(".")[0]
 # Some releases of Python, such as 3.11.7, fail with SystemError where two threads parse at once.
 PARSING = threading.RLock()
 STARTED = time.time()
-SCRIPT = "__main__"
 
 
 class Module(NamedTuple):

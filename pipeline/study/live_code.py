@@ -8,7 +8,7 @@ import dis
 import functools
 import hashlib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -67,44 +67,74 @@ def _texts(one: Any, home: str, seen: dict[int, Any], names: set[str]) -> Iterat
             yield from [value] if name == "code" else _texts(value, home, seen, names)
 
 
+@functools.singledispatch
 def _members(one: Any) -> Iterator[tuple[str, Any]]:
-    """Name and value of all that an object computes with; of code, its texts."""
-    if isinstance(one, FunctionType):
-        documented = bool(one.__code__.co_consts) and isinstance(one.__doc__, str) and (
-            one.__code__.co_consts[0] == one.__doc__)
-        yield from (("code", text) for text in code_texts(one.__code__, documented))
-        yield from (("default", value) for value in (one.__defaults__ or (), one.__kwdefaults__ or {}))
-        yield from inspect.getclosurevars(one).nonlocals.items()
-        yield from _used(one.__code__, one.__globals__)
-    elif isinstance(one, type):
-        yield from (("base", base) for base in one.__bases__)
-        if dataclasses.is_dataclass(one):
-            for field in dataclasses.fields(one):
-                yield field.name, (str(field.type), field.default if field.default is not dataclasses.MISSING else None)
-                yield field.name, dict(field.metadata)
-        generated = GENERATED if "__dataclass_fields__" in vars(one) else set()
-        yield from ((name, vars(one)[name]) for name in sorted(vars(one).keys() - SKIPPED - generated))
-    elif isinstance(one, Mapping):
-        yield from ((repr(key), value) for key, value in one.items())
-    elif isinstance(one, (tuple, list)):
-        yield from (("item", value) for value in one)
-    elif isinstance(one, (set, frozenset)):
-        yield "items", sorted(map(repr, one))
-    elif isinstance(one, property):
-        yield "get", one.fget
-    elif isinstance(one, (staticmethod, classmethod)):
-        yield "function", one.__func__
-    elif isinstance(one, functools.cached_property):
-        yield "function", one.func
-    elif isinstance(one, functools.partial):
-        yield "partial", (one.func, one.args, one.keywords)
-    elif hasattr(one, "__wrapped__"):
+    """Name and value of all that an object computes with; of code, its texts. By the kind of object."""
+    if hasattr(one, "__wrapped__"):
         yield "wrapped", one.__wrapped__
-    elif dataclasses.is_dataclass(one) and not isinstance(one, type):
-        yield "class", type(one)
+        return
+    yield "class", type(one)
+    if dataclasses.is_dataclass(one):
         yield "fields", {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
-    else:
-        yield "class", type(one)
+
+
+@_members.register
+def _of_function(one: FunctionType) -> Iterator[tuple[str, Any]]:
+    documented = bool(one.__code__.co_consts) and isinstance(one.__doc__, str) and (
+        one.__code__.co_consts[0] == one.__doc__)
+    yield from (("code", text) for text in code_texts(one.__code__, documented))
+    yield from (("default", value) for value in (one.__defaults__ or (), one.__kwdefaults__ or {}))
+    yield from inspect.getclosurevars(one).nonlocals.items()
+    yield from _used(one.__code__, one.__globals__)
+
+
+@_members.register
+def _of_class(one: type) -> Iterator[tuple[str, Any]]:
+    yield from (("base", base) for base in one.__bases__)
+    generated = GENERATED if "__dataclass_fields__" in vars(one) else set()
+    if dataclasses.is_dataclass(one):
+        for field in dataclasses.fields(one):
+            yield field.name, (str(field.type), field.default if field.default is not dataclasses.MISSING else None)
+            yield field.name, dict(field.metadata)
+    yield from ((name, vars(one)[name]) for name in sorted(vars(one).keys() - SKIPPED - generated))
+
+
+@_members.register(Mapping)
+def _of_mapping(one: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    yield from ((repr(key), value) for key, value in one.items())
+
+
+@_members.register(tuple)
+@_members.register(list)
+def _of_sequence(one: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    yield from (("item", value) for value in one)
+
+
+@_members.register(set)
+@_members.register(frozenset)
+def _of_set(one: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    yield "items", sorted(map(repr, one))
+
+
+@_members.register
+def _of_property(one: property) -> Iterator[tuple[str, Any]]:
+    yield "get", one.fget
+
+
+@_members.register(staticmethod)
+@_members.register(classmethod)
+def _of_method(one: Any) -> Iterator[tuple[str, Any]]:
+    yield "function", one.__func__
+
+
+@_members.register(functools.cached_property)
+def _of_cached_property(one: Any) -> Iterator[tuple[str, Any]]:
+    yield "function", one.func
+
+
+@_members.register(functools.partial)
+def _of_partial(one: Any) -> Iterator[tuple[str, Any]]:
+    yield "partial", (one.func, one.args, one.keywords)
 
 
 def _used(code: CodeType, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

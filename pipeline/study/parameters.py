@@ -71,10 +71,15 @@ class DataFile:
         return f"sha256:{self.sha256}"
 
 
+def printable(text: str) -> str:
+    """A line that cannot steer a terminal: "?" for every character that is not printed."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def shorten(value: Any, width: int = 60) -> str:
     """Text of a value, cut so that a message stays on one line."""
     text = "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    text = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    text = printable(" ".join(text.split()))
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

@@ -5,7 +5,7 @@ A new kind is one more `Cluster` and one more row in `CLUSTERS`. Beyond loopback
 
 from pipeline.execution.clusters.address import Address, Connected
 from pipeline.execution.clusters.batch import LSF, PBS, SGE, Slurm
-from pipeline.execution.clusters.executor import Cluster, Executor
+from pipeline.execution.clusters.executor import Cluster, Executor, workers_of
 from pipeline.execution.clusters.local import Local, Synchronous, Threads, cores
 
 CLUSTERS: dict[str, type[Cluster]] = {
@@ -15,5 +15,5 @@ CLUSTERS: dict[str, type[Cluster]] = {
 
 __all__ = [
     "CLUSTERS", "LSF", "PBS", "SGE", "Address", "Cluster", "Connected", "Executor", "Local", "Slurm", "Synchronous",
-    "Threads", "cores",
+    "Threads", "cores", "workers_of",
 ]

@@ -110,6 +110,11 @@ class Cluster(Protocol):
         ...
 
 
+def workers_of(cluster: Cluster, worthwhile: bool) -> AbstractContextManager[Executor]:
+    """The cluster's workers, or this process where starting workers takes longer than the work."""
+    return cluster.open() if worthwhile else contextlib.nullcontext(Executor())
+
+
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Set Dask's options for a sweep and silence its loggers: the sweep reports lost workers itself."""

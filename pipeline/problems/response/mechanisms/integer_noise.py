@@ -26,7 +26,6 @@ from .public_graph import TRIES, random_graphs
 CONVERSIONS: dict[str, Callable[[float, float], Floats | float]] = {
     "tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho, "paper": accounting.paper_rho,
     "exact": gaussian_account.exact_rho}
-SLACK = 1e-12  # by which noise for real data is wider than asked for, so that rounding never spends more
 
 
 @dataclass(frozen=True)
@@ -140,9 +139,7 @@ class NoisyDifferences(Checked, ABC):
         edges = ~np.eye(self.m, dtype=bool) if graph is None else graph
         charge = self._charged(graph)
         exact = int(squared_sensitivity(self.m, self.neighbours_are, graph))
-        noise = {self._parameter: self._law(charge) * (1 + SLACK)}
-        if not vetted_noise.spent(self._norm(charge), **noise) <= self._asked:
-            raise ArithmeticError(f"{noise} spends more than {self._asked}")
+        noise = vetted_noise.within_budget(self._parameter, self._law(charge), self._norm(charge), self._asked)
         counts = weighted_differences(answers, observed, persons)
         noisy = np.zeros_like(counts)
         noisy[edges] = vetted_noise.release(counts[edges], **noise)
