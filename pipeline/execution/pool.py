@@ -128,9 +128,9 @@ class DaskPool:
         return self.window * self.capacity
 
     def submit(self, bundle: Bundle) -> None:
-        """Hand out a bundle; Dask chooses the worker."""
+        """Hand out a bundle; Dask chooses the worker, and does not look for tasks in a Bundle as it would in a list."""
         self.submitted = number = self.submitted + 1
-        future = self.executor.client.submit(compute, self.sweep, bundle.units, key=(f"units-{self.sweep}", number))
+        future = self.executor.client.submit(compute, self.sweep, bundle, key=(f"units-{self.sweep}", number))
         self.futures[number] = future, bundle
         future.add_done_callback(lambda _: self.ready.put(number))
 

@@ -74,16 +74,17 @@ class Schedule:
         Then other finished units, drawn at random, until all cost `SHARE` of the study or `SECONDS`: an iteration that
         amplifies a last digit does so in some units only, so small studies are compared wholly.
         """
-        chosen = [self._reference(cells) for cells in self._combinations().values()]
+        good = self.listing.done & ~self.listing.failed
+        chosen = dict.fromkeys(self._reference(cells, good) for cells in self._combinations().values())
         budget = max(SHARE * self.study.blocks * self.costs.sum(), SECONDS * COST_OF_A_SECOND)
         spent = sum(self.costs[unit.cell] for unit in chosen)
-        good = np.argwhere(self.listing.done & ~self.listing.failed)
-        for cell, block in np.random.default_rng(0).permutation(good).tolist():
-            if spent + self.costs[cell] > budget:
+        for number in np.random.default_rng(0).permutation(np.flatnonzero(good)):
+            unit = Unit(*divmod(int(number), self.study.blocks))
+            if spent + self.costs[unit.cell] > budget:
                 break
-            if Unit(cell, block) not in chosen:
-                chosen.append(Unit(cell, block))
-                spent += self.costs[cell]
+            if unit not in chosen:
+                chosen[unit] = None
+                spent += self.costs[unit.cell]
         return tuple(chosen)
 
     def _combinations(self) -> dict[tuple[object, ...], list[int]]:
@@ -92,8 +93,7 @@ class Schedule:
             cells.setdefault(tuple(labels.get(role) for role in ROLES), []).append(cell)
         return cells
 
-    def _reference(self, cells: list[int]) -> Unit:
-        good = self.listing.done & ~self.listing.failed
+    def _reference(self, cells: list[int], good: Booleans) -> Unit:
         for cell in sorted(cells, key=lambda cell: -self.costs[cell]):
             if good[cell].any():
                 return Unit(cell, int(good[cell].argmax()))

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+from pipeline.execution.bundles import Bundle
 from pipeline.execution.errors import Unfit
 from pipeline.study.parameters import InvalidInput, shorten
 
@@ -38,7 +39,7 @@ async def halt(sweep: str) -> None:
     _HALTED.add(sweep)
 
 
-def compute(sweep: str, units: list[Any]) -> Ending:
+def compute(sweep: str, bundle: Bundle) -> Ending:
     """Compute a bundle in a Dask worker."""
     from distributed import get_worker
 
@@ -46,7 +47,7 @@ def compute(sweep: str, units: list[Any]) -> Ending:
         return Ending("halted")
     if sweep not in _RUNNERS:
         return Ending("lost", "its worker did not receive the runner")
-    return attempt(_RUNNERS[sweep], units)._replace(worker=get_worker().address)
+    return attempt(_RUNNERS[sweep], bundle.units)._replace(worker=get_worker().address)
 
 
 def attempt(runner: Runner, units: list[Any]) -> Ending:

@@ -72,11 +72,12 @@ def code_digest(source: str | bytes) -> str:
     True
     """
     with PARSING:
-        return _tree_digest(ast.parse(source))
+        tree = ast.parse(source)
+        return _tree_digest(tree, ast.walk(tree))
 
 
-def _tree_digest(tree: ast.Module) -> str:
-    for node in ast.walk(tree):
+def _tree_digest(tree: ast.Module, nodes: Iterable[ast.AST]) -> str:
+    for node in nodes:
         for position in node._attributes:  # from Python 3.13 on a class holds the number of its first line
             setattr(node, position, 1)
     code = compile(tree, "", "exec", dont_inherit=True, optimize=2)  # 2: without docstrings
@@ -95,7 +96,8 @@ def _module(name: str) -> Module:
         if path:
             _check_imported(name, path, content)
         tree = ast.parse(content)
-        return Module(imports=tuple(dict.fromkeys(_imported(tree, package))), digest=_tree_digest(tree))
+        nodes = tuple(ast.walk(tree))
+        return Module(imports=tuple(dict.fromkeys(_imported(nodes, package))), digest=_tree_digest(tree, nodes))
 
 
 def _check_imported(name: str, path: str, content: bytes) -> None:
@@ -167,12 +169,12 @@ def _home(name: str) -> str:
         return name
 
 
-def _imported(tree: ast.AST, package: str) -> Iterator[str]:
+def _imported(nodes: tuple[ast.AST, ...], package: str) -> Iterator[str]:
     """Names of what a module imports, and of what it takes from modules as attributes; nothing for type checkers."""
-    for_types = {id(node) for one in ast.walk(tree) if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)
+    for_types = {id(node) for one in nodes if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)
                  for line in one.body for node in ast.walk(line)}
     bound: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in for_types:
             continue
         if isinstance(node, ast.Import):
@@ -186,7 +188,7 @@ def _imported(tree: ast.AST, package: str) -> Iterator[str]:
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
     if PROGRAM in bound.values():
-        for node in ast.walk(tree):
+        for node in nodes:
             name = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
             first, _, rest = name.partition(".")
             if bound.get(first) == PROGRAM and all(part.isidentifier() for part in rest.split(".")):
