@@ -21,8 +21,8 @@ from pipeline.storage.replications import Store
 CELLS = 24
 
 
-def words(outputs: str, units: int) -> list[str]:
-    """The command's words for a study of so many units."""
+def arguments(outputs: str, units: int) -> list[str]:
+    """Arguments of the command for a study of so many units."""
     return ["experiment=xu/lemmas", "block=1", f"replications={units // CELLS}", "metrics=[lean_true]", "claims=false",
             "parameters.estimator=rank_centrality",  # the cheapest
             "figures=[]", "cluster.workers=2", f"outputs={outputs}"]
@@ -61,10 +61,10 @@ def main() -> None:
     units = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     outputs = tempfile.mkdtemp(prefix="million-", dir=ROOT / "outputs")
     try:
-        store: Store = stored(words(outputs, units))
+        store: Store = stored(arguments(outputs, units))
         number = len(store.study.grid) * store.study.blocks
         print(f"{number:,} units")
-        run("sweep", *words(outputs, units), "shard=1/1")
+        run("sweep", *arguments(outputs, units), "shard=1/1")
         print(f"files before sealing {count(store.folder) / number:.4f} a unit")
         for when in ("before", "after"):
             start, cpu = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_utime
@@ -72,10 +72,10 @@ def main() -> None:
             print(f"listing {when} sealing {time.monotonic() - start:.2f} s wall, "
                   f"{resource.getrusage(resource.RUSAGE_SELF).ru_utime - cpu:.2f} s CPU")
             if when == "before":
-                run("seal and report", *words(outputs, units))
+                run("seal and report", *arguments(outputs, units))
                 print(f"files after sealing {count(store.folder) / number:.4f} a unit")
-        run("nothing to do", *words(outputs, units))
-        run("verify", *words(outputs, units), "task=verify")
+        run("nothing to do", *arguments(outputs, units))
+        run("verify", *arguments(outputs, units), "task=verify")
     finally:
         shutil.rmtree(outputs)
 

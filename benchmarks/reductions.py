@@ -29,14 +29,14 @@ BLOCK = 2000
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def words(outputs: str, replications: int) -> list[str]:
-    """The command's words for the study."""
+def arguments(outputs: str, replications: int) -> list[str]:
+    """Arguments of the command for the study."""
     return ["experiment=xu/lemmas", f"block={BLOCK}", f"replications={replications}", f"outputs={outputs}"]
 
 
-def stored(words: list[str]) -> Store:
+def stored(arguments: list[str]) -> Store:
     """Where the study of a command is stored."""
-    raw = compose(words)
+    raw = compose(arguments)
     return stored_studies(read_settings(raw[0]), read_experiments(raw), raw)[0].store
 
 
@@ -96,11 +96,11 @@ def main() -> None:
     gigabytes = parser.parse_args().gigabytes
     outputs = tempfile.mkdtemp(prefix="reductions-", dir=ROOT / "outputs")
     try:
-        study = stored(words(outputs, BLOCK)).study
+        study = stored(arguments(outputs, BLOCK)).study
         of_a_block = len(study.grid) * BLOCK * (8 * len(study.metrics) + 1)
         blocks = max(int(gigabytes * 1e9 / of_a_block), 1)
-        store = stored(words(outputs, blocks * BLOCK))
-        run("begin", *words(outputs, BLOCK), "claims=false", "figures=[]",
+        store = stored(arguments(outputs, blocks * BLOCK))
+        run("begin", *arguments(outputs, BLOCK), "claims=false", "figures=[]",
             "cluster=synchronous")
         writer = next((store.folder / "replications/agreed").glob("*.json")).stem
         with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -111,10 +111,10 @@ def main() -> None:
               f"{blocks * of_a_block / 1e9:.1f} GB")
         for workers in (1, 2):
             shutil.rmtree(store.folder / "results.zarr", ignore_errors=True)
-            run(f"seal, judge, report ({workers})", *words(outputs, blocks * BLOCK), f"cluster.workers={workers}")
-        run("nothing to do", *words(outputs, blocks * BLOCK))
+            run(f"seal, judge, report ({workers})", *arguments(outputs, blocks * BLOCK), f"cluster.workers={workers}")
+        run("nothing to do", *arguments(outputs, blocks * BLOCK))
         for workers in (1, 2):
-            run(f"verify ({workers})", *words(outputs, blocks * BLOCK), "task=verify", f"cluster.workers={workers}")
+            run(f"verify ({workers})", *arguments(outputs, blocks * BLOCK), "task=verify", f"cluster.workers={workers}")
     finally:
         shutil.rmtree(outputs)
 

@@ -120,7 +120,7 @@ def _help(arguments: list[str]) -> int:
 def _release(arguments: list[str]) -> int:
     """Perform `task=release`, which composes no config: only the command's own arguments matter."""
     from pipeline.cli import release
-    from pipeline.cli.words import pairs
+    from pipeline.cli.arguments import pairs
 
     try:
         return release.perform(pairs([word for word in arguments if not word.startswith("-")]))

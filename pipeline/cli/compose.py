@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.cli import own_experiments
+from pipeline.cli.arguments import check_override, own_path, quoted, refuse_secrets
 from pipeline.cli.config_files import GROUPS, folder, folders, options
-from pipeline.cli.words import check_override, own_path, quoted, refuse_secrets
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pipeline.reporting.specs import FORMATS
 from pipeline.storage.backend import check_url
 from pipeline.study.checks import mapping
 from pipeline.study.grid import read_products
-from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter, place_of
+from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter, path_of
 from pipeline.study.registry import problem
 from pipeline.study.study import Study
 
@@ -99,7 +99,7 @@ class Experiment:
 
     def folder(self, settings: Settings) -> Path:
         """The study's own folder, the same for the same statistics."""
-        return place_of(settings.outputs, "outputs") / f"{self.study.name}-{self.study.key}"
+        return path_of(settings.outputs, "outputs") / f"{self.study.name}-{self.study.key}"
 
     def address(self, settings: Settings) -> tuple[Path, str | None, float]:
         """What the study's `Store` is made of: its folder, its URL if it is in a bucket, seconds of patience."""
@@ -125,7 +125,7 @@ def read_settings(raw: Mapping[str, Any]) -> Settings:
 
 def _check_settings(settings: Settings) -> None:
     """What no field shows by itself."""
-    place_of(settings.outputs, "outputs")
+    path_of(settings.outputs, "outputs")
     longest = max(len(part.encode()) for part in settings.outputs.split("/"))
     if not settings.outputs.strip() or longest > LONGEST:
         raise InvalidInput("outputs", settings.outputs,

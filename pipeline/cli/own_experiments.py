@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.study.checks import mapping
 from pipeline.study.grid import Grid
-from pipeline.study.parameters import DataFile, InvalidInput, place_of, shorten
+from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
 from pipeline.study.streams import digest
 from pipeline.study.study import NAME, Study
 
@@ -19,7 +19,7 @@ PASSED_OVER = {"size", "formats", "shard"}  # what the config of a finished stud
 
 def is_file(value: str) -> bool:
     """Whether an experiment is given by the path of a file, or of the folder of a finished study."""
-    return value.endswith(ENDS) or ("/" in value and (place_of(value, "experiment") / RECORD).is_file())
+    return value.endswith(ENDS) or ("/" in value and (path_of(value, "experiment") / RECORD).is_file())
 
 
 def read(path: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def read(path: str) -> dict[str, Any]:
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError
 
-    file = place_of(path, "experiment")
+    file = path_of(path, "experiment")
     file = file / RECORD if file.is_dir() else file
     try:
         text = file.read_text("utf-8")

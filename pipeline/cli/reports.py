@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.cli import own_experiments
+from pipeline.cli.arguments import own_path
 from pipeline.cli.config import Settings
 from pipeline.cli.reduce import INTERIM
 from pipeline.cli.studies import StoredStudy
-from pipeline.cli.words import own_path
 from pipeline.execution.clusters import workers_of
 from pipeline.execution.schedule import Unit, failures, unit_name
 from pipeline.execution.sessions import sessions
@@ -21,7 +21,7 @@ from pipeline.storage.units import Damaged
 from pipeline.study import own_files
 from pipeline.study.checks import ROLES
 from pipeline.study.files import write_whole
-from pipeline.study.parameters import place_of, shorten
+from pipeline.study.parameters import path_of, shorten
 from pipeline.study.study import Study, build
 
 # Not needed to repeat a study.
@@ -44,7 +44,7 @@ def shown(raw: Mapping[str, Any]) -> str:
 def folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path:
     """Where the report goes: the study's folder, or that of the suite."""
     suite = studies[0].raw.get("suite")
-    return place_of(settings.outputs, "outputs") / f"suite-{suite}" if suite else studies[0].store.folder
+    return path_of(settings.outputs, "outputs") / f"suite-{suite}" if suite else studies[0].store.folder
 
 
 def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str:

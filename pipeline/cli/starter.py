@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pipeline.cli.arguments import pairs
 from pipeline.cli.compose import compose
 from pipeline.cli.config import Experiment, Text, read_experiment
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.own_experiments import ENDS
-from pipeline.cli.words import pairs
 from pipeline.study.checks import ROLES, Declarations, declarations
 from pipeline.study.files import write_whole
 from pipeline.study.grid import read_products
-from pipeline.study.parameters import InvalidInput, describe, fields, place_of, shorten
+from pipeline.study.parameters import InvalidInput, describe, fields, path_of, shorten
 from pipeline.study.problem import Problem
 from pipeline.study.registry import problem, problems
 from pipeline.study.study import NAME, Study
@@ -29,7 +29,7 @@ def perform(arguments: Sequence[str]) -> int:
     path = values.get("experiment")
     if not isinstance(path, str) or not path.endswith(ENDS):
         raise InvalidInput("experiment", path, "must be the path of the new file, such as survey.yaml")
-    file = place_of(path, "experiment")
+    file = path_of(path, "experiment")
     if not NAME.fullmatch(file.stem):
         raise InvalidInput("experiment", path, "its name must be of letters, digits, _ and -")
     if file.exists():

@@ -13,7 +13,7 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement, results
 from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import Damage, Integrity
-from pipeline.study.parameters import InvalidInput, place_of, shorten
+from pipeline.study.parameters import InvalidInput, path_of, shorten
 
 LONGEST = 300  # characters of what is printed of a damage
 FEW = 20_000  # files that are checked before worker processes have started
@@ -32,7 +32,7 @@ def verify(studies: Sequence[StoredStudy], settings: Settings, cluster: Any) -> 
 
 def verify_copy(path: str) -> int:
     """Check a copy of a study's results, by the digests that it holds; returns the exit code."""
-    folder = place_of(path, "results")
+    folder = path_of(path, "results")
     if not (folder / "zarr.json").is_file():
         raise InvalidInput("results", path, "must be a folder with a copy of results.zarr; it has no zarr.json")
     wrong = results.problems_of(Folder(folder.parent), folder.name)

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from pipeline.cli.arguments import AS_TYPED
 from pipeline.cli.compose import as_text, compose, compose_once
 from pipeline.cli.config import Settings, read_cluster, read_experiments, read_settings
 from pipeline.cli.own_experiments import RECORD, mapping_of
 from pipeline.cli.studies import StoredStudy, stored_studies
-from pipeline.cli.words import AS_TYPED
 from pipeline.execution.clusters import Cluster, Connected
 from pipeline.execution.runner import parts
 from pipeline.study.grid import Grid

@@ -13,7 +13,7 @@ from pipeline.analysis.claims import Claim, Judgement
 from pipeline.storage import results
 from pipeline.storage.datasets import REPLICATION
 from pipeline.storage.folder import Folder
-from pipeline.study.parameters import InvalidInput, place_of
+from pipeline.study.parameters import InvalidInput, path_of
 from pipeline.study.registry import problem
 from pipeline.study.study import NAME
 
@@ -86,11 +86,11 @@ def _identity(data: xr.Dataset) -> dict[str, str]:
 
 def _found(what: str, outputs: str) -> Path:
     """The folder of the dataset."""
-    given = place_of(what, "results")
+    given = path_of(what, "results")
     for path in (given, given / results.SEALED):
         if (path / "zarr.json").is_file():
             return path
-    root = place_of(outputs, "outputs")
+    root = path_of(outputs, "outputs")
     if given.is_dir() or not NAME.fullmatch(what):
         raise InvalidInput("results", what, f"has no sealed results ({results.SEALED}); run the study first")
     there = sorted(root.glob(f"{what}-{'[0-9a-f]' * 8}/{results.SEALED}/zarr.json"))

@@ -8,7 +8,7 @@ import types
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.study.parameters import InvalidInput, place_of, shorten
+from pipeline.study.parameters import InvalidInput, path_of, shorten
 
 FLAG = "--with"
 
@@ -51,7 +51,7 @@ def executing() -> str | None:
 
 def read(path: str) -> OwnFile:
     """The file at a path; InvalidInput if it cannot be read or is no Python file."""
-    file = place_of(path, FLAG)
+    file = path_of(path, FLAG)
     try:
         content = file.read_bytes()
     except OSError as error:

@@ -33,7 +33,7 @@ class InvalidInput(PipelineError, ValueError):
         return type(self), (self.key, self.value, self.allowed)
 
 
-def place_of(path: str, key: str) -> Path:
+def path_of(path: str, key: str) -> Path:
     """The file or folder of a path that a person wrote: "~" is a home. Raises InvalidInput if there is no such user.
     """
     try:
@@ -52,7 +52,7 @@ class DataFile:
     @classmethod
     def at(cls, path: str, key: str) -> "DataFile":
         """The file at a path; InvalidInput naming `key` if it cannot be read."""
-        file = place_of(path, key)
+        file = path_of(path, key)
         try:
             if file.exists() and not file.is_file():
                 raise InvalidInput(key, path, "must be a file, not a folder or a pipe: it is read more than once")

@@ -35,9 +35,9 @@ def test_mistakes_are_told_before_anything_is_created(tmp_path, monkeypatch, cap
     if more and more[0].startswith("experiment="):
         given = [f"data.path={tmp_path / 'people.csv'}", more[0]]
     assert main(["task=plan", *given]) == 2
-    told = capsys.readouterr()
-    assert told.out == "" and told.err.count("\n") == 1 and told.err.startswith(f"error: {key}="), told.err
-    assert says in told.err and not (tmp_path / "out").exists()
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1 and printed.err.startswith(f"error: {key}="), printed.err
+    assert says in printed.err and not (tmp_path / "out").exists()
 
 
 def study(given):

@@ -1,4 +1,4 @@
-"""Law: every mistake in a config is told in one line, with exit code 2, before anything is created."""
+"""Law: every mistake in a config is reported in one line, with exit code 2, before anything is created."""
 
 import copy
 import json
@@ -47,10 +47,10 @@ def refused(capsys, arguments, key, says=""):
     """Assert that the command is refused as the law has it; returns the line."""
     before = sorted(Path.cwd().rglob("*"))
     code = main(arguments)
-    told = capsys.readouterr()
-    assert code == 2, told
-    lines = told.err.splitlines()
-    assert len(lines) == 1 and told.out == "", told
+    printed = capsys.readouterr()
+    assert code == 2, printed
+    lines = printed.err.splitlines()
+    assert len(lines) == 1 and printed.out == "", printed
     assert lines[0].startswith(f"error: {key}="), lines[0]
     assert says in lines[0] and "Traceback" not in lines[0]
     assert any(word in lines[0].split("=", 1)[1] for word in ADVICE), f"no advice: {lines[0]}"
@@ -213,14 +213,14 @@ def change(config, edits):
     config = copy.deepcopy(config)
     for key, value in edits:
         *path, last = key.split(".") if key != "_target_" else [key]
-        place = config
+        node = config
         for name in path:
-            place[name] = {} if place.get(name) is None else place[name]
-            place = place[name]
+            node[name] = {} if node.get(name) is None else node[name]
+            node = node[name]
         if value is GONE:
-            place.pop(last, None)
+            node.pop(last, None)
         else:
-            place[last] = copy.deepcopy(value)
+            node[last] = copy.deepcopy(value)
     return config
 
 
@@ -414,15 +414,15 @@ def test_a_full_disk(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("options, says", [("size=16k", "are free there"), ("ro", "no permission")])
 def test_a_real_disk_that_is_full_or_read_only(options, says, tmp_path, capsys):
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", place], capture_output=True)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", disk], capture_output=True)
     if mounted.returncode:
         pytest.skip("may not mount")
     try:
-        refused(capsys, [*SMALL, f"outputs={place}/there"], "outputs", says)
+        refused(capsys, [*SMALL, f"outputs={disk}/there"], "outputs", says)
     finally:
-        subprocess.run(["umount", place], check=True)
+        subprocess.run(["umount", disk], check=True)
 
 
 # The same from outside, with everything watched that a process could do.

@@ -200,8 +200,8 @@ def test_a_wrong_environment_is_refused(changes, says, bucket, monkeypatch):
 
 def test_a_lock_needs_no_variable(bucket, monkeypatch):
     monkeypatch.setenv("AWS_CONDITIONAL_PUT", "disabled")
-    place = Bucket(f"s3://{bucket.name}/a", 5.0)
-    assert place.create("lock/1", b"mine") and not place.create("lock/1", b"yours")
+    backend = Bucket(f"s3://{bucket.name}/a", 5.0)
+    assert backend.create("lock/1", b"mine") and not backend.create("lock/1", b"yours")
 
 
 LEAVING = """
@@ -248,7 +248,7 @@ def test_pickles_hold_no_credential(bucket, credentials, tmp_path):
 
 
 class Memory(dict):
-    """A place in memory; `honest` unless it creates also where there is something."""
+    """A backend in memory; `honest` unless it creates also where there is something."""
 
     honest, lock = True, threading.Lock()
 
@@ -283,12 +283,12 @@ def quick(monkeypatch):
 
 @pytest.mark.parametrize("honest", [True, False])
 def test_one_at_a_time_through_creation_alone(honest, quick):
-    place, inside, most = Memory(), [], []
-    place.honest = honest
+    backend, inside, most = Memory(), [], []
+    backend.honest = honest
 
     def work(owner):
         for _ in range(12):
-            with Lease(place).held(owner):
+            with Lease(backend).held(owner):
                 inside.append(owner)
                 most.append(len(inside))
                 time.sleep(random.uniform(0, 0.002))
@@ -299,20 +299,20 @@ def test_one_at_a_time_through_creation_alone(honest, quick):
         driver.start()
     for driver in drivers:
         driver.join(60)
-    assert len(most) == 72 and pipeline.storage.lease.FREE in place.values() and (len(place) == 1 or not honest)
+    assert len(most) == 72 and pipeline.storage.lease.FREE in backend.values() and (len(backend) == 1 or not honest)
     assert (max(most) == 1) == honest  # the negative control: without create-if-absent they meet
 
 
 def test_a_dead_holder_is_succeeded_and_a_living_one_is_not(quick, monkeypatch):
-    place, order = Memory(), []
-    place.create("lock/7", b"gone 1234")
-    with Lease(place).held("gone"):  # of the same name: known to be dead
-        assert list(place) == ["lock/8"]
-    place.create("lock/9", b"elsewhere 1234")
+    backend, order = Memory(), []
+    backend.create("lock/7", b"gone 1234")
+    with Lease(backend).held("gone"):  # of the same name: known to be dead
+        assert list(backend) == ["lock/8"]
+    backend.create("lock/9", b"elsewhere 1234")
     start = time.monotonic()
-    with Lease(place).held("a"):
-        assert time.monotonic() - start >= 1.2 and list(place) == ["lock/10"]
-        waiter = threading.Thread(target=lambda: Lease(place).held("b").__enter__() or order.append("b"), daemon=True)
+    with Lease(backend).held("a"):
+        assert time.monotonic() - start >= 1.2 and list(backend) == ["lock/10"]
+        waiter = threading.Thread(target=lambda: Lease(backend).held("b").__enter__() or order.append("b"), daemon=True)
         waiter.start()
         time.sleep(2.0)  # longer than TERM: signs of life keep it
         order.append("a")
@@ -322,8 +322,8 @@ def test_a_dead_holder_is_succeeded_and_a_living_one_is_not(quick, monkeypatch):
 
 def test_a_waiter_that_was_stopped_takes_nothing_from_a_living_holder(quick):
     """Stopped between its look and its claim for longer than TERM: what it saw is old, the holder lives."""
-    place, order, seen = Memory(), [], []
-    read, woken = place.read, threading.Event()
+    backend, order, seen = Memory(), [], []
+    read, woken = backend.read, threading.Event()
 
     def stopped(key):
         found = read(key)
@@ -334,9 +334,9 @@ def test_a_waiter_that_was_stopped_takes_nothing_from_a_living_holder(quick):
             seen.append(found)
         return found
 
-    place.read = stopped
-    waiter = threading.Thread(target=lambda: Lease(place).held("b").__enter__() or order.append("b"), daemon=True)
-    with Lease(place).held("a"):
+    backend.read = stopped
+    waiter = threading.Thread(target=lambda: Lease(backend).held("b").__enter__() or order.append("b"), daemon=True)
+    with Lease(backend).held("a"):
         waiter.start()
         assert woken.wait(30)
         time.sleep(0.3)
@@ -346,16 +346,17 @@ def test_a_waiter_that_was_stopped_takes_nothing_from_a_living_holder(quick):
 
 
 def test_a_holder_that_was_cut_off_writes_no_more(quick, bucket):
-    place = Bucket(f"s3://{bucket.name}/a", 5.0)
-    with place.locked("stopped"):
-        place.put("x", b"before")
-        place.lease.until = pipeline.storage.lease.now() - 1  # as after a long stop
+    backend = Bucket(f"s3://{bucket.name}/a", 5.0)
+    with backend.locked("stopped"):
+        backend.put("x", b"before")
+        backend.lease.until = pipeline.storage.lease.now() - 1  # as after a long stop
         time.sleep(0.3)
-        for write in (lambda: place.put("x", b"after"), lambda: place.create("y", b""), lambda: place.delete("x")):
+        writes = (lambda: backend.put("x", b"after"), lambda: backend.create("y", b""), lambda: backend.delete("x"))
+        for write in writes:
             with pytest.raises(Unreachable, match="another driver may have taken over"):
                 write()
-        assert not place.lease.valid()  # it stays lost
-    assert place.read("x") == b"before" and place.read("y") is None
+        assert not backend.lease.valid()  # it stays lost
+    assert backend.read("x") == b"before" and backend.read("y") is None
 
 
 def test_shards_agree_on_a_bucket(bucket, tmp_path, capsys):

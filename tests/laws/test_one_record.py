@@ -72,12 +72,12 @@ def test_data_that_are_all_nan_are_done(tmp_path):
 
 
 def test_stray_files_are_not_units(copy):
-    store, place = Store(study(), copy), copy / UNITS
+    store, units = Store(study(), copy), copy / UNITS
     unit = copy / store.key(0, 0)
     unit.rename(f"{unit}.5f3a.partial")
     for stray in ("0/.nfs0001", "0/0~", "zarr.json", "1/x", "99/0123456789abcdef", "2/0123456789abcdef", "1.5"):
-        (place / stray).parent.mkdir(exist_ok=True)
-        (place / stray).write_bytes(b"?")
+        (units / stray).parent.mkdir(exist_ok=True)
+        (units / stray).write_bytes(b"?")
     expected = np.ones((CELLS, BLOCKS), bool)
     expected[0, 0] = False
     assert (done(copy) == expected).all()

@@ -49,13 +49,13 @@ def test_sizes_and_names_come_from_the_file(tmp_path, drinks, votes):
     labels = {"epsilon": 1.0, "item": "milk"}
     values = ranking.values(labels)
     assert (values["m"], values["L"], values["given"]) == (3, 31, 1)
-    told = ranking.derived(labels)
-    assert told["place"] == 2 and told["times_compared"] == 24 and told["epsilon_person"] == 1.0
+    coordinates = ranking.derived(labels)
+    assert coordinates["rank"] == 2 and coordinates["times_compared"] == 24 and coordinates["epsilon_person"] == 1.0
     response = study("response", f"data.path={written(tmp_path, 'm.csv', MARKS)}")
     assert set(response.grid.axes["item"]) == {"all items", "sum", "root", "proof"}
     cell = {"epsilon_user": 1.0, "mechanism": "discrete_laplace", "estimator": "spectral"}
     found = [response.derived(cell | {"item": item}) for item in response.grid.axes["item"]]
-    assert [one["place"] for one in found[1:]] == [1, 2, 3] and response.values(cell | {"item": "sum"})["n"] == 30
+    assert [one["rank"] for one in found[1:]] == [1, 2, 3] and response.values(cell | {"item": "sum"})["n"] == 30
     asked = [MARKS.count(f",{item},") for item in response.grid.axes["item"][1:]]
     assert [one["times_answered"] for one in found] == [sum(asked) / 3, *asked]
     crowd = study("crowd", *votes)
@@ -77,12 +77,12 @@ def test_without_privacy_nothing_moves(tmp_path, drinks, votes):
     ranking = study("ranking", drinks, "parameters.mechanism=none")
     for item in ranking.grid.axes["item"]:
         found = ranking.simulate({"epsilon": 1.0, "item": item}, 0)
-        assert (found["place_kept"] == 1).all() and found["score_moved"].max() < 1e-6
+        assert (found["rank_kept"] == 1).all() and found["score_moved"].max() < 1e-6
     response = study("response", f"data.path={written(tmp_path, 'm.csv', MARKS)}", "figures=[]", "~parameters.delta",
                      "grid=[{mechanism:[none],epsilon_user:[1],estimator:[spectral],item:file_names}]")
     for item in response.grid.axes["item"]:
         labels = {"mechanism": "none", "epsilon_user": 1.0, "estimator": "spectral", "item": item}
-        assert (response.simulate(labels, 0)["place_kept"] == 1).all()
+        assert (response.simulate(labels, 0)["rank_kept"] == 1).all()
     crowd = study("crowd", *votes, "parameters.mechanism=none")
     found = crowd.simulate({"epsilon": 1.0, "estimator": "dawid_skene", "task": "all tasks"}, 0)
     assert (found["label_kept"] == 1).all() and found["posterior_moved"].max() < 1e-6
@@ -92,7 +92,7 @@ def test_how_often_a_place_is_kept_is_exact_for_two_items(tmp_path):
     """Of n = 20 comparisons a won 13; it stays first while its released wins, of a known law, are more than half."""
     rows = "winner,loser\n" + "a,b\n" * 13 + "b,a\n" * 7
     ranking = study("ranking", f"data.path={written(tmp_path, 'd.csv', rows)}", "replications=20000", "block=20000")
-    kept = ranking.simulate({"epsilon": 1.0, "item": "a"}, 0)["place_kept"]
+    kept = ranking.simulate({"epsilon": 1.0, "item": "a"}, 0)["rank_kept"]
     counts = np.array([(kept == 0).sum(), (kept == 1).sum()])
 
     def law(flip):
@@ -100,7 +100,7 @@ def test_how_often_a_place_is_kept_is_exact_for_two_items(tmp_path):
         first = np.convolve(own, other)[11:].sum()
         return np.array([1 - first, first])
 
-    assert counts_agree(counts, law(1 / (1 + np.e)), "place kept at ε = 1")
+    assert counts_agree(counts, law(1 / (1 + np.e)), "rank kept at ε = 1")
     assert not counts_agree(counts, law(1 / (1 + np.exp(1.1))), "negative control: ε = 1.1")
 
 
@@ -129,14 +129,14 @@ def test_from_file_to_report(tmp_path, drinks, capsys):
     (folder,) = tmp_path.glob("out/own/*")
     with xr.open_zarr(folder / "results.zarr") as data:
         assert data["item"].values.tolist() == ["all items", "tea", "milk", "beer"]
-        kept = data["place_kept"].mean("replication").load()
-        assert data["place"].sel(item="beer").item() == 3 and float(kept.sel(item="tea", epsilon=4)) > 0.9
+        kept = data["rank_kept"].mean("replication").load()
+        assert data["rank"].sel(item="beer").item() == 3 and float(kept.sel(item="tea", epsilon=4)) > 0.9
     page, table = (folder / "report.html").read_text("utf-8"), (folder / "summary.csv").read_text("utf-8")
     for word in ("tea", "milk", "beer", "A file of 31 comparisons of 3 items", "all comparisons of the user who made"):
         assert word in page
     assert "own/ranking,4.0,tea," in table
     without = re.sub("<[^>]+>", " ", page[page.index("what is known of each without simulation"):])
-    assert re.search(r"tea\s+1\s+[\d.]+\s+19\s+milk\s+2\s+\S+\s+24\s+beer\s+3", without)  # place, score, comparisons
+    assert re.search(r"tea\s+1\s+[\d.]+\s+19\s+milk\s+2\s+\S+\s+24\s+beer\s+3", without)  # rank, score, comparisons
 
 
 BAD = [
@@ -164,8 +164,8 @@ def test_mistakes_are_one_line_before_anything_is_made(tmp_path, drinks, capsys,
         words.append(f"data.truth={written(tmp_path, 't.csv', TRUTH)}")
     before = sorted(tmp_path.iterdir())
     assert main([f"experiment=own/{name}", *words, f"outputs={tmp_path / 'out'}", "cluster=synchronous"]) == 2
-    told = capsys.readouterr()
-    assert told.err.startswith(f"error: {key}=") and says in told.err and told.err.count("\n") == 1
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"error: {key}=") and says in printed.err and printed.err.count("\n") == 1
     assert sorted(tmp_path.iterdir()) == before
 
 

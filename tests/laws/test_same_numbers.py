@@ -66,10 +66,10 @@ def cells(folder):
     axes = [d for d in results["status"].dims if d != "replication"]
     stacked = results.stack(cell=axes).transpose("cell", "replication")
     found = {}
-    for place, labels in enumerate(stacked["cell"].values):
-        if (stacked["status"][place] > 0).any():
+    for row, labels in enumerate(stacked["cell"].values):
+        if (stacked["status"][row] > 0).any():
             key = tuple(sorted(zip(axes, map(str, labels), strict=True)))
-            found[key] = {name: stacked[name].values[place] for name in results.data_vars}
+            found[key] = {name: stacked[name].values[row] for name in results.data_vars}
     return found
 
 

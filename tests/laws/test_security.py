@@ -40,8 +40,8 @@ def test_every_door_is_locked_or_on_loopback(cluster, keyed):
         found = {address: lock for address, lock in doors(family()).items() if address not in before}
         assert sum(found.values()) == keyed
         assert {address.ip for address, lock in found.items() if not lock} <= {"127.0.0.1"}
-        told = [text for process in family() for text in (*process.cmdline(), *process.environ().values())]
-        assert not any("PRIVATE KEY" in text for text in told)
+        seen = [text for process in family() for text in (*process.cmdline(), *process.environ().values())]
+        assert not any("PRIVATE KEY" in text for text in seen)
 
 
 def test_an_open_door_is_found():

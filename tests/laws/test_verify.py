@@ -215,17 +215,17 @@ def another_user():
 def test_files_that_another_user_is_writing_are_left_alone():
     """The reader may not write there, and must not take the owner's files for leftovers."""
     with tempfile.TemporaryDirectory() as name:  # its own, as those of pytest are closed to others
-        place = Folder(Path(name))
-        place.path.chmod(0o755)
-        (place.path / "x.partial").touch()
-        with place.sweeping():
-            (place.path / ".sweeps").chmod(0o444)
+        folder = Folder(Path(name))
+        folder.path.chmod(0o755)
+        (folder.path / "x.partial").touch()
+        with folder.sweeping():
+            (folder.path / ".sweeps").chmod(0o444)
             with another_user():
                 with pytest.raises(PermissionError):
-                    open(place.path / ".sweeps", "r+")
-                assert place.left_over("") == []
+                    open(folder.path / ".sweeps", "r+")
+                assert folder.left_over("") == []
         with another_user():
-            assert place.left_over("") == ["x.partial"]
+            assert folder.left_over("") == ["x.partial"]
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -234,11 +234,11 @@ def test_locks_of_sweeps_are_such_as_nfs_gives(kept, tmp_path, monkeypatch):
     monkeypatch.setattr("pipeline.storage.folder.fcntl.flock", fcntl.lockf)
     if kept:
         (tmp_path / ".sweeps").touch()
-    place = Folder(tmp_path)
-    with place.sweeping():
+    folder = Folder(tmp_path)
+    with folder.sweeping():
         pass
     (tmp_path / "x.partial").touch()
-    assert place.left_over("") == ["x.partial"]
+    assert folder.left_over("") == ["x.partial"]
 
 
 def test_units_of_a_larger_grid_are_checked_and_kept(copy):

@@ -154,7 +154,7 @@ def test_malformed(figure, key, words):
     assert "\n" not in str(caught.value)
 
 
-def test_the_place_in_the_list_is_told():
+def test_the_place_in_the_list_is_reported():
     with pytest.raises(InvalidInput, match=r"figures\.2\.metric"):
         read(CURVES, RATIO, CURVES | {"metric": "none"})
     for wrong in ({"kind": "curves"}, "curves", 3):

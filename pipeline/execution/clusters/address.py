@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pipeline.execution.clusters.executor import Cluster, Executor, quiet, retire
-from pipeline.study.parameters import Checked, InvalidInput, parameter, place_of, shorten
+from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of, shorten
 
 ANSWER = 8.0  # seconds that a scheduler may take to answer
 COMPARED = ("python", "dask", "distributed")  # versions that the scheduler must share; the workers share all of facts()
@@ -43,7 +43,7 @@ class Address(Cluster, Checked):
             raise InvalidInput("address", self.address, "must be tls://host:port, or tcp://host:port")
         for name in ("ca", "cert", "key"):
             path = getattr(self, name)
-            if self._encrypted and (path is None or not os.access(place_of(path, name), os.R_OK)):
+            if self._encrypted and (path is None or not os.access(path_of(path, name), os.R_OK)):
                 raise InvalidInput(name, path, "must be a readable PEM file, tls:// needs it")
             if not self._encrypted and path is not None:
                 raise InvalidInput(name, path, "goes with tls:// only")
@@ -72,7 +72,7 @@ class Address(Cluster, Checked):
         import distributed
         from distributed.security import Security
 
-        files = {f"tls_{name}": str(place_of(path, name)) for name, path in
+        files = {f"tls_{name}": str(path_of(path, name)) for name, path in
                  (("ca_file", self.ca), ("client_cert", self.cert), ("client_key", self.key)) if path}
         security = Security(require_encryption=True, **files) if files else Security()
         try:

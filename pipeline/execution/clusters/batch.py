@@ -19,7 +19,7 @@ from pipeline.execution.clusters.executor import DASK, Cluster, Executor, descri
 from pipeline.execution.clusters.jobs import Jobs, Refused, call, user
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.workers import ONE_BLAS_THREAD
-from pipeline.study.parameters import Checked, InvalidInput, parameter, place_of
+from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
 
 PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # a name of a queue or an account: no character that a shell would interpret
 
@@ -109,7 +109,7 @@ class Batch(Cluster, Checked):
         if importlib.util.find_spec("dask_jobqueue") is None:
             raise InvalidInput("cluster", self.name,
                                "needs dask-jobqueue: pip install 'private-learning-pipeline[hpc]'")
-        job = self._make("tls://SCHEDULER:PORT", place_of(self.folder, "folder") / "KEYS", "job1")
+        job = self._make("tls://SCHEDULER:PORT", path_of(self.folder, "folder") / "KEYS", "job1")
         return str(job.job_script())
 
     @contextlib.contextmanager
@@ -140,7 +140,7 @@ class Batch(Cluster, Checked):
     @contextlib.contextmanager
     def _keys(self) -> Iterator[Path]:
         """A private folder for the keys, removed on leaving; also remove those of drivers that were killed."""
-        root, host = place_of(self.folder, "folder").absolute(), re.sub(r"\W", "_", socket.gethostname())
+        root, host = path_of(self.folder, "folder").absolute(), re.sub(r"\W", "_", socket.gethostname())
         try:
             self._output().mkdir(mode=0o700, parents=True, exist_ok=True)
             for left in root.glob(f"keys-{host}-*"):
@@ -153,7 +153,7 @@ class Batch(Cluster, Checked):
             yield Path(name)
 
     def _output(self) -> Path:
-        return place_of(self.folder, "folder").absolute() / "output"
+        return path_of(self.folder, "folder").absolute() / "output"
 
     def _seconds(self) -> int:
         match = re.fullmatch(r"(\d{1,4}):([0-5]\d):([0-5]\d)", self.walltime)
@@ -174,7 +174,7 @@ class Batch(Cluster, Checked):
         from distributed.security import Security
 
         cert = str(keys / "cert.pem")
-        more = shlex.quote(str(place_of(self.folder, "folder").absolute() / "environment"))
+        more = shlex.quote(str(path_of(self.folder, "folder").absolute() / "environment"))
         ours = {f"DASK_{key.upper().replace('.', '__').replace('-', '_')}": value
                 for key, value in DASK.items() if key.startswith("distributed.worker.")}
         return getattr(dask_jobqueue, self.jobqueue).job_cls(

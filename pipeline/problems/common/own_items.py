@@ -16,10 +16,10 @@ from .recovery import levels
 ALL = "all items"
 
 
-def places(theta: Floats) -> Floats:
-    """Places by descending θ, 1 is the highest; items that tie share the mean of their places. (…, m) both.
+def ranks(theta: Floats) -> Floats:
+    """Ranks by descending θ, 1 is the highest; items that tie share the mean of their ranks. (…, m) both.
 
-    >>> places(np.array([[0.0, 2.0, -1.0]])).tolist()
+    >>> ranks(np.array([[0.0, 2.0, -1.0]])).tolist()
     [[2.0, 1.0, 3.0]]
     """
     level = levels(theta)
@@ -70,27 +70,27 @@ class _OfItem(Checked):
 
 
 @dataclass(frozen=True)
-class PlaceKept(_OfItem):
-    """1 where the item has the place that it has without privacy, else 0: its mean says how often it keeps it."""
+class RankKept(_OfItem):
+    """1 where the item has the rank that it has without privacy, else 0: its mean says how often it keeps it."""
 
-    long_name: ClassVar[str] = "item keeps its place"
+    long_name: ClassVar[str] = "item keeps its rank"
     units: ClassVar[str] = "probability"
     most: ClassVar[float] = 1.0
 
     def _each(self, theta: Floats, estimate: Floats) -> Floats:
-        kept: Floats = (places(estimate) == places(theta)).astype(float)
+        kept: Floats = (ranks(estimate) == ranks(theta)).astype(float)
         return kept
 
 
 @dataclass(frozen=True)
-class PlacesMoved(_OfItem):
-    """By how many places the item moves from that without privacy, up or down."""
+class RanksMoved(_OfItem):
+    """By how many ranks the item moves from that without privacy, up or down."""
 
-    long_name: ClassVar[str] = "places that an item moves"
-    units: ClassVar[str] = "places"
+    long_name: ClassVar[str] = "ranks that an item moves"
+    units: ClassVar[str] = "ranks"
 
     def _each(self, theta: Floats, estimate: Floats) -> Floats:
-        moved: Floats = np.abs(places(estimate) - places(theta))
+        moved: Floats = np.abs(ranks(estimate) - ranks(theta))
         return moved
 
 

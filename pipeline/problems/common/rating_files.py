@@ -58,10 +58,10 @@ class Ratings:
 
         The higher rating wins and an unrated item loses to a rated one. chosen: (m,), increasing indices of items.
         """
-        place = positions(chosen, len(self.names))
-        kept, m = place[self.item] >= 0, len(chosen)
+        column = positions(chosen, len(self.names))
+        kept, m = column[self.item] >= 0, len(chosen)
         stars = np.zeros((self.users, m), np.float32)  # 0: not rated
-        stars[self.user[kept], place[self.item[kept]]] = self.stars[kept]
+        stars[self.user[kept], column[self.item[kept]]] = self.stars[kept]
         lead, both = np.empty((2, self.users, m * (m - 1) // 2), np.int8)
         end = 0
         for i in range(m - 1):
@@ -191,6 +191,6 @@ def _number(text: str) -> float:
 
 def positions(chosen: np.ndarray, items: int) -> np.ndarray:
     """(items,): position of an item among the chosen, −1 if it is not."""
-    place = np.full(items, -1)
-    place[chosen] = np.arange(len(chosen))
-    return place
+    column = np.full(items, -1)
+    column[chosen] = np.arange(len(chosen))
+    return column

@@ -87,7 +87,7 @@ def keys_as_typed() -> Iterator[None]:
                            error.allowed) from None
 
 
-def told(target: Path, account: Mapping[str, Any]) -> str:
+def receipt(target: Path, account: Mapping[str, Any]) -> str:
     """What the command prints of a release."""
     spent = ", ".join(f"{measure} {value:.6g}" for measure, value in account["spent"].items())
     return (f"released: {target}\n  unit: {account['unit']}\n  neighbours: {account['neighbours']}\n  spent: {spent}\n"

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline.problems.common import sheets
 from pipeline.problems.common.count_release import Answers, Asked, asked_for, published, statement
-from pipeline.problems.common.release_arguments import target_of, told
+from pipeline.problems.common.release_arguments import receipt, target_of
 from pipeline.problems.common.release_folder import Table, new_folder, plain_text, write
 from pipeline.problems.common.sheets import Sheet
 from pipeline.problems.common.tables import Unreadable
@@ -47,7 +47,7 @@ def release(arguments: Mapping[str, Any]) -> str:
                      "negative; label: the one with more of these, the second where they are equal"}
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, _tables(asked, labels, result.counts), account)
-    return told(target, account)
+    return receipt(target, account)
 
 
 def _labels(text: str) -> tuple[str, str]:
@@ -65,17 +65,17 @@ def _answers(sheet: Sheet, tasks: tuple[str, ...], labels: tuple[str, str]) -> A
     if missing:
         raise Unreadable(f"the header is {shorten(','.join(sheet.header))!r}, without {', '.join(missing)}; must be "
                          f"{HEADERS}")
-    place, code = {name: k for k, name in enumerate(tasks)}, {normal_label(name): k for k, name in enumerate(labels)}
+    index, code = {name: k for k, name in enumerate(tasks)}, {normal_label(name): k for k, name in enumerate(labels)}
     person = sheet.names(roles["worker"], "worker")
     group, side = [], []
     for number, task, label in zip(sheet.numbers, sheet.columns[roles["task"]], sheet.columns[roles["label"]],
                                    strict=True):
-        if task not in place:
+        if task not in index:
             raise Unreadable(f"row {number}: task {shorten(task, 30)!r} is not in data.items")
         if normal_label(label) not in code:
             raise Unreadable(f"row {number}: label is {shorten(label, 30)!r}; must be one of "
                              f"{shorten(', '.join(labels))} (parameters.labels)")
-        group.append(place[task])
+        group.append(index[task])
         side.append(code[normal_label(label)])
     groups, sides = np.array(group, dtype=np.int64), np.array(side, dtype=np.int64)
     return Answers(person, groups, sides, np.ones(len(group), np.int64))

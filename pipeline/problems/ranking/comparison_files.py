@@ -65,8 +65,8 @@ class Choices:
 
     def verdicts(self, chosen: Integers) -> tuple[NDArray[np.int8], Booleans]:
         """Verdict on i < j, 1, −1 or 0 for neither, int8, and whether there is one; (users, pairs) both."""
-        place, m = positions(chosen, len(self.names)), len(chosen)
-        i, j = place[self.winner], place[self.loser]
+        column, m = positions(chosen, len(self.names)), len(chosen)
+        i, j = column[self.winner], column[self.loser]
         kept = (i >= 0) & (j >= 0)
         i, j = i[kept], j[kept]
         lead = np.zeros((self.users, m * (m - 1) // 2), np.int8)
@@ -75,8 +75,8 @@ class Choices:
 
     def pooled(self, chosen: Integers) -> tuple[Integers, Integers]:
         """Wins of i over j and comparisons of the pair by everybody, i < j; (pairs,) both."""
-        place, m = positions(chosen, len(self.names)), len(chosen)
-        i, j = place[self.winner], place[self.loser]
+        column, m = positions(chosen, len(self.names)), len(chosen)
+        i, j = column[self.winner], column[self.loser]
         kept = (i >= 0) & (j >= 0)
         i, j, count = i[kept], j[kept], self.count[kept]
         pair, pairs = pair_index(i, j, m), m * (m - 1) // 2

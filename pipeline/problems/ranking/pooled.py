@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.privacy.budget_groups import groups_of
 from pipeline.problems.common.components import unconnected
-from pipeline.problems.common.own_items import of_item, places, with_all
+from pipeline.problems.common.own_items import of_item, ranks, with_all
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
 
@@ -171,17 +171,17 @@ def file_answers(
 
 
 def file_names(data_path: Path, data_items: Items, most_items: Most) -> tuple[str, ...]:
-    """Levels of the axis `item`: all items, then each, by its place without privacy."""
+    """Levels of the axis `item`: all items, then each, by its rank without privacy."""
     pool = pool_of(data_path, data_items, most_items)
     return with_all(tuple(pool.names[k] for k in np.argsort(-pool.theta, kind="stable")))
 
 
-def place(
+def rank(
     item: str, data_path: Path, data_items: Items, most_items: Most
-) -> Annotated[float, "place without privacy", "1"]:
+) -> Annotated[float, "rank without privacy", "1"]:
     """Place of an item in the ranking without privacy, 1 is the best; of all items their mean."""
     pool = pool_of(data_path, data_items, most_items)
-    return of_item(item, pool.names, places(pool.theta[None])[0])
+    return of_item(item, pool.names, ranks(pool.theta[None])[0])
 
 
 def score(

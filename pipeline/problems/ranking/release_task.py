@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.problems.common import sheets
 from pipeline.problems.common.count_release import Answers, Asked, asked_for, published, statement
-from pipeline.problems.common.release_arguments import target_of, told
+from pipeline.problems.common.release_arguments import receipt, target_of
 from pipeline.problems.common.release_folder import Table, new_folder, plain_text, write
 from pipeline.problems.common.sheets import Sheet
 from pipeline.problems.common.tables import Unreadable
@@ -46,25 +46,25 @@ def release(arguments: Mapping[str, Any]) -> str:
                      f"below 0 as 0, ridge λ = {RIDGE:g}"}
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, _tables(asked, result.counts), account)
-    return told(target, account)
+    return receipt(target, account)
 
 
 def _answers(sheet: Sheet, names: tuple[str, ...]) -> Answers:
     """The comparisons, each row checked by itself."""
     roles = sheet.roles(ROLES)
-    place = {name: k for k, name in enumerate(names)}
+    index = {name: k for k, name in enumerate(names)}
     first, second, rows = [], [], []
     for row, number in enumerate(sheet.numbers):
         both = winner_and_loser(sheet, roles, row, HEADERS)
         if both is None:
             continue  # a tie
         for name in both:
-            if name not in place:
+            if name not in index:
                 raise Unreadable(f"row {number}: {shorten(name, 30)!r} is not in data.items")
         if both[0] == both[1]:
             raise Unreadable(f"row {number}: compares {shorten(both[0], 30)!r} with itself")
-        first.append(place[both[0]])
-        second.append(place[both[1]])
+        first.append(index[both[0]])
+        second.append(index[both[1]])
         rows.append(row)
     winner, loser = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
     person = None

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from pipeline.problems.common.own_items import of_item, places, with_all
+from pipeline.problems.common.own_items import of_item, ranks, with_all
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import DataFile
 
@@ -51,10 +51,10 @@ def file_names(data_path: Path, other_ratings: Ratings) -> tuple[str, ...]:
     return with_all(tuple(items.names[k] for k in np.argsort(-items.theta, kind="stable")))
 
 
-def place(item: str, data_path: Path, other_ratings: Ratings) -> Annotated[float, "place without privacy", "1"]:
+def rank(item: str, data_path: Path, other_ratings: Ratings) -> Annotated[float, "rank without privacy", "1"]:
     """Place of an item by difficulty without privacy, 1 is the most difficult; of all items their mean."""
     items = _items(data_path, other_ratings)
-    return of_item(item, items.names, places(items.theta[None])[0])
+    return of_item(item, items.names, ranks(items.theta[None])[0])
 
 
 def score(

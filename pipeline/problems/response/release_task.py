@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.problems.common.release_arguments import file_of, keys_as_typed, settings_of, target_of, told
+from pipeline.problems.common.release_arguments import file_of, keys_as_typed, receipt, settings_of, target_of
 from pipeline.problems.common.release_folder import new_folder, write
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, fields
@@ -47,7 +47,7 @@ def release(arguments: Mapping[str, Any]) -> str:
     account = statement(name, mechanism, estimator, published)
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, tables(rows.items, published, _difficulties(estimator, published)), account)
-    return told(target, account)
+    return receipt(target, account)
 
 
 def one_row_each(rows: Rows) -> Rows:

@@ -8,8 +8,8 @@ import pytest
 from pipeline.problems.common.own_items import (
     ALL,
     PairsReversed,
-    PlaceKept,
-    PlacesMoved,
+    RankKept,
+    RanksMoved,
     ScoreMoved,
     position,
     with_all,
@@ -28,7 +28,7 @@ def pair(seed, ties):
     return SimpleNamespace(theta=theta, names=NAMES), SimpleNamespace(theta=estimate)
 
 
-def place(row, i):
+def rank(row, i):
     return 1 + sum(x > row[i] for x in row) + sum(x == row[i] for x in row) / 2 - 0.5
 
 
@@ -37,8 +37,8 @@ def side(row, i, j):
 
 
 BY_HAND = {
-    PlaceKept: lambda t, e, i: place(t, i) == place(e, i),
-    PlacesMoved: lambda t, e, i: abs(place(t, i) - place(e, i)),
+    RankKept: lambda t, e, i: rank(t, i) == rank(e, i),
+    RanksMoved: lambda t, e, i: abs(rank(t, i) - rank(e, i)),
     PairsReversed: lambda t, e, i: sum(abs(side(t, i, j) - side(e, i, j)) / 2 for j in range(5) if j != i) / 4,
     ScoreMoved: lambda t, e, i: abs(t[i] - e[i]),
 }

@@ -29,7 +29,7 @@ class AverageOneBit(Checked):
     releases: ClassVar[type] = SeenRatings
 
     def release(self, data: Users, rng: np.random.Generator) -> SeenRatings:
-        """Ratings told of a block; each is of another user, as w = 1. O(reps · N) draws."""
+        """Ratings reported of a block; each is of another user, as w = 1. O(reps · N) draws."""
         seen, share = data.release_plainly(), 1 / np.log2(self.N)
         positive = rng.binomial(seen.positive, share)
         negative = rng.binomial(seen.seen - seen.positive, share)

@@ -71,7 +71,7 @@ def _lemma(
 
 CLAIMS = (
     _claim("personal.tails.ranking",
-           "Two items Δ apart change places with probability exp(−mLΔ²κ²/((1 + κ)⁴G(ε))) at most, whatever H(ε).",
+           "Two items Δ apart change ranks with probability exp(−mLΔ²κ²/((1 + κ)⁴G(ε))) at most, whatever H(ε).",
            "Theorems 4 to 6, which have κ⁻⁴ and open constants; sharper, by Hoeffding's inequality on the scores",
            _tail("−log P over the exponent", "inversion_surprisal", _hoeffding), AtLeast(1),
            _EXACT + " At L = 100,000 and a signal of 2,048 −log P is 5 % more.",

@@ -59,16 +59,16 @@ def minimise(scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations
     regular = (ridge == 0) | ((ridge > 1 / USABLE) & (ridge < USABLE))
     usable = np.flatnonzero(regular & (np.abs(scores) < USABLE).all(1))
     length = max(1, SLICE_BYTES // (8 * m * m))
-    work = np.empty((min(length, usable.size), m, m))
+    workspace = np.empty((min(length, usable.size), m, m))
     with np.errstate(all="ignore"):
         for start in range(0, usable.size, length):
             rows = usable[start : start + length]
-            _minimise_slice(rows, scores[rows], ridge[rows], tolerance, iterations, work, result)
+            _minimise_slice(rows, scores[rows], ridge[rows], tolerance, iterations, workspace, result)
     return result
 
 
 def _minimise_slice(
-    rows: Integers, s: Floats, ridge: Floats, tolerance: float, iterations: int, work: Floats, result: Minimum
+    rows: Integers, s: Floats, ridge: Floats, tolerance: float, iterations: int, workspace: Floats, result: Minimum
 ) -> None:
     m = s.shape[1]
     s = s - s.mean(1, keepdims=True)
@@ -82,7 +82,7 @@ def _minimise_slice(
     base, step, descent = x, np.zeros_like(x), np.zeros(len(x))
     length, safe = np.zeros(len(x)), np.ones(len(x))
     for k in range(1, iterations + 1):
-        u, weight, wins = _win_sums(x, work[: len(x)])
+        u, weight, wins = _win_sums(x, workspace[: len(x)])
         gradient = wins - s + curve * x
         gradient -= gradient.mean(1, keepdims=True)
         norm = _norm(gradient)
@@ -142,31 +142,31 @@ def _excess(s: Floats) -> Floats:
     return centred
 
 
-def _win_sums(x: Floats, work: Floats) -> tuple[Floats, Floats, Floats]:
+def _win_sums(x: Floats, workspace: Floats) -> tuple[Floats, Floats, Floats]:
     """(u, K, wins): edge weights are u_i K_ij u_j with K_ii = 0, wins_i = Σ_{j≠i} (σ(θ_i−θ_j) − ½).
 
-    K overwrites `work`, the only large array.
+    K overwrites `workspace`, the only large array.
     """
     centred = x - (x.max(1, keepdims=True) + x.min(1, keepdims=True)) / 2
-    diagonal = np.einsum("bii->bi", work)  # a view
+    diagonal = np.einsum("bii->bi", workspace)  # a view
     if np.abs(centred).max() < 300:  # u^-2 is finite
         u = np.exp(centred)
         left, right = np.ones((*x.shape, 2)), np.ones((len(x), 2, x.shape[1]))
         left[:, :, 0] = right[:, 1] = u
-        np.matmul(left, right, out=work)  # u_i + u_j; BLAS is three times faster here than broadcasting
-        np.divide(1.0, work, out=work)
+        np.matmul(left, right, out=workspace)  # u_i + u_j; BLAS is three times faster here than broadcasting
+        np.divide(1.0, workspace, out=workspace)
         diagonal[...] = 0
-        wins = u * np.matvec(work, np.ones_like(u))
-        np.multiply(work, work, out=work)
+        wins = u * np.matvec(workspace, np.ones_like(u))
+        np.multiply(workspace, workspace, out=workspace)
     else:
         u = np.ones_like(x)
-        np.subtract(x[:, None, :], x[:, :, None], out=work)
-        np.exp(np.clip(work, -700, 700, out=work), out=work)
-        np.divide(1.0, np.add(work, 1, out=work), out=work)
+        np.subtract(x[:, None, :], x[:, :, None], out=workspace)
+        np.exp(np.clip(workspace, -700, 700, out=workspace), out=workspace)
+        np.divide(1.0, np.add(workspace, 1, out=workspace), out=workspace)
         diagonal[...] = 0
-        wins = np.matvec(work, u)
-        np.multiply(work, work.swapaxes(1, 2), out=work)
-    return u, work, wins - (x.shape[1] - 1) / 2
+        wins = np.matvec(workspace, u)
+        np.multiply(workspace, workspace.swapaxes(1, 2), out=workspace)
+    return u, workspace, wins - (x.shape[1] - 1) / 2
 
 
 def _newton_step(u: Floats, weight: Floats, curve: Floats, gradient: Floats, norm: Floats, tolerance: float) -> Floats:

@@ -43,7 +43,7 @@ def _gain(release: ReleasedWins) -> float:
 class InversionSurprisal(_Tail):
     """−log P(the better item is not ranked first). Source: Xu, Sun and Cheng, Theorems 4 to 6."""
 
-    long_name: ClassVar[str] = "−log of the probability that two items change places"
+    long_name: ClassVar[str] = "−log of the probability that two items change ranks"
 
     def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
         """−log P, nats."""
