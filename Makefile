@@ -6,41 +6,50 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test faults lint bench lock wheel clean
+.PHONY: help setup run hpc s3 release test faults lint bench docs lock wheel clean
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z][a-z0-9 ]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-# Installed with hashes, byte-compiled once: without that, every start pays for compiling its imports.
+# What pyproject.toml asks for, pinned with hashes and byte-compiled: without that, every start pays for compiling.
+INSTALL = VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes \
+    --constraint constraints.txt --requirement pyproject.toml
+
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 	sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > $(VENV)/uv.txt
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
-	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes --requirement constraints.txt
+	$(INSTALL) --extra installer
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q pipeline
 	touch $@
 
-setup: $(READY)  ## create the environment in .venv
+$(READY)-%: $(READY)
+	$(INSTALL) --extra $*
+	touch $@
+
+setup: $(READY)  ## create the environment in .venv, with what running needs
+
+hpc s3 release: %: $(READY)-%  ## add what batch systems, buckets, releases of real data need
 
 run: $(READY)  ## simulate the default study (stopped once and resumed, to show that it can be), check it, report
 	$(BIN)/python -m pipeline suite=demo stop_after=15 $(ARGS) || test $$? -eq 75
 	$(BIN)/python -m pipeline suite=demo $(ARGS)
 	$(BIN)/python -m pipeline suite=demo task=verify $(ARGS)
 
-test: $(READY)  ## run the tests, in up to four processes
+test: $(READY)-test  ## run the tests, in up to four processes
 	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
-faults: $(READY)  ## kill, fill, damage and turn back everything that can be, and count what became of it (half an hour)
+faults: $(READY)-test  ## kill, fill, damage and turn back everything that can be, and count what became of it (half an hour)
 	FAULTS=full $(BIN)/python -m pytest tests/faults tests/laws/test_every_file_damaged.py \
 	    tests/laws/test_number_knows_its_code.py $(ARGS)
 
-lint: $(READY)  ## check style and types
+lint: $(READY)-test  ## check style and types
 	$(BIN)/ruff check pipeline tests benchmarks
 	$(BIN)/mypy
 
-bench: $(READY)  ## print the benchmarks, as ratios against the strongest alternatives
+bench: $(READY)-bench $(READY)-test  ## print the benchmarks, as ratios against the strongest alternatives
 	$(BIN)/python -m benchmarks $(ARGS)
 
 lock:  ## pin the dependencies again (needs uv)
