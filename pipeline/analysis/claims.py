@@ -1,16 +1,18 @@
 """Claims as data, and their judgement: what is measured on sealed results against what is allowed.
 
 A claim holds what it measures (`measures`), a tolerance that decides (`tolerances`), and a negative control: data
-made wrong on purpose, which it must reject.
+made wrong on purpose, which it must reject. A claim that is contradicted may have a positive control: data in which it
+would hold, and which must support it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import xarray as xr
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import CONFIDENCE, Measure, Measured
+from pipeline.analysis.power import sentence
 from pipeline.analysis.selection import InsufficientEvidence, NotTested, RecordedData
 from pipeline.analysis.tolerances import (
     CONTRADICTED,
@@ -26,22 +28,36 @@ from pipeline.analysis.tolerances import (
 
 __all__ = [
     "CONFIDENCE", "CONTRADICTED", "INCONCLUSIVE", "NOT_REFUTED", "NOT_TESTED", "SUPPORTED", "VERDICTS",
-    "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotTested", "judge",
+    "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotTested", "PositiveControl", "judge",
 ]
 
 
 @dataclass(frozen=True)
 class Check:
-    """One decision: the verdict, the estimate that decided (None without data), and a sentence on both."""
+    """One decision: the verdict, the estimate that decided (None without data), a sentence on both, its tolerance."""
 
     verdict: str
     estimate: Estimate | None
     text: str
+    tolerance: Tolerance | None = None
+
+    @property
+    def detected(self) -> str:
+        """The least falsehood that data like these contradict with a power of 90 %, in a sentence, or nothing."""
+        return sentence(self.estimate, self.tolerance) if self.estimate and self.tolerance else ""
 
 
 @dataclass(frozen=True)
 class NegativeControl:
     """Data that are wrong on purpose, made from sealed results without simulating: the claim must reject them."""
+
+    description: str
+    make: Callable[[xr.Dataset], xr.Dataset]
+
+
+@dataclass(frozen=True)
+class PositiveControl:
+    """Data made from results that contradict a claim, in which it would hold: these must support it."""
 
     description: str
     make: Callable[[xr.Dataset], xr.Dataset]
@@ -54,9 +70,10 @@ class Claim:
     id: unique name. statement: one sentence. source: paper and theorem. experiment: name of the study.
     measure: what is estimated. tolerance: what the estimate may be; for a claim of several parts, one for each part
     that the measure returns. why: reason for the tolerance. conditions: where the theorem speaks, and which cells are
-    used. control: the negative control. only_refutable: a one-sided bound so loose that plausible data cannot come
-    near it: data on its right side are then "not refuted" instead of "supported". recorded: the real data that the
-    claim is about, if it is about any; it is "not tested" on others.
+    used. control: the negative control. positive: the positive control, in place of the negative one where the data
+    contradict the claim: that they do is then not for want of a way to support it. only_refutable: a one-sided bound so
+    loose that plausible data cannot come near it: data on its right side are then "not refuted" instead of
+    "supported". recorded: the real data that the claim is about, if it is about any; it is "not tested" on others.
     """
 
     id: str
@@ -68,6 +85,7 @@ class Claim:
     measure: Measure
     tolerance: Tolerance | Mapping[str, Tolerance]
     control: NegativeControl
+    positive: PositiveControl | None = None
     only_refutable: bool = False
     recorded: RecordedData | None = None
 
@@ -85,6 +103,10 @@ class Claim:
             text = str(self.tolerance)
         return text + " in every cell (simultaneous intervals)" * self.measure.every_cell
 
+    def control_of(self, verdict: str) -> NegativeControl | PositiveControl:
+        """The control that goes with a verdict on the data."""
+        return self.positive if verdict == CONTRADICTED and self.positive else self.control
+
     def decide(self, results: xr.Dataset) -> Check:
         """Measure on sealed results and compare with the tolerance; raises `InsufficientEvidence`."""
         if self.recorded is not None:
@@ -95,25 +117,32 @@ class Claim:
         else:
             check = _decide(measured, self.tolerance)
         if self.only_refutable and check.verdict == SUPPORTED:
-            return Check(NOT_REFUTED, check.estimate, check.text)
+            return replace(check, verdict=NOT_REFUTED)
         return check
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim, the decision on the data, and the decision on its negative control."""
+    """A claim, the decision on the data, and the decision on its control: see `Claim.control_of`."""
 
     claim: Claim
     check: Check
     control: Check
 
+    @property
+    def sound(self) -> bool:
+        """Whether the control came out as it must: other than the data."""
+        used = self.claim.control_of(self.check.verdict)
+        return self.control.verdict == (SUPPORTED if isinstance(used, PositiveControl) else CONTRADICTED)
+
 
 def judge(claim: Claim, results: xr.Dataset) -> Judgement:
-    """Decide a claim on a sealed dataset (grid axes…, replication), and on its negative control if there are data."""
+    """Decide a claim on a sealed dataset (grid axes…, replication), and on its control if there are data."""
     check = _judge(claim, lambda: results)
     if check.estimate is None:
         return Judgement(claim, check, check)
-    return Judgement(claim, check, _judge(claim, lambda: claim.control.make(results)))
+    make = claim.control_of(check.verdict).make
+    return Judgement(claim, check, _judge(claim, lambda: make(results)))
 
 
 def _judge(claim: Claim, make: Callable[[], xr.Dataset]) -> Check:
@@ -133,7 +162,7 @@ def _parts(measured: Measured | Mapping[str, Measured], tolerances: Mapping[str,
 def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, part: str = "") -> Check:
     """The decision on an estimate, or on the worst of several cells: the one nearest to a contradiction."""
     if isinstance(measured, Estimate):
-        return Check(tolerance.verdict(measured), measured, part + _text(measured, tolerance))
+        return Check(tolerance.verdict(measured), measured, part + _text(measured, tolerance), tolerance)
     cells = {name: cell for name, cell in measured.items() if isinstance(cell, Estimate)}
     if not cells:
         raise NotTested("no cell meets the conditions")
@@ -141,7 +170,7 @@ def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, p
     order = [names[i] for i in by_badness([cell.value for cell in cells.values()], tolerance)]
     worst = max(order, key=lambda name: VERDICTS.index(tolerance.verdict(cells[name])))
     where = f" at {worst}" * bool(worst) + f" (the worst of {len(cells)} cells)" * (len(cells) > 1)
-    return Check(tolerance.verdict(cells[worst]), cells[worst], part + _text(cells[worst], tolerance, where))
+    return Check(tolerance.verdict(cells[worst]), cells[worst], part + _text(cells[worst], tolerance, where), tolerance)
 
 
 def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
@@ -151,8 +180,7 @@ def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
 
 def every(*checks: Check) -> Check:
     """All must hold: contradicted by one, supported by all. The estimate is that of the first worst check."""
-    worst = _worst(checks)
-    return Check(worst.verdict, worst.estimate, "; ".join(check.text for check in checks))
+    return replace(_worst(checks), text="; ".join(check.text for check in checks))
 
 
 def _worst(checks: Sequence[Check]) -> Check:

@@ -58,7 +58,7 @@ def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
 def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judgement]:
     """Judge claims on results: by default those that the problem has on this experiment.
 
-    Of each: `claim`, `check` (verdict, estimate, a sentence) and `control`, the same on data made wrong on purpose.
+    Of each: `claim`, `check` (verdict, estimate, a sentence) and `control`, the same on data changed on purpose.
     Raises InvalidInput for what are no results of a study.
 
     >>> import pipeline as pl

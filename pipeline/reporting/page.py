@@ -218,7 +218,7 @@ def _answer(sections: Rows, judged: Rows) -> dict[str, Any]:
         "verdicts": _tally(judged),
         "ranked": sorted(judged, key=lambda row: WORST_FIRST.index(row["verdict"])),
         "contradicted": [r["id"] for r in judged if r["verdict"] == "contradicted"],
-        "controls": len(decided), "rejected": sum(row["control_verdict"] == "contradicted" for row in decided),
+        "controls": len(decided), "sound": sum(row["control_sound"] for row in decided),
         "replications": sum(s["counts"]["n_run"] for s in sections),
         "cells": sum(s["cells"] for s in sections),
         "failed": sum(s["counts"]["n_failed"] for s in sections),

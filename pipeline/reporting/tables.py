@@ -67,7 +67,8 @@ def verdicts(section: str, judged: Sequence[Any]) -> list[dict[str, Any]]:
             "low": None if estimate is None else estimate.low,
             "high": None if estimate is None else estimate.high,
             "shown": "" if estimate is None else interval(estimate), "text": check.text,
-            "control": claim.control.description, "control_verdict": control.verdict, "control_text": control.text,
+            "control": claim.control_of(check.verdict).description, "control_verdict": control.verdict,
+            "control_text": control.text, "control_sound": one.sound, "detected": check.detected,
             "tolerance": claim.claimed, "why": claim.why,
         })
     return rows
@@ -78,7 +79,7 @@ def verdict_table(rows: Sequence[Mapping[str, Any]]) -> "DataFrame":
     import pandas
 
     names = ("section id verdict estimate low high estimand text tolerance why statement source conditions "
-             "control control_verdict control_text").split()
+             "control control_verdict control_text detected").split()
     return pandas.DataFrame([{name: row[name] for name in names} for row in rows], columns=names)
 
 

@@ -18,6 +18,7 @@ from pipeline.analysis.claims import (
     InsufficientEvidence,
     NegativeControl,
     NotTested,
+    PositiveControl,
     every,
     judge,
 )
@@ -53,6 +54,16 @@ def test_a_claim_is_judged_on_the_data_and_on_its_negative_control():
     assert (judgement.check.verdict, judgement.control.verdict) == (SUPPORTED, CONTRADICTED)
     assert judgement.check.text == "2.33 [2.23, 2.43], claimed at least 1"
     assert (judgement.claim.estimand, judgement.claim.claimed) == ("a number", "at least 1")
+
+
+@pytest.mark.parametrize("factor, verdict, sound", [(0.5, SUPPORTED, True), (1.0, CONTRADICTED, False)])
+def test_a_claim_that_is_contradicted_is_judged_on_its_positive_control(factor, verdict, sound):
+    positive = PositiveControl("data in which it would hold", scaled("v", factor))
+    judgement = judge(claim(tolerance=AtMost(2), make=scaled("v", 3), positive=positive), DATA)
+    assert (judgement.check.verdict, judgement.control.verdict, judgement.sound) == (CONTRADICTED, verdict, sound)
+    held = judge(claim(tolerance=AtMost(3), make=scaled("v", 3), positive=positive), DATA)
+    assert (held.check.verdict, held.control.verdict, held.sound) == (SUPPORTED, CONTRADICTED, True)
+    assert not judge(claim(tolerance=AtMost(3), make=scaled("v", 1)), DATA).sound  # too weak a control
 
 
 @pytest.mark.parametrize("tolerance, verdict", [(AtMost(3), NOT_REFUTED), (AtMost(2), CONTRADICTED)])

@@ -23,9 +23,11 @@ EVIL = "<script>alert('x')</script>"
 
 def verdict(name, word, estimate=None, control="contradicted"):
     claim = Plain(id=name, statement=f"Statement of {name} {EVIL}", source="Theorem 1", conditions="always",
-                  estimand="exponent", claimed="0.05", why="because", control=Plain(description="data scaled"))
-    check = Plain(verdict=word, estimate=estimate, text="exponent -0.5 found")
-    return Plain(claim=claim, check=check, control=Plain(verdict=control, text="control text"))
+                  estimand="exponent", claimed="0.05", why="because",
+                  control_of=lambda verdict: Plain(description="data scaled"))
+    check = Plain(verdict=word, estimate=estimate, text="exponent -0.5 found", detected="seen from 0.1 on")
+    return Plain(claim=claim, check=check, control=Plain(verdict=control, text="control text"),
+                 sound=control == "contradicted")
 
 
 VERDICTS = [verdict("a.one", "supported", Estimate(-0.498, -0.503, -0.493)), verdict("a.two", "contradicted",
@@ -131,7 +133,7 @@ def test_the_answer_comes_first(written):
     _, text, reader, data = written
     answer = " ".join(re.sub("<[^>]*>", " ", text[text.index('id="answer"'):text.index("<nav>")]).split())
     assert "Of 3 claims, 1 is supported , 1 is contradicted ( a.two ) and 1 is inconclusive ." in answer
-    assert "all were contradicted. 480 replications in 48 cells were simulated in 71.00 s on 4 workers" in answer
+    assert "all came out so. 480 replications in 48 cells were simulated in 71.00 s on 4 workers" in answer
     assert "stopped once and resumed" in answer and "failed" in answer and "did not converge" in answer
 
 

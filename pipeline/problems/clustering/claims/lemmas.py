@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
@@ -67,6 +67,8 @@ CLAIMS = (
         conditions="w = N, where the best bit is searched over all questions; ε = 0.1 to 4. Does not hold: at small ε "
                    "the most is ε²/8 nats, an eightieth of ε at ε = 0.1. banerjee.lemma_6.sharp has the right form.",
         control=NegativeControl("a thousandth of the information", scaled("information_best", 1e-3)),
+        positive=PositiveControl("information over ε/2 below ε = 1", scaled(
+            "information_best", lambda r: 2 / r["epsilon"].clip(max=1))),
     ),
     Claim(
         id="banerjee.lemma_6.sharp",
@@ -104,6 +106,7 @@ CLAIMS = (
         conditions="As in banerjee.lemma_9. Does not hold where w = N: 0.415 bits against 0.333 at N = w = 2. In bits "
                    "Lemma 9 needs the factor log₂ e.",
         control=_DOUBLED,
+        positive=PositiveControl("the same information in nats", scaled("lemma_9_share", 1 / NAT)),
     ),
     Claim(
         id="banerjee.lemma_11",
@@ -129,6 +132,8 @@ CLAIMS = (
         conditions="N ≥ 16 with w = 1, N = 1,000 with w = 2 to 30. Does not hold: at w = 1 the difference is exactly "
                    "0. banerjee.lemma_12.corrected is the upper bound, which is what the proofs use.",
         control=NegativeControl("a ten-thousandth of the differences", scaled("lemma_12_share", 1e-4)),
+        positive=PositiveControl("differences larger by w⁴/N²", lambda r: r.assign(
+            lemma_12_share=1 + r["lemma_12_share"])),
     ),
     Claim(
         id="banerjee.lemma_12.corrected",

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Cells, Measure, labelled, measure, measure_every_cell
 from pipeline.analysis.tolerances import Within
@@ -118,6 +118,7 @@ CLAIMS = (
         conditions="ε = 0.25 to 1, N = 100, w = 50. Does not hold; Theorem 8 itself has no ε. "
                    "banerjee.informal_2.corrected has it.",
         control=NegativeControl("users times ε³", users_times(lambda r: r["epsilon"] ** 3)),
+        positive=PositiveControl("users times ε^1.15", users_times(lambda r: r["epsilon"] ** 1.15)),
     ),
     Claim(
         id="banerjee.informal_2.corrected",

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Cells, Measure, labelled, measure, measure_every_cell
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
@@ -106,6 +106,7 @@ CLAIMS = (
             "bit has the noise of a fair coin, so that the square of the difference counts.",
         conditions=_SCARCE + " Does not hold; banerjee.section_5.pairs.corrected has the right power.",
         control=NegativeControl("users times w/N", users_times(lambda r: r["share"])),
+        positive=PositiveControl("users times (w/N)²", users_times(lambda r: r["share"] ** 2)),
     ),
     Claim(
         id="banerjee.section_5.pairs.corrected",

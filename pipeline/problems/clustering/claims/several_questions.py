@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Cells, Measure, labelled, measure, measure_every_cell
 from pipeline.analysis.tolerances import AtMost
@@ -69,6 +69,8 @@ CLAIMS = (
                    "MaxSense's sets of random size need 20 % more users for that alone: sets of fixed size sense "
                    "every item more evenly.",
         control=_TEN_TIMES,
+        positive=PositiveControl("half of the users with ⌈ε⌉ questions", users_times(
+            lambda r: 1 - 0.5 * (r["questions"] == "rounded_up"))),
     ),
     Claim(
         id="banerjee.theorem_16.corrected",

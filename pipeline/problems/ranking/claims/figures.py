@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
-from pipeline.analysis.controls import exchanged, reversed_along
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
+from pipeline.analysis.controls import exchanged, reversed_along, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
     CONFIDENCE,
@@ -235,6 +235,8 @@ CLAIMS = (
                    "estimators order the items by their scores Σ_j z̄_ij, since θ̂_i > θ̂_k exactly if the score of i is "
                    "larger, and debiasing only stretches the scores. The rankings are the same in every replication.",
         control=_EXCHANGED_ESTIMATORS,
+        positive=PositiveControl("a tenth more Kendall distance with classic randomized response", scaled(
+            "kendall", lambda r: 1 + 0.1 * (r["estimator"] == "plug_in"))),
     ),
     Claim(
         id="xu.same_ranking",

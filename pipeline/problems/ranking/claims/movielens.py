@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
-from pipeline.analysis.controls import exchanged
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
+from pipeline.analysis.controls import exchanged, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
     CONFIDENCE,
@@ -128,6 +128,7 @@ def _inverse_log_claim(error: str) -> Claim:
                            "falls under every scheme. With independent comparisons it rises "
                            "(xu.figure_7.independent).",
         control=_EXCHANGED,
+        positive=PositiveControl("errors multiplied by √(L/100)", scaled(metric, lambda r: (r["L"] / 100) ** 0.5)),
         recorded=_RECORDED,
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import NegativeControl
+from pipeline.analysis.claims import NegativeControl, PositiveControl
 from pipeline.analysis.controls import Make, exchanged
 from pipeline.analysis.selection import Level
 
@@ -18,6 +18,7 @@ ROUNDING = 1e-6  # of numbers that are computed exactly
 EXACT = "Numbers without Monte Carlo error."
 DIRECTION = "The statement is one of direction."
 GRAPHS_EXCHANGED = NegativeControl("sparse and dense under each other's name", exchanged("graph", "dense", "sparse"))
+GRAPHS_THE_OTHER_WAY = PositiveControl(GRAPHS_EXCHANGED.description, GRAPHS_EXCHANGED.make)
 
 
 def errors_exchanged(first: Levels, second: Levels) -> Make:

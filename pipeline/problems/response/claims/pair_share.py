@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
+from pipeline.analysis.controls import scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Measure, mean_over_cells, measure
 from pipeline.analysis.selection import at_levels, select
@@ -33,6 +34,11 @@ def _less_all_pairs(calibration: str, epsilon: float, p0: float) -> Measure:
                 for name, cell in sizes.items()}
 
     return apart
+
+
+def _halved(p0: float) -> PositiveControl:
+    return PositiveControl("errors at this p0 half as large", scaled(
+        "error_l2", lambda results: 1 - 0.5 * (results["p0"] == p0)))
 
 
 def _exchanged(p0: float) -> NegativeControl:
@@ -65,6 +71,7 @@ def _claims(calibration: str, charged: str) -> Iterator[Claim]:
             conditions=f"ε = 7.5, {conditions} The paper leaves n and m open; with few persons the gain is larger, "
                        "with many there is none.",
             control=_exchanged(p0),
+            positive=_halved(p0),
         )
 
 

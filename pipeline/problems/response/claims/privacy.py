@@ -1,16 +1,17 @@
 """Claims of Nguyen and Zhang on the privacy that noise costs: exact audits, without Monte Carlo error."""
 
+import math
 from collections.abc import Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.measures import Cells, Measure, exact_cells, measure_every_cell
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtMost, Within
 
-from .common import EXACT, ROUNDING
+from .common import DELTA, EXACT, ROUNDING
 
 COARSE = 1e-3  # of noise on integers: its variance is less than σ² by up to this share, at σ² = 0.6
 _MECHANISMS = {"discrete Gaussian": "discrete_gaussian", "discrete Laplace": "discrete_laplace"}
@@ -75,6 +76,8 @@ CLAIMS = (
         conditions=f"{_GRID}{_ROWS} The statement is false: √(m(m−1)) belongs to the standard deviation. The two "
                    "claims that follow are about the corrected variance.",
         control=_less_noise("person_spent_printed"),
+        positive=PositiveControl("the variance times √(m(m−1)), which its proof gives", scaled(
+            "person_spent_printed", lambda r: (r["m"] * (r["m"] - 1)) ** -0.5)),
     ),
     Claim(
         id="nguyen.lemma_4_1.corrected",
@@ -113,6 +116,8 @@ CLAIMS = (
         conditions=f"{_GRID} The statement is false: the shortcut drops ρ, and for ε = 5 the conversion gives 5.68. "
                    "The next claim is about the exact account.",
         control=NegativeControl("budgets twice what they are", scaled("shortcut_epsilon_cited", 2)),
+        positive=PositiveControl("ρ + √(4ρ log(1/δ)) without its first term", lambda r: r.assign(
+            shortcut_epsilon_cited=r["shortcut_epsilon_cited"] + r["epsilon_user"] / (4 * math.log(DELTA)))),
     ),
     Claim(
         id="nguyen.lemma_4_3.exact",

@@ -13,7 +13,15 @@ from pipeline.analysis.summary import REPLICATION, moments, t_interval
 from pipeline.analysis.tolerances import AtLeast, AtMost
 from pipeline.problems.common.rating_files import MOVIELENS
 
-from .common import DIRECTION, FEW, GRAPHS_EXCHANGED, HIGHEST_PRIVACY, LOW_PRIVACY, errors_exchanged
+from .common import (
+    DIRECTION,
+    FEW,
+    GRAPHS_EXCHANGED,
+    GRAPHS_THE_OTHER_WAY,
+    HIGHEST_PRIVACY,
+    LOW_PRIVACY,
+    errors_exchanged,
+)
 
 EDUCATION = {
     "sha256:82d16f59bd5fbe3351e29b61102e8197c68b23e36c554c831b02796d0fc5315e": "LSAT, Section 6",
@@ -163,6 +171,7 @@ def _sparse_claim(calibration: str, name: str, m: int, tolerance: AtLeast | AtMo
         why=DIRECTION,
         conditions=f"{_FILMS} ε ≥ {LOW_PRIVACY:g}, m = {m}, p0 = log₂(m)/m.{remark}",
         control=GRAPHS_EXCHANGED,
+        positive=GRAPHS_THE_OTHER_WAY,
         recorded=_ON_MOVIELENS,
     )
 

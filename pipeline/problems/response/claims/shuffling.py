@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.controls import replaced, scaled
 from pipeline.analysis.measures import Cells, exact_cells, measure_every_cell
 from pipeline.analysis.selection import select
@@ -81,5 +81,6 @@ CLAIMS = (
                    "where ε0 = ε needs no theorem. With 200 persons and ε = 7.5 it is 0.23, so that the paper's "
                    "randomized response is noisier than it need be; ours has ε0 = ε there.",
         control=NegativeControl("half of what the search finds", scaled("local_budget_published", 0.5)),
+        positive=PositiveControl("the budget that is allowed", replaced("local_budget_published", "local_budget")),
     ),
 )

@@ -1,0 +1,74 @@
+"""What a claim would have seen: the least deviation of the truth from its tolerance that data like these contradict."""
+
+import math
+from statistics import NormalDist
+
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import CONFIDENCE
+from pipeline.analysis.tolerances import CONTRADICTED, NoException, Tolerance, finite, written
+
+POWER = 0.9  # chance with which a deviation that is said to be seen is seen
+STEPS = 60  # of bisection: past the last digit of a double
+
+
+def detected(estimate: Estimate, tolerance: Tolerance, power: float = POWER) -> tuple[float, float]:
+    """True values, below and above the tolerance, that data as precise as these contradict with this chance.
+
+    An estimate with an interval of the same width, moved to x, contradicts from some x on; a normal estimate is beyond
+    that with chance `power` if the truth is z standard errors further, z the quantile of `power`. Infinite where no
+    value is contradicted, on the free side of a bound. For `NoException`, where n replications had no exception: shares
+    p with 1 − (1 − p)ⁿ = power. NaN where the interval is not finite.
+
+    >>> from pipeline.analysis.tolerances import AtMost
+    >>> [round(end, 3) for end in detected(Estimate(0.5, 0.4, 0.6, 0.05), AtMost(1))]
+    [-inf, 1.164]
+    """
+    if not finite(estimate):
+        return math.nan, math.nan
+    if isinstance(tolerance, NoException):  # its interval without exceptions ends at 1 − (1 − confidence)^(1/n)
+        n = _replications(estimate)
+        return -math.inf, 1 - (1 - power) ** (1 / n) if n else math.nan
+    spread = 0.0 if math.isnan(estimate.standard_error) else estimate.standard_error
+    further = NormalDist().inv_cdf(power) * spread
+    below, above = (_border(estimate, tolerance, side) for side in (-1, 1))
+    return below - further, above + further
+
+
+def sentence(estimate: Estimate, tolerance: Tolerance) -> str:
+    """`detected` in words; empty where it says nothing."""
+    below, above = detected(estimate, tolerance)
+    ends = [text for text, value in ((f"{_short(below)} or less", below), (f"{_short(above)} or more", above))
+            if math.isfinite(value)]
+    values = ", or of ".join(ends)
+    return f"A true value of {values} would be contradicted in {100 * POWER:g} % of all cases" if ends else ""
+
+
+def _short(value: float) -> str:
+    return written(float(f"{value:.3g}"), fractions=False)
+
+
+def _replications(estimate: Estimate) -> float:
+    """How many replications had no exception; 0 where some had one."""
+    return math.log(1 - CONFIDENCE) / math.log(1 - estimate.high) if estimate.value == 0 < estimate.high < 1 else 0.0
+
+
+def _border(estimate: Estimate, tolerance: Tolerance, side: int) -> float:
+    """The value nearest to the target, on this side of it, at which an interval of this width contradicts."""
+    below, above = estimate.value - estimate.low, estimate.high - estimate.value
+
+    def contradicted(distance: float) -> bool:
+        x = tolerance.target + side * distance
+        return tolerance.verdict(Estimate(x, x - below, x + above)) == CONTRADICTED
+
+    far = max(1e-12, abs(tolerance.target), below, above)
+    for _ in range(STEPS):
+        if contradicted(far):
+            break
+        far *= 2
+    else:
+        return side * math.inf
+    near = 0.0
+    for _ in range(STEPS):
+        middle = (near + far) / 2
+        near, far = (near, middle) if contradicted(middle) else (middle, far)
+    return tolerance.target + side * far
