@@ -82,6 +82,14 @@ def test_interval_is_open_where_draws_do_not_cross():
     assert found.standard_error == np.inf
 
 
+def test_the_nearest_monotone_curve_weighs_cells_by_their_precision():
+    """Two cells in the wrong order, of which one is ten times as precise: weights 1/mcse², by hand."""
+    mean = xr.DataArray([-0.1, 0.7, 0.3, 0.9], {"x": [1.0, 2.0, 4.0, 8.0]}, "x")
+    found = crossing(mean, xr.DataArray([0.01, 0.1, 0.01, 0.01], mean.coords, "x"), "x", 0.5)
+    pooled = (0.7 * 0.1**-2 + 0.3 * 0.01**-2) / (0.1**-2 + 0.01**-2)
+    assert float(found["value"]) == pytest.approx(4 * 2 ** ((0.5 - pooled) / (0.9 - pooled)))
+
+
 def test_derived_position_and_missing_cells():
     rng = np.random.default_rng(4)
     share, mcse = success(rng, 2 + 0 * N)
@@ -131,6 +139,23 @@ def test_collapse_exponent_covers(covered):
     assert covered([fit.covers(0.5) for fit in fits], 0.95, "exponent of collapse")
     assert not covered([fit.covers(0.5 + 1 / 6) for fit in fits], 0.95, "negative control: 1/6 off")
     assert np.mean([fit.standard_error for fit in fits]) < 0.02
+
+
+def test_curves_that_do_not_collapse_widen_the_exponents_interval():
+    """Every other curve 2 % higher, twenty times the Monte Carlo error: wider by the root of the quality."""
+    mean, mcse, epsilon = collapsing(np.random.default_rng(12), noise=0.001)
+    shifted = mean * xr.DataArray([1, 1.02, 1, 1.02], {"N": N.N}, "N")
+    one, other = (collapse_exponent(curves, mcse, epsilon, N, ("N",), (0, 1), draws=50) for curves in (mean, shifted))
+    quality = collapse(shifted, mcse, epsilon * N**other.value, ("N",)).quality
+    assert quality > 20 and other.standard_error == pytest.approx(quality**0.5 * one.standard_error, rel=0.5)
+
+
+def test_curves_pushed_apart_have_nothing_to_disagree_about():
+    """Exponents at which hardly a point is in the range of another curve do not count."""
+    for seed in range(3):
+        mean, mcse, epsilon = collapsing(np.random.default_rng(seed))
+        fit = collapse_exponent(mean, mcse, epsilon, N, ("N",), (-4, 4), draws=20)
+        assert fit.value == pytest.approx(0.5, abs=0.05)
 
 
 def test_collapse_exponent_at_a_bound_is_open():

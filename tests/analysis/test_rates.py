@@ -3,6 +3,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from pipeline.analysis.rates import fit_rate
 
@@ -28,12 +29,26 @@ def power_law(rng, noise=0.01, scatter=0.0):
 def test_exponents_and_constant_cover(covered, scatter):
     rng = np.random.default_rng(0)
     fits = [fit_rate(*power_law(rng, scatter=scatter), m=M, L=L) for _ in range(600)]
-    level = 0.95 if not scatter else 0.94  # the scatter is estimated
-    assert covered([fit.exponents["m"].covers(-0.5) for fit in fits], level, f"exponent of m, {scatter=}")
-    assert covered([fit.exponents["L"].covers(-1 / 3) for fit in fits], level, f"exponent of L, {scatter=}")
-    assert covered([fit.constant.covers(3) for fit in fits], level, f"constant, {scatter=}")
+    level = 0.95 if not scatter else 0.94  # the scatter is estimated, and more than none where there is none
+    for name, truth, found in (("m", -0.5, [fit.exponents["m"] for fit in fits]),
+                               ("L", -1 / 3, [fit.exponents["L"] for fit in fits]),
+                               ("constant", 3, [fit.constant for fit in fits])):
+        assert covered([one.covers(truth) for one in found], level, f"{name}, {scatter=}", most=1)
+        size = np.mean([((one.value - truth) / one.standard_error) ** 2 for one in found]) ** 0.5
+        print(f"error of {name} over its standard error, {scatter=}: n=600 rms={size:.3f}")
+        assert 0.75 < size < 1.15  # 1 with a standard deviation of 0.03: neither too short nor too wide
     control = [fit.exponents["L"].covers(-0.5) for fit in fits]
     assert sum(control) < 0.3 * len(control), "negative control: exponent off by 1/6"
+
+
+@pytest.mark.parametrize("cells, confidence", [(3, 0.95), (4, 0.99)])
+def test_few_cells_have_t_intervals(cells, confidence):
+    """By normal quantiles 99 % intervals of three cells would cover as rarely as in 84 %."""
+    law = (L**-0.5).isel(L=slice(cells))
+    fit = fit_rate(law * [1, 1.05, 0.97, 1.02][:cells], 0.01 * law, L=L, confidence=confidence)
+    exponent, quantile = fit.exponents["L"], stats.t.ppf(0.5 + confidence / 2, cells - 2)
+    assert exponent.high - exponent.value == pytest.approx(quantile * exponent.standard_error)
+    assert quantile > 1.5 * stats.norm.ppf(0.5 + confidence / 2)  # negative control: far from normal
 
 
 def test_lack_of_fit_is_measured_and_must_be_in_the_interval(covered):

@@ -21,6 +21,8 @@ def test_interval_of_a_mean_covers(covered, sealed):
     assert covered((summary.error_low <= 3) & (3 <= summary.error_high), what="t interval, 8 normal values")
     normal = abs(summary.error - 3) <= 1.96 * summary.error_mcse
     assert not covered(normal, what="negative control: normal quantile with 8 values")
+    wide = abs(summary.error - 3) <= 2 * (summary.error_high - summary.error)
+    assert not covered(wide, what="negative control: twice as wide")
 
 
 def test_standard_error_is_unbiased_for_the_variance(sealed):
