@@ -15,6 +15,7 @@ from pipeline.problems.response.estimators.likelihood import PairwiseLikelihood
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.response.model import Rasch
+from pipeline.problems.response.releases import Differences
 from pipeline.problems.response.theory import privacy_loss
 from pipeline.problems.response.theory.noise_risk import expected_counts, noise_risk
 
@@ -136,7 +137,65 @@ def n11():
     return "0.487", "0.493"
 
 
-ROWS = {f"N{number}": globals()[f"n{number}"] for number in range(1, 12)}
+def n12():
+    """Exactly, by SciPy's law and by sums of log-gamma terms; the claimed exponent is not reached as m grows."""
+    ratios = []
+    for m in (100, 10_000):
+        n = math.ceil(20 * math.log(m) / 0.05**2)
+        mean = n * 0.05**2
+        inside = range(math.ceil(mean / 2), math.floor(1.5 * mean) + 1)
+        missed = stats.binom.cdf(inside[0] - 1, n, 0.05**2) + stats.binom.sf(inside[-1], n, 0.05**2)
+        terms = [math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(0.05**2)
+                          + (n - k) * math.log1p(-(0.05**2))) for k in range(int(4 * mean)) if k not in inside]
+        assert sum(terms) == pytest.approx(missed, rel=1e-6)
+        disjoint, printed = -math.expm1(m // 2 * math.log1p(-missed)), math.exp(-mean / 10)
+        ratios.append(math.log(disjoint) / math.log(printed))
+    assert disjoint == pytest.approx(5.5e-7, rel=0.01) and printed == pytest.approx(1e-8, rel=0.01)
+    assert ratios[1] < 0.8 < ratios[0] and math.exp(-mean / 10) * m**2 > 0.9  # as it should be: it says nothing there
+    return "5.5e-7", "1.0e-8"
+
+
+def n13():
+    """By hand, and by the program's own estimator on the same counts."""
+    law = np.array([1, 1000]) / 1001
+    error = np.abs(np.log(law) - np.log(law).mean()).max()
+    counts = np.array([[[0, 1000], [1, 0]]])
+    fitted = Spectral(m=2, pseudo_count=0.0, floor=0.0).fit(Differences(counts, 1001, np.zeros(1)), None).theta[0]
+    bound = 2 * 2 * np.abs(law - 0.5).max()
+    assert np.abs(fitted).max() == pytest.approx(error) == pytest.approx(3.45, abs=0.005) and error > bound
+    assert bound == pytest.approx(2.00, abs=0.005)
+    near = np.array([0.26, 0.74])  # half of the least entry away: there the right one holds
+    assert np.abs(np.log(near) - np.log(near).mean()).max() <= 4 * 2 * np.abs(near - 0.5).max()
+    return "3.45", "2.00"
+
+
+def n14():
+    """The printed condition holds for every δ; the constant estimate has a smaller risk than the bound."""
+    models = np.random.default_rng(1).uniform(-1, 1, (16, 5))
+    models *= 0.001 / np.linalg.norm(models[:, None] - models, axis=2).max()
+    printed = 10**2 / 2 * (1 - math.log(2) / math.log(16))
+    risk = max(np.square(models - one).sum(axis=1).max() for one in models)
+    assert printed == pytest.approx(37.5) and risk <= 1.0001e-6 and risk <= 10**2
+    return "37.5", "1e-6"
+
+
+def n15():
+    """By the formula and by SciPy; twice the printed bound holds for all pairs of coins, as χ² shows."""
+    found = 0.9 * math.log(1.8) + 0.1 * math.log(0.2)
+    assert found == pytest.approx(stats.entropy([0.9, 0.1], [0.5, 0.5])) == pytest.approx(0.368, abs=5e-4)
+    printed = 0.4**2 / 0.5
+    assert printed == pytest.approx(0.320) and found > printed
+    for p, q in itertools.product(np.arange(0.05, 1, 0.05), repeat=2):
+        assert stats.entropy([p, 1 - p], [q, 1 - q]) <= 2 * (p - q) ** 2 / min(q, 1 - q) + 1e-12
+    return "0.368", "0.320"
+
+
+def n16():
+    assert 1 - 10 + 2 * 10**2 / 46 + math.exp(-4.6) < 5 < 1 + 2 * 10**2 / 46  # the first term may be as small as 0
+    return ("more than 5",)
+
+
+ROWS = {f"N{number}": globals()[f"n{number}"] for number in (1, 2, 3, 12, 13, 14, 15, *range(4, 12), 16)}
 
 
 @pytest.mark.parametrize("row", ROWS)
