@@ -1,0 +1,1 @@
+"""How often verdicts are wrong, over many seeds: `make calibrate`."""

@@ -1,0 +1,130 @@
+"""`python -m calibration [word ...]`: judge claims on many seeds; see docs/calibration.md.
+
+Words: problems, experiments, seeds=100, workers=2, and `docs`, which simulates nothing and writes docs/calibration.md
+from what was run so far. What was run stays in outputs/calibration, so that the same command goes on.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pipeline as pl
+from calibration.table import document
+from pipeline.analysis.claims import Claim, InsufficientEvidence, judge
+from pipeline.analysis.estimate import Estimate
+from pipeline.cli.compose import compose, options
+from pipeline.cli.config import read_experiment
+from pipeline.execution.runner import writer
+from pipeline.study.registry import problems
+
+FOLDER = Path("outputs/calibration")
+FIRST = 7_000_001  # of the seeds, which no experiment has
+REPLICATIONS = 200  # twice what a claim needs in a cell
+
+
+class Job(NamedTuple):
+    """One seed of an experiment."""
+
+    experiment: str
+    seed: int
+
+
+def main(words: list[str]) -> int:
+    """Run what is missing, and print where the table is; 2 for a word that says nothing."""
+    numbers = {"seeds": 100, "workers": os.cpu_count() or 1}
+    names = [word for word in words if "=" not in word and word != "docs"]
+    given = dict(word.split("=", 1) for word in words if "=" in word)
+    claims = by_experiment()
+    known = {*claims, *(name.partition("/")[0] for name in claims), *problems()}
+    if wrong := [*(name for name in names if name not in known), *(f"{key}={value}" for key, value in given.items()
+                                                                  if key not in numbers or not value.isdigit())]:
+        print(f"error: {wrong[0]}; allowed: problems, experiments, seeds=100, workers=2, docs", file=sys.stderr)
+        return 2
+    numbers |= {key: int(value) for key, value in given.items()}
+    chosen = [name for name, own in claims.items() if not names or {name, name.partition("/")[0], own[0]} & {*names}]
+    if "docs" not in words:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        _run([Job(name, FIRST + k) for k in range(numbers["seeds"]) for name in chosen], numbers["workers"])
+    found = {name: (claims[name][1], list(records(name, claims[name][1]))) for name in claims}
+    text = document({name: one for name, one in found.items() if one[1]})
+    target = Path("docs/calibration.md") if "docs" in words else FOLDER / "table.md"
+    target.write_text(text, "utf-8")
+    print(f"table: {target}")
+    return 0
+
+
+def by_experiment() -> dict[str, tuple[str, tuple[Claim, ...]]]:
+    """Experiment -> its problem and its claims, without those about people's files."""
+    found: dict[str, tuple[str, tuple[Claim, ...]]] = {}
+    for problem in problems().values():
+        for claim in problem.load(problem.claims):
+            if claim.recorded is None and claim.experiment in options("experiment"):
+                found[claim.experiment] = problem.name, (*found.get(claim.experiment, ("", ()))[1], claim)
+    return found
+
+
+def _run(jobs: list[Job], workers: int) -> None:
+    done = {Job(name, one["seed"]) for name, (_, claims) in by_experiment().items() for one in records(name, claims)}
+    left = [job for job in jobs if job not in done]
+    print(f"{len(left):,} of {len(jobs):,} to do", flush=True)
+    with ProcessPoolExecutor(workers) as pool:
+        futures = {pool.submit(judged, job): job for job in left}
+        for number, future in enumerate(as_completed(futures), 1):
+            job, record = futures[future], future.result()
+            with open(_path(job.experiment), "a", encoding="utf-8") as file:  # one process writes
+                file.write(json.dumps(record) + "\n")
+            print(f"{number:,} of {len(left):,}: {job.experiment} seed {job.seed}", flush=True)
+
+
+def _path(experiment: str) -> Path:
+    return FOLDER / f"{experiment.replace('/', '_')}.jsonl"
+
+
+def code_of(experiment: str) -> str:
+    """Name of the code and arithmetic that would simulate an experiment here."""
+    return writer(read_experiment(compose([f"experiment={experiment}", "size=quick"])[0]).study).id
+
+
+def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, Any]]:
+    """What was run of an experiment, by this code and for these tolerances; lines that were cut off are left out."""
+    path, code = _path(experiment), None
+    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        code = code or code_of(experiment)
+        if record["code"] == code and record["claimed"] == {claim.id: claim.claimed for claim in claims}:
+            yield record
+
+
+def judged(job: Job) -> dict[str, Any]:
+    """Simulate one seed, and judge every claim on it: verdicts, and all estimates with their intervals."""
+    claims = by_experiment()[job.experiment][1]
+    results = pl.simulate(job.experiment, size="quick", replications=REPLICATIONS, block=REPLICATIONS, seed=job.seed)
+    found = {}
+    for claim in claims:
+        judgement = judge(claim, results)
+        found[claim.id] = {"verdict": judgement.check.verdict, "control": judgement.control.verdict,
+                           "sound": judgement.sound, "estimates": _estimates(claim, results)}
+    return {"seed": job.seed, "code": code_of(job.experiment), "claimed": {one.id: one.claimed for one in claims},
+            "claims": found}
+
+
+def _estimates(claim: Claim, results: Any) -> dict[str, dict[str, list[float]]]:
+    """Part -> cell -> value, low, high, standard error; a claim of one part has the part ""."""
+    try:
+        measured = claim.measure.compute(results)
+    except InsufficientEvidence:
+        return {}
+    parts = measured if isinstance(claim.tolerance, dict) else {"": measured}
+    return {part: {cell: [one.value, one.low, one.high, one.standard_error] for cell, one in
+                   ({"": cells} if isinstance(cells, Estimate) else cells).items()} for part, cells in parts.items()}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

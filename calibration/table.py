@@ -1,0 +1,129 @@
+"""Rates of wrong verdicts, coverage and power, from the verdicts and estimates of many seeds."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from pipeline.analysis.claims import CONTRADICTED, NOT_REFUTED, SUPPORTED, Claim
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.power import detected
+from pipeline.analysis.tolerances import Tolerance, written
+
+Records = Sequence[Mapping[str, Any]]
+HEAD = """# Calibration: how often verdicts are wrong
+
+Every claim below was judged on many independent simulations of its experiment at a small size (`size=quick`, 200
+replications a cell) and on as many controls. `make calibrate` runs this for all claims, in hours, and goes on where it
+was stopped; `make calibrate ARGS="crowd seeds=200"` for some; `make calibrate ARGS=docs` writes this page from what was
+run. Claims that are not in the tables were not run.
+
+- *truth*: whether the claim holds at this size, by the mean of each estimate over all seeds: yes, no, or *border*,
+  where such a mean is within four of its standard errors of an end of the tolerance.
+- *wrong*: contradicted though the truth is yes, or supported though it is no, with the 95 % interval of the rate.
+- *wrong control*: supported on the negative control, or contradicted on the positive one.
+- *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %.
+- *power*: the true value nearest to the tolerance that is contradicted with a chance of 90 %, in the most precise cell,
+  by the widths of the intervals and the spread of the estimates over the seeds.
+
+"""
+
+
+def document(found: Mapping[str, tuple[tuple[Claim, ...], Records]]) -> str:
+    """The page: a table for each experiment."""
+    text = HEAD
+    for experiment, (claims, records) in found.items():
+        text += (f"## {experiment}, {len(records)} seeds\n\n"
+                 "| claim | claimed | truth | supported | contradicted | wrong | wrong control | covered | power |\n"
+                 "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+        text += "".join(f"| {' | '.join(row(claim, records))} |\n" for claim in claims) + "\n"
+    return text.rstrip("\n") + "\n"
+
+
+def row(claim: Claim, records: Records) -> list[str]:
+    """What became of one claim over all seeds."""
+    own = [record["claims"][claim.id] for record in records]
+    verdicts = [one["verdict"] for one in own]
+    cells = collected(own)
+    truth = truth_of(claim, cells)
+    supported = sum(verdict in (SUPPORTED, NOT_REFUTED) for verdict in verdicts)
+    contradicted = verdicts.count(CONTRADICTED)
+    wrong = {"yes": contradicted, "no": supported}.get(truth)
+    decided = [one for one in own if one["verdict"] in (SUPPORTED, NOT_REFUTED, CONTRADICTED)]
+    missed = sum(not one["sound"] and one["control"] in (SUPPORTED, NOT_REFUTED, CONTRADICTED) for one in decided)
+    return [f"`{claim.id}`", claim.claimed.replace("|", "\\|"), truth, str(supported), str(contradicted),
+            "–" if wrong is None else rate(wrong, len(own)), rate(missed, len(decided)), coverage(own, cells),
+            power(claim, cells)]
+
+
+def rate(k: int, n: int) -> str:
+    """k of n with Clopper and Pearson's 95 % interval, in per cent."""
+    if not n:
+        return "–"
+    low, high = stats.binomtest(k, n).proportion_ci(0.95, method="exact")
+    return f"{k} of {n} [{100 * low:.1f}, {100 * high:.1f}] %"
+
+
+def collected(own: Records) -> dict[tuple[str, str], np.ndarray]:
+    """(part, cell) -> (seeds, 4): value, low, high and standard error where the data determine them."""
+    rows: dict[tuple[str, str], list[list[float]]] = {}
+    for one in own:
+        for part, cells in one["estimates"].items():
+            for cell, numbers in cells.items():
+                if all(map(math.isfinite, numbers[:3])):
+                    rows.setdefault((part, cell), []).append(numbers)
+    return {key: np.array(numbers) for key, numbers in rows.items()}
+
+
+def tolerance_of(claim: Claim, part: str) -> Tolerance:
+    """Of one part, or of the claim."""
+    return claim.tolerance[part] if isinstance(claim.tolerance, Mapping) else claim.tolerance
+
+
+def truth_of(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
+    """yes, no or border: see the page."""
+    verdicts = []
+    for (part, _), numbers in cells.items():
+        mean, spread = numbers[:, 0].mean(), numbers[:, 0].std(ddof=1) if len(numbers) > 1 else 0.0
+        error = 4 * spread / len(numbers) ** 0.5
+        verdicts.append(tolerance_of(claim, part).verdict(Estimate(mean, mean - error, mean + error)))
+    if not verdicts:
+        return "–"
+    if CONTRADICTED in verdicts:
+        return "no"
+    return "yes" if {*verdicts} == {SUPPORTED} else "border"
+
+
+def coverage(own: Records, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
+    """Seeds in which all intervals cover the means over all seeds."""
+    means = {key: numbers[:, 0].mean() for key, numbers in cells.items()}
+    hits = []
+    for one in own:
+        intervals = [(means[part, cell], numbers) for part, of_part in one["estimates"].items()
+                     for cell, numbers in of_part.items() if (part, cell) in means]
+        if intervals:
+            hits.append(all(low - 1e-9 * abs(mean) <= mean <= high + 1e-9 * abs(mean)
+                            for mean, (_, low, high, _) in intervals))
+    return rate(sum(hits), len(hits))
+
+
+def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
+    """Part by part, the nearest values below and above the tolerance that are contradicted with a chance of 90 %."""
+    ends: dict[str, list[tuple[float, float]]] = {}
+    for (part, _), numbers in cells.items():
+        value, low, high, _ = numbers.mean(axis=0)
+        spread = numbers[:, 0].std(ddof=1) if len(numbers) > 1 else math.nan
+        ends.setdefault(part, []).append(detected(Estimate(value, low, high, spread), tolerance_of(claim, part)))
+    texts = []
+    for part, pairs in ends.items():
+        below, above = (np.array(side) for side in zip(*pairs, strict=True))
+        said = [f"≤ {_short(below[np.isfinite(below)].max())}"] if np.isfinite(below).any() else []
+        said += [f"≥ {_short(above[np.isfinite(above)].min())}"] if np.isfinite(above).any() else []
+        texts.append(f"{part}: " * bool(part) + " or ".join(said))
+    return "; ".join(texts) or "–"
+
+
+def _short(value: float) -> str:
+    return written(float(f"{value:.3g}"), fractions=False)

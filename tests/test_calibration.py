@@ -1,0 +1,91 @@
+"""The calibration of verdicts: rates, coverage and power of made-up seeds, and one real seed that is not run twice."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from calibration import __main__ as command
+from calibration import table
+from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.measures import Measure, normal
+from pipeline.analysis.tolerances import AtMost, Within
+
+SEEDS = 400
+
+
+def claim(tolerance):
+    return Claim(id="toy", statement="v is 1.", source="here", experiment="toy/toy", why="", conditions="",
+                 measure=Measure("v", lambda results: None), tolerance=tolerance,
+                 control=NegativeControl("v doubled", lambda results: results))
+
+
+def records(truth, tolerance, shorter=1.0):
+    """Normal estimates of a number, with 99 % intervals; `shorter` makes these too short."""
+    drawn = truth + 0.1 * np.random.default_rng(1).standard_normal(SEEDS)
+    found = []
+    for value in drawn.tolist():
+        one = normal(value, 0.1 / shorter, 0.99)
+        found.append({"claims": {"toy": {
+            "verdict": tolerance.verdict(one), "control": "contradicted", "sound": True,
+            "estimates": {"": {"": [one.value, one.low, one.high, one.standard_error]}}}}})
+    return found
+
+
+def columns(truth, tolerance, shorter=1.0):
+    names = "id claimed truth supported contradicted wrong control covered power".split()
+    return dict(zip(names, table.row(claim(tolerance), records(truth, tolerance, shorter)), strict=True))
+
+
+def count(text):
+    return int(text.split(" of ")[0])
+
+
+def test_intervals_that_are_right_and_too_short():
+    right, short = columns(1, Within(1, 0.5)), columns(1, Within(1, 0.5), shorter=2)
+    least = stats.binom.ppf(1e-6, SEEDS, 0.98)  # the mean over the seeds is not quite the truth
+    print(f"covered: n={SEEDS} statistic={right['covered']} bound={least:g} alpha=1e-06; control {short['covered']}")
+    assert count(right["covered"]) >= least > count(short["covered"])
+    assert right["truth"] == "yes" and count(right["wrong"]) == 0 and count(right["control"]) == 0
+
+
+def test_wrong_verdicts_are_counted_where_the_truth_is_known():
+    outside, border = columns(1.7, Within(1, 0.5), shorter=20), columns(1.5, Within(1, 0.5))
+    assert outside["truth"] == "no" and int(outside["contradicted"]) > 0.9 * SEEDS
+    assert count(outside["wrong"]) == int(outside["supported"]) > 0
+    assert border["truth"] == "border" and border["wrong"] == "–"
+
+
+def test_power_is_half_an_interval_and_a_quantile_beyond():
+    found = columns(0, AtMost(1))["power"]
+    expected = 1 + 0.1 * (stats.norm.ppf(0.995) + stats.norm.ppf(0.9))
+    assert found.startswith("≥ ") and float(found[2:]) == pytest.approx(expected, abs=0.03)
+
+
+def test_nothing_determined_says_nothing():
+    undecided = {"verdict": "inconclusive", "control": "inconclusive", "sound": False,
+                 "estimates": {"": {"": [1.0, -math.inf, math.inf, math.inf]}}}
+    assert table.row(claim(AtMost(1)), [{"claims": {"toy": undecided}}])[2:] == ["–", "0", "0", "–", "–", "–", "–"]
+
+
+def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(command, "REPLICATIONS", 100)
+    assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
+    (path,) = command.FOLDER.glob("*.jsonl")
+    lines = path.read_text().splitlines()
+    assert len(lines) == 2 and "xu.example_1" in (command.FOLDER / "table.md").read_text()
+    path.write_text(lines[0] + "\n" + lines[1][:-5])  # cut off
+    assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
+    assert "1 of 2 to do" in capsys.readouterr().out
+    stale = json.loads(lines[0])
+    stale["claimed"]["xu.example_1"] = "at most 9"
+    path.write_text(json.dumps(stale) + "\n")
+    assert list(command.records("xu/example_1", command.by_experiment()["xu/example_1"][1])) == []
+
+
+@pytest.mark.parametrize("word", ["nowhere", "seeds=x", "colour=2"])
+def test_a_word_that_says_nothing_is_one_line(word, capsys):
+    assert command.main([word]) == 2 and capsys.readouterr().err.startswith("error: " + word)
