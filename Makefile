@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run hpc s3 release test faults lint bench docs lock wheel clean
+.PHONY: help setup run hpc s3 release test faults mutants calibrate lint bench docs lock wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z][a-z0-9 ]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -45,8 +45,14 @@ faults: $(READY)-test  ## kill, fill, damage and turn back everything that can b
 	FAULTS=full $(BIN)/python -m pytest tests/faults tests/laws/test_every_file_damaged.py \
 	    tests/laws/test_number_knows_its_code.py $(ARGS)
 
+mutants: $(READY)-test  ## seed faults, one at a time, and count those that the tests see (hours; ARGS=privacy, ARGS=2/5)
+	$(BIN)/python tests/faults_seeded/seeded.py $(ARGS)
+
+calibrate: $(READY)  ## judge every claim on 100 seeds and count wrong verdicts (hours; ARGS=crowd, ARGS=docs)
+	$(BIN)/python -m calibration $(ARGS)
+
 lint: $(READY)-test  ## check style and types
-	$(BIN)/ruff check pipeline tests benchmarks
+	$(BIN)/ruff check pipeline tests benchmarks calibration
 	$(BIN)/mypy
 
 bench: $(READY)-bench $(READY)-test  ## print the benchmarks, as ratios against the strongest alternatives

@@ -95,3 +95,14 @@ def test_numpys_generators_are_not_used(monkeypatch):
         monkeypatch.setattr(np.random, name, forbidden)
     first, second = (vetted.release(np.zeros(50, int), variance=1e6) for _ in range(2))
     assert (first != second).any()
+
+
+@pytest.mark.parametrize("law, width, budget", [("variance", 4.0, 9 / 8), ("scale", 2.0, 1.5)])
+def test_noise_within_a_budget_spends_no_more_and_hardly_less(law, width, budget):
+    """Sensitivity 3: ρ = 9/(2·4), ε = 3/2."""
+    pytest.importorskip("opendp", reason="OpenDP is not installed: noise for real data is NOT tested here")
+    assert budget <= vetted.spent(3.0, **{law: width}) <= (1 + 1e-9) * budget
+    noise = vetted.within_budget(law, width, 3.0, budget)
+    assert width < noise[law] <= (1 + 1e-11) * width and vetted.spent(3.0, **noise) <= budget
+    with pytest.raises(ArithmeticError, match="spends more than"):
+        vetted.within_budget(law, width, 3.0, 0.999 * budget)

@@ -1,0 +1,155 @@
+"""Faults seeded in the program, one at a time, and whether the tests that should see them do: `make mutants`.
+
+A file of a kind, such as privacy.toml, has for each file of the program `tests`, those that should see its faults, and
+`faults`, each a list of a text that stands there exactly once, what stands there instead, and perhaps other tests.
+"""
+
+import argparse
+import compileall
+import importlib
+import os
+import py_compile
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import tomllib
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LEFT_OUT = shutil.ignore_patterns(".*", "outputs", "dist", "build", "__pycache__", "dask-scratch-space")
+SECONDS = 900  # after which tests count as killed by the fault: it may make a loop endless
+PRELOADED = ("numpy", "scipy.stats", "scipy.optimize", "xarray", "pytest", "hypothesis")
+NEVER = "privacy"  # of this kind no fault may survive
+SHARE = 0.97  # of all faults that must be killed
+
+
+class Fault(NamedTuple):
+    """What stands in a file, what instead, and the tests, as pytest takes them, of which one must fail."""
+
+    kind: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+    @property
+    def name(self) -> str:
+        """File and old text, in a line."""
+        return f"{self.file}: {' '.join(self.old.split())[:80]}"
+
+    def applied(self, text: str) -> str:
+        """The file's text with the fault. Raises ValueError unless the old text stands there exactly once."""
+        if text.count(self.old) != 1 or self.old == self.new:
+            raise ValueError(f"{self.name}: stands there {text.count(self.old)} times, must once")
+        return text.replace(self.old, self.new)
+
+
+def faults() -> list[Fault]:
+    """All faults, kind after kind."""
+    found = []
+    for path in sorted(HERE.glob("*.toml")):
+        for file, table in tomllib.loads(path.read_text("utf-8")).items():
+            found += [Fault(path.stem, file, old, new, others[0] if others else table["tests"])
+                      for old, new, *others in table["faults"]]
+    return found
+
+
+def copied(folder: Path) -> Path:
+    """A copy of the tree, without what is hidden or generated, compiled so that a file counts by its content."""
+    tree = Path(shutil.copytree(ROOT, folder / "tree", ignore=LEFT_OUT, symlinks=True))
+    mode = py_compile.PycInvalidationMode.CHECKED_HASH  # by its time, a fault of a moment could be missed
+    compileall.compile_dir(tree / "pipeline", quiet=2, invalidation_mode=mode)
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")  # threads do not survive a fork
+    for name in PRELOADED:  # what tests import most, once for all
+        importlib.import_module(name)
+    return tree
+
+
+def fails(tree: Path, tests: str) -> bool:
+    """Whether one of these tests fails on a tree, or none ends in time; each in a process of its own."""
+    with tempfile.TemporaryFile() as output:
+        if not (process := os.fork()):
+            _child(tree, tests, output.fileno())
+        end = time.monotonic() + SECONDS
+        while not (ended := os.waitpid(process, os.WNOHANG))[0]:
+            if time.monotonic() > end:
+                os.killpg(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+                return True
+            time.sleep(0.02)
+        code = os.waitstatus_to_exitcode(ended[1])
+        if code not in (0, 1, 2):  # nothing collected, or pytest itself failed: not the fault's doing
+            output.seek(0)
+            raise SystemExit(f"error: pytest {tests}: {output.read().decode(errors='replace')[-1000:]}")
+        return code != 0
+
+
+def _child(tree: Path, tests: str, output: int) -> None:
+    """Run the tests on the tree's own package, and end."""
+    code = 3
+    try:
+        os.setsid()
+        os.dup2(output, 1), os.dup2(output, 2)
+        os.chdir(tree)
+        sys.path.insert(0, str(tree))
+        os.environ |= {"PYTHONPATH": str(tree),
+                       "REAL_DATA": os.environ.get("REAL_DATA", str(ROOT.parent / "shared" / "data"))}
+        import pytest
+
+        code = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests.split()]))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def run(chosen: list[Fault]) -> list[Fault]:
+    """Those that survive. Before the faults of some tests it is made sure that these pass without any."""
+    survivors, sound = [], set[str]()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = copied(Path(folder))
+        for number, fault in enumerate(chosen, 1):
+            if fault.tests not in sound and fails(tree, fault.tests):
+                raise SystemExit(f"error: {fault.tests} fails without any fault")
+            sound.add(fault.tests)
+            path, start = tree / fault.file, time.monotonic()
+            text = path.read_text("utf-8")
+            path.write_text(fault.applied(text), "utf-8")
+            killed = fails(tree, fault.tests)
+            path.write_text(text, "utf-8")
+            survivors += [] if killed else [fault]
+            print(f"{number:4} of {len(chosen)}  {'killed' if killed else 'SURVIVED':8} "
+                  f"{time.monotonic() - start:6.1f} s  {fault.kind:10} {fault.name}", flush=True)
+    return survivors
+
+
+def main() -> int:
+    """Print what became of each fault, and the counts by kind; 1 where too many survive, or one of privacy."""
+    parser = argparse.ArgumentParser(prog="make mutants ARGS=…", description=__doc__.partition("\n")[0])
+    parser.add_argument("chosen", nargs="*", help="kinds, files (or the ends of their paths), a share as 2/5")
+    words = parser.parse_args().chosen
+    every = faults()
+    names = [word for word in words if not word[:1].isdigit()]
+    chosen = [fault for fault in every if not names
+              or any(fault.kind == name or fault.file.endswith(name) for name in names)]
+    for number, count in (map(int, word.split("/")) for word in words if word[:1].isdigit()):
+        chosen = chosen[number - 1 :: count]
+    if not chosen:
+        parser.error(f"no faults of {' '.join(words)}; kinds are {', '.join(dict.fromkeys(one.kind for one in every))}")
+    survivors = run(chosen)
+    counts, left = Counter(one.kind for one in chosen), Counter(one.kind for one in survivors)
+    print(f"\n{'kind':12}{'seeded':>8}{'killed':>8}{'survived':>10}")
+    for kind, count in [*counts.items(), ("all", len(chosen))]:
+        lost = len(survivors) if kind == "all" else left[kind]
+        print(f"{kind:12}{count:8}{count - lost:8}{lost:10}")
+    return int(left[NEVER] > 0 or len(survivors) > (1 - SHARE) * len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""A folder as a backend: half of a Zarr hierarchy never passes for the whole, whenever its process is killed."""
+
+import shutil
+
+import pytest
+
+from pipeline.storage.folder import Folder
+
+
+class Killed(BaseException):
+    """What a SIGKILL does to a process."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with a published dataset."""
+    backend = Folder(tmp_path)
+    staged = backend.stage("old")
+    backend.put(f"{staged}/data/c", b"old")
+    backend.publish(staged, "old", b"root")
+    return backend
+
+
+def test_what_is_being_removed_has_no_root(folder, monkeypatch):
+    def killed(*args, **kwargs):
+        raise Killed
+
+    assert folder.read("old/zarr.json") == b"root" and folder.read("old/data/c") == b"old"
+    monkeypatch.setattr(shutil, "rmtree", killed)
+    with pytest.raises(Killed):
+        folder.remove("old")
+    assert folder.read("old/zarr.json") is None and folder.read("old/data/c") == b"old"
+
+
+@pytest.mark.parametrize("step", ["put", "remove"])
+def test_what_is_being_published_is_the_old_or_the_new_or_nothing(folder, step, monkeypatch):
+    staged = folder.stage("old")
+    folder.put(f"{staged}/data/c", b"new")
+    done = getattr(folder, step)
+
+    def killed(*args):
+        done(*args)
+        raise Killed
+
+    monkeypatch.setattr(folder, step, killed)
+    with pytest.raises(Killed):
+        folder.publish(staged, "old", b"newer")
+    root, data = folder.read("old/zarr.json"), folder.read("old/data/c")
+    assert (root, data) in [(b"root", b"old"), (b"newer", b"new"), (None, None)]

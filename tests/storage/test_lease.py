@@ -1,0 +1,56 @@
+"""A lock in a bucket, on a clock that the test turns: slow requests shorten a hold, and what is lost stays lost."""
+
+import pytest
+
+from pipeline.storage import lease
+from pipeline.storage.lease import BEAT, SAFE, TERM, Lease
+
+
+class Clock:
+    """Seconds that pass only where a test lets them."""
+
+    def __init__(self, monkeypatch):
+        self.time = 1000.0
+        monkeypatch.setattr(lease, "now", lambda: self.time)
+
+
+class Slow:
+    """A backend whose requests take that many seconds, and which notes what was put."""
+
+    def __init__(self, clock, seconds):
+        self.clock, self.seconds, self.put_at = clock, seconds, []
+
+    def put(self, key, content, patience=None):
+        self.put_at.append(self.clock.time)
+        self.clock.time += self.seconds
+
+
+class Ended:
+    """An event that is set after that many waits, each of which takes the time that it is given, and once much more."""
+
+    def __init__(self, clock, waits, stopped=0.0):
+        self.clock, self.left, self.stopped = clock, waits, stopped
+
+    def wait(self, seconds):
+        self.clock.time += seconds + self.stopped
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("seconds", [0.0, 20.0])
+def test_a_sign_of_life_counts_from_when_it_was_sent(monkeypatch, seconds):
+    clock = Clock(monkeypatch)
+    backend = Slow(clock, seconds)
+    held = Lease(backend)
+    held.until = clock.time + SAFE
+    held._beat(1, b"owner", Ended(clock, 1))
+    assert backend.put_at == [1000.0 + BEAT] and held.until == backend.put_at[0] + SAFE
+
+
+def test_a_holder_who_is_late_gives_no_sign_of_life_again(monkeypatch):
+    clock = Clock(monkeypatch)
+    backend = Slow(clock, 0.0)
+    held = Lease(backend)
+    held.until = clock.time + SAFE
+    held._beat(1, b"owner", Ended(clock, 3, stopped=TERM))
+    assert backend.put_at == [] and not held.valid()
