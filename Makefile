@@ -52,7 +52,7 @@ calibrate: $(READY)  ## judge every claim on 100 seeds and count wrong verdicts 
 	$(BIN)/python -m calibration $(ARGS)
 
 lint: $(READY)-test  ## check style and types
-	$(BIN)/ruff check pipeline tests benchmarks calibration
+	$(BIN)/ruff check pipeline tests benchmarks calibration docs/examples
 	$(BIN)/mypy
 
 bench: $(READY)-bench $(READY)-test  ## print the benchmarks, as ratios against the strongest alternatives

@@ -1,8 +1,16 @@
-"""A paper that the engine has never heard of, through all of it: no engine file is touched."""
+"""Papers that the engine has never heard of, through all of it: no engine file is touched.
+
+One is defined here, with parts that fail on purpose; the other is a whole paper, docs/examples/frequency, installed as
+a wheel.
+"""
 
 import dataclasses
 import json
+import os
 import pickle
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +19,8 @@ import pytest
 import toy_paper
 import xarray as xr
 from checks import mean_agrees
-from engine import contents, environment, without_report
+from engine import ROOT, contents, environment, without_report
+from test_no_privilege import build_and_install
 
 from pipeline.analysis.summary import paired_difference, summarise
 from pipeline.cli import tasks
@@ -138,3 +147,29 @@ def test_its_mistakes_are_reported_like_any_other(monkeypatch):
     config = toy_paper.CONFIG | {"parameters": {"model": "btl", "mechanism": "laplace", "m": 3, "L": 5}}
     with pytest.raises(InvalidInput, match="needs Matrix, but is given Comparisons"):
         read_experiment(config | {"grid": {"share": [1.0], "estimator": ["mean"]}})
+
+
+EXAMPLE = ROOT / "docs/examples/frequency"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Environment of an interpreter that has the wheel of docs/examples/frequency; its source is elsewhere."""
+    project, site = tmp_path_factory.mktemp("project") / "frequency", tmp_path_factory.mktemp("site")
+    shutil.copytree(EXAMPLE, project, ignore=shutil.ignore_patterns("__pycache__", "tests"))
+    build_and_install(project, site)
+    return environment(PYTHONPATH=os.pathsep.join([str(site), str(ROOT)]))
+
+
+def test_a_whole_paper_runs_as_its_page_says(installed, tmp_path):
+    """From elsewhere: the first command of the page simulates, judges and draws. Its own tests are beside it."""
+    command = re.search(r"^pipeline (experiment=.*)$", (EXAMPLE / "README.md").read_text(), re.M)[1]
+    words = [*shlex.split(command), "cluster=synchronous"]
+    done = subprocess.run([sys.executable, "-m", "pipeline", *words], cwd=tmp_path, env=installed, capture_output=True,
+                          text=True, timeout=300)
+    assert done.returncode == 0 and "supported     frequency.privacy" in done.stdout, done.stderr
+    (folder,) = tmp_path.glob("outputs/frequency/*")
+    page = (folder / "report.html").read_text()
+    assert all(word in page for word in ("What one report tells", "pure ε-LDP per person"))
+    (writer,) = json.loads(json.loads((folder / "results.zarr/zarr.json").read_text())["attributes"]["writers"])
+    assert {"mechanism subset_selection", "metric support_held"} <= writer["code"].keys()
