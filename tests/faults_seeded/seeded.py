@@ -23,7 +23,8 @@ from typing import NamedTuple
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 LEFT_OUT = shutil.ignore_patterns(".*", "outputs", "dist", "build", "__pycache__", "dask-scratch-space")
-SECONDS = 900  # after which tests count as killed by the fault: it may make a loop endless
+SECONDS = 1800  # after which a fault counts as seen: it may make a loop endless
+PASS, FAIL, ENDLESS = "SURVIVED", "killed", "endless"  # what the tests' end means for the fault
 PRELOADED = ("numpy", "scipy.stats", "scipy.optimize", "xarray", "pytest", "hypothesis")
 NEVER = "privacy"  # of this kind no fault may survive
 SHARE = 0.97  # of all faults that must be killed
@@ -46,7 +47,8 @@ class Fault(NamedTuple):
     def applied(self, text: str) -> str:
         """The file's text with the fault. Raises ValueError unless the old text stands there exactly once."""
         if text.count(self.old) != 1 or self.old == self.new:
-            raise ValueError(f"{self.name}: stands there {text.count(self.old)} times, must once")
+            raise ValueError(f"{self.name}: stands there {text.count(self.old)} times, must once; bring "
+                             f"tests/faults_seeded/{self.kind}.toml up to date")
         return text.replace(self.old, self.new)
 
 
@@ -71,8 +73,8 @@ def copied(folder: Path) -> Path:
     return tree
 
 
-def fails(tree: Path, tests: str) -> bool:
-    """Whether one of these tests fails on a tree, or none ends in time; each in a process of its own."""
+def outcome(tree: Path, tests: str) -> str:
+    """What becomes of these tests on a tree, in a process of their own: PASS, FAIL, or ENDLESS after too long."""
     with tempfile.TemporaryFile() as output:
         if not (process := os.fork()):
             _child(tree, tests, output.fileno())
@@ -81,13 +83,13 @@ def fails(tree: Path, tests: str) -> bool:
             if time.monotonic() > end:
                 os.killpg(process, signal.SIGKILL)
                 os.waitpid(process, 0)
-                return True
+                return ENDLESS
             time.sleep(0.02)
         code = os.waitstatus_to_exitcode(ended[1])
         if code not in (0, 1, 2):  # nothing collected, or pytest itself failed: not the fault's doing
             output.seek(0)
             raise SystemExit(f"error: pytest {tests}: {output.read().decode(errors='replace')[-1000:]}")
-        return code != 0
+        return PASS if code == 0 else FAIL
 
 
 def _child(tree: Path, tests: str, output: int) -> None:
@@ -115,16 +117,16 @@ def run(chosen: list[Fault]) -> list[Fault]:
     with tempfile.TemporaryDirectory() as folder:
         tree = copied(Path(folder))
         for number, fault in enumerate(chosen, 1):
-            if fault.tests not in sound and fails(tree, fault.tests):
+            if fault.tests not in sound and outcome(tree, fault.tests) != PASS:
                 raise SystemExit(f"error: {fault.tests} fails without any fault")
             sound.add(fault.tests)
             path, start = tree / fault.file, time.monotonic()
             text = path.read_text("utf-8")
             path.write_text(fault.applied(text), "utf-8")
-            killed = fails(tree, fault.tests)
+            found = outcome(tree, fault.tests)
             path.write_text(text, "utf-8")
-            survivors += [] if killed else [fault]
-            print(f"{number:4} of {len(chosen)}  {'killed' if killed else 'SURVIVED':8} "
+            survivors += [fault] if found == PASS else []
+            print(f"{number:4} of {len(chosen)}  {found:8} "
                   f"{time.monotonic() - start:6.1f} s  {fault.kind:10} {fault.name}", flush=True)
     return survivors
 

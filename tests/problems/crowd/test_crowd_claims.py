@@ -1,9 +1,11 @@
 """Claims of Wang and Xu on ideal data, negative controls, too little data and real simulations."""
 
+import numpy as np
 import pytest
 from ideal_crowd import IDEAL
 from ideal_crowd import real as recorded
 from ideal_ranking import CUTS, cut_down, real
+from scipy.special import ndtri
 
 from pipeline.analysis.claims import (
     CONTRADICTED,
@@ -13,6 +15,8 @@ from pipeline.analysis.claims import (
     SUPPORTED,
     judge,
 )
+from pipeline.analysis.measures import CONFIDENCE
+from pipeline.analysis.rates import fit_rate
 from pipeline.cli import compose
 from pipeline.problems.crowd.claims import CLAIMS
 from pipeline.problems.crowd.claims.recorded import BLUEBIRD
@@ -49,6 +53,25 @@ def test_real_simulations_never_decide_against_the_claims(claim):
         return
     assert judgement.check.verdict != CONTRADICTED, judgement.check.text
     assert judgement.control.verdict in (CONTRADICTED, INCONCLUSIVE, NOT_TESTED), judgement.control.text
+
+
+def test_errors_of_probits_are_those_of_a_numerical_derivative():
+    """Of wang.basin.collapse: the fit again, with d Φ⁻¹/df by a difference; half the error is the negative control."""
+    claim, data = next(claim for claim in CLAIMS if claim.id == "wang.basin.collapse"), IDEAL["wang/basin"]()
+    found = claim.measure.compute(data)
+    used = data.sel(epsilon=data["epsilon"] >= 1, lead=(data["lead"] > 0) & (data["lead"] <= 0.7))
+    runs = used.sizes["replication"]
+    flipped = (used["label_flipped"].sum("replication") + 0.5) / (runs + 1)
+    slope = (ndtri(flipped + 1e-6) - ndtri(flipped - 1e-6)) / 2e-6
+    ahead = used["lead_realised"] / used["m"] ** 0.5
+
+    def fitted(factor):
+        error = factor * np.sqrt(flipped * (1 - flipped) / runs) * slope / ahead
+        rate = fit_rate(-ndtri(flipped) / ahead, error, groups=("epsilon",), confidence=CONFIDENCE, m=used["m"])
+        return rate.exponents["m"]
+
+    assert (found.value, found.standard_error) == pytest.approx((fitted(1).value, fitted(1).standard_error), rel=1e-5)
+    assert fitted(0.5).standard_error != pytest.approx(found.standard_error, rel=0.05)
 
 
 def test_claims_are_complete():

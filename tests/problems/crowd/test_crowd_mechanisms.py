@@ -64,6 +64,8 @@ def test_one_answer_spends_epsilon_and_a_record_of_k_spends_k_epsilon(pattern, o
     if k == m:
         whole = spent["all answers of a worker who answers every task"]
         assert whole == pytest.approx(math.log(worst_ratio(pattern, [flip] * m, m)))
+    given = RandomizedResponse(n=1, m=m, epsilon=math.log(odds), given=k).spent()
+    assert given["all answers of the worker who gave most"] == pytest.approx(k * math.log(odds))
     # Negative controls.
     assert worst_ratio(pattern, [1 / (2 + odds)] * m, 1) > odds
     assert worst_ratio(pattern, [(flip + Fraction(1, 2)) / 2] * m, 1) < odds  # flips too often: wasted
