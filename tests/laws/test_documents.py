@@ -1,8 +1,16 @@
-"""What the documents promise: programs run, commands are accepted, modules, files and experiments are there."""
+"""What the documents promise: programs run, commands are accepted, modules, files and experiments are there.
 
+Every block of code is a program (run), a config (composed), an entry point (loaded) or lines for a shell, of which
+those for `pipeline` are composed and checked, or run if that is cheap, and those for make looked up. `EXCEPTIONS` holds
+what cannot be tried here, with the reason; a reason that is not needed is an error.
+"""
+
+import itertools
 import pkgutil
 import re
 import shlex
+import tomllib
+from importlib.metadata import entry_points
 
 import pytest
 from engine import ROOT
@@ -11,21 +19,122 @@ from pipeline.__main__ import main
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_cluster, read_experiments, read_settings
 
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PROGRAMS = [pytest.param(text, id=f"{path.stem}-{number}") for path in DOCUMENTS if path.stem != "extending"
-            for number, text in enumerate(re.findall(r"```python\n(.*?)```", path.read_text(), re.S))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")),
+             *sorted((ROOT / "docs/reference").glob("*.md"))]
+NAMES = [str(path.relative_to(ROOT).with_suffix("")) for path in DOCUMENTS]
+TEXTS = {name: path.read_text() for name, path in zip(NAMES, DOCUMENTS, strict=True)}
 
-TEXTS = {path.stem: path.read_text().replace("\\\n", " ") for path in DOCUMENTS}
-COMMANDS = [pytest.param(command, id=f"{name}-{number}") for name, text in TEXTS.items()
-            for number, command in enumerate(re.findall(r"(?<!\$ )\bpipeline (\w[\w.]*=[^`\n#]*)", text))
-            if not re.search("…|data.path|[.]yaml", command)]  # files of people's own are not here
-MISTAKES = re.findall(r"\$ pipeline ([^\n]+)\n(error: [^\n]+)\n", "".join(TEXTS.values()))
+EXCEPTIONS = {  # a part of a command or of a block -> why it is not tried here
+    "…": "stands for more words",
+    "PATH": "stands for a path",
+    "unit=NAME": "stands for a unit",
+    "[task=TASK]": "the form of all commands",
+    "parts.py": "docs/extending.md is run word for word by test_extending.py",
+    "survey.yaml": "docs/extending.md is run word for word by test_extending.py",
+    "class Discretised": "docs/extending.md is run word for word by test_extending.py",
+    "parameters: {model: btl, mechanism: discretised": "docs/extending.md is run word for word by test_extending.py",
+    "lsat6.csv": "LSAT-6 is no part of the project; test_response_files.py makes files of its counts",
+    "AWS_ACCESS_KEY_ID=": "needs a bucket: test_object_storage.py does so with one",
+    "S3Store(": "needs a bucket: test_object_storage.py does so with one",
+    "lfs setstripe": "needs Lustre",
+    "pip install": "needs packages from elsewhere; test_extending.py installs the wheel",
+    "--shell-completion": "the shell evaluates what is printed: tests of the command do that",
+}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_are_accepted(command):
-    mappings = compose(shlex.split(command))
-    read_settings(mappings[0]), read_cluster(mappings[0]), read_experiments(mappings)
+def blocks():
+    """(document, number, language, text) of every fenced or indented block of code."""
+    for name, text in TEXTS.items():
+        fenced = re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.M | re.S)
+        outside = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+        indented = re.findall(r"(?:^|\n\n)((?:    [^\n]+(?:\n|$))+)", outside)
+        for number, (language, code) in enumerate([*fenced, *(("", one) for one in indented)]):
+            yield name, number, language, code
+
+
+BLOCKS = list(blocks())
+SHELL = re.compile(r"^(?:\$ )?(?:\.venv/bin/|python -m )?(pipeline|make|jobs/submit.sh|pip|export|lfs|git|eval) ", re.M)
+
+
+def exception(text):
+    """The part of a command or block that cannot be tried here, if there is one."""
+    return next((part for part in EXCEPTIONS if part in text), None)
+
+
+def of_language(language):
+    return [pytest.param(text, id=f"{name}-{number}") for name, number, kind, text in BLOCKS
+            if kind == language and not exception(text)]
+
+
+def shell_lines():
+    """Commands of blocks for a shell and of the running text, each once."""
+    for _, _, language, text in BLOCKS:
+        if not language and SHELL.search(text) and "$ pipeline" not in text:
+            yield from (line for line in re.sub(r"\s*\\\n\s*", " ", text).splitlines())
+    for text in TEXTS.values():
+        yield from (one for one in re.findall(r"`([^`\n]+)`", text) if SHELL.match(one))
+
+
+LINES = sorted({re.sub(r"\s+# .*", "", line).strip() for line in shell_lines()} - {""})
+TRIED = [line for line in LINES if not exception(line)]
+MISTAKES = sorted(set(re.findall(r"\$ pipeline ([^\n]+)\n(error: [^\n]+)\n", "".join(TEXTS.values()))))
+CHEAP = ("--", "task=new", "task=release")  # commands that are run, not composed
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Small files of the names that the documents use."""
+    where = tmp_path_factory.mktemp("documents")
+    items = [f"item {i}" for i in range(12)]
+    pairs = list(enumerate(itertools.combinations(items, 2)))
+    wins = "".join(f"u{user},{','.join(pair if (user * 7 + k) % 3 else pair[::-1])}\n"
+                   for user in range(100) for k, pair in pairs)
+    for name in ("comparisons.csv", "my file.csv"):
+        (where / name).write_text("user,winner,loser\n" + wins)
+    answers = (",".join(str(int((p * 3 + i * 5 + p // 7) % 4 < 3 - i // 2)) for i in range(5)) for p in range(1200))
+    (where / "responses.csv").write_text("\n".join(["a,b,c,d,e", *answers]))
+    labels = [(t, w, "yes" if (t + (w * t) % 5 // 4) % 2 else "no") for t in range(40) for w in range(25)]
+    (where / "labels.csv").write_text("task,worker,label\n" + "".join(f"t{t},w{w},{label}\n" for t, w, label in labels))
+    (where / "truth.csv").write_text("task,truth\n" + "".join(f"t{t},{'yes' if t % 2 else 'no'}\n" for t in range(40)))
+    (where / "items.txt").write_text("\n".join(items))
+    (where / "tasks.txt").write_text("\n".join(f"t{t}" for t in range(40)))
+    (mine,) = (text for _, _, kind, text in BLOCKS if kind == "yaml" and not exception(text))
+    (where / "mine.yaml").write_text(mine)
+    return where
+
+
+def test_all_blocks_are_of_a_kind_that_is_tried():
+    kinds = {kind.split("}")[0] + "}" if kind.startswith("{") else kind for *_, kind, _ in BLOCKS}
+    assert kinds <= {"", "text", "python", "yaml", "toml", "{eval-rst}", "{toctree}", "{include}"}, kinds
+    assert [text for *_, kind, text in BLOCKS if kind == "text" and SHELL.search(text)] == []
+    assert len(TRIED) > 40 and MISTAKES and len(of_language("python")) > 8
+
+
+def test_what_is_not_tried_has_a_reason():
+    pieces = [*LINES, *(text for *_, text in BLOCKS)]
+    for part, reason in EXCEPTIONS.items():
+        where = [piece for piece in pieces if part in piece]
+        print(f"{part}: {reason} ({len(where)} times)")
+        assert where, f"no document has {part}: take it out of EXCEPTIONS"
+
+
+@pytest.mark.parametrize("line", TRIED)
+def test_commands_are_accepted(line, folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    program, *words = shlex.split(line)
+    if program.endswith("jobs/submit.sh"):
+        assert (ROOT / program).exists() and (ROOT / f"jobs/{words[0]}.sh").exists() and int(words[1]) > 0
+        words = words[2:]
+    if program == "make":
+        targets = re.findall(r"^([a-z][a-z0-9 ]*):", (ROOT / "Makefile").read_text(), re.M)
+        assert words[0] in " ".join(targets).split()
+    elif any(word.startswith(CHEAP) for word in words):
+        words = [re.sub("^(outputs=|experiment=(?=.*yaml))", rf"\g<1>{tmp_path}/", word) for word in words]
+        assert main(words) == 0 and capsys.readouterr().out
+    else:
+        assert program.endswith(("pipeline", "jobs/submit.sh"))
+        mappings = compose(words)
+        read_settings(mappings[0]), read_cluster(mappings[0]), read_experiments(mappings)
 
 
 @pytest.mark.parametrize("command, error", MISTAKES)
@@ -33,33 +142,50 @@ def test_mistakes_are_answered_as_shown(command, error, capsys):
     assert main(shlex.split(command)) == 2 and capsys.readouterr().err == f"{error}\n"
 
 
-def test_there_are_commands_and_mistakes_to_check():
-    assert len(COMMANDS) > 15 and MISTAKES
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", of_language("python"))
 def test_programs_run(program, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile(program, "document", "exec"), {})
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
-def test_names_in_the_package_are_there(path):
-    for name in re.findall(r"`(pipeline(?:\.\w+)+)`", path.read_text()):
-        if name != "pipeline.problems":  # also the group of entry points
-            assert pkgutil.resolve_name(name), name
+@pytest.mark.parametrize("config", of_language("yaml"))
+def test_configs_are_accepted(config, tmp_path):
+    (tmp_path / "one.yaml").write_text(config)
+    read_experiments(compose([f"experiment={tmp_path / 'one.yaml'}"]))
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
-def test_files_that_are_named_are_there(path):
-    text = path.read_text()
-    named = re.findall(r"`((?:pipeline|tests|docs|jobs|conf|benchmarks)/[\w./-]+)`", text)
-    named += re.findall(r"\]\((docs/[\w.]+)\)", text)
-    assert [name for name in named if not (ROOT / name).exists()] == []
+@pytest.mark.parametrize("config", of_language("toml"))
+def test_entry_points_are_those_of_the_package(config):
+    for group, named in tomllib.loads(config)["project"]["entry-points"].items():
+        for name, target in named.items():
+            assert [one.value for one in entry_points(group=group, name=name)] == [target]
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
-def test_experiments_that_are_named_are_there(path):
-    named = re.findall(r"experiment=(\w+/\w+)", path.read_text())
-    assert [name for name in named if not (ROOT / f"conf/experiment/{name}.yaml").exists()] == []
+@pytest.mark.parametrize("name", NAMES)
+def test_names_in_the_package_are_there(name):
+    for one in re.findall(r"`(pipeline(?:\.\w+)+)`", TEXTS[name]):
+        if one != "pipeline.problems":  # also the group of entry points
+            assert pkgutil.resolve_name(one), one
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_that_are_named_are_there(name):
+    text, here = TEXTS[name], (ROOT / name).parent
+    named = [ROOT / one for one in re.findall(r"`((?:pipeline|tests|docs|jobs|conf|benchmarks)/[\w./-]+)`", text)]
+    links = re.findall(r"\]\((?!https?:)([\w./-]+)(?:#[\w-]+)?\)", text)
+    named += [here / link for link in links if not link.startswith("questions/")]  # made by make docs
+    assert [str(path) for path in named if not path.exists()] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_experiments_that_are_named_are_there(name):
+    named = re.findall(r"experiment=(\w+/\w+)", TEXTS[name])
+    assert [one for one in named if not (ROOT / f"conf/experiment/{one}.yaml").exists()] == []
+
+
+def test_the_readme_is_one_screen_with_a_picture():
+    text = TEXTS["README"]
+    assert len(text.splitlines()) <= 65
+    (picture,) = re.findall(r"!\[[^]]+\]\(([\w./]+)\)", text)
+    assert (ROOT / picture).stat().st_size < 60_000
