@@ -52,11 +52,15 @@ calibrate: $(READY)  ## judge every claim on 100 seeds and count wrong verdicts 
 	$(BIN)/python -m calibration $(ARGS)
 
 lint: $(READY)-test  ## check style and types
-	$(BIN)/ruff check pipeline tests benchmarks calibration docs/examples
+	$(BIN)/ruff check pipeline tests benchmarks calibration docs
 	$(BIN)/mypy
 
 bench: $(READY)-bench $(READY)-test  ## print the benchmarks, as ratios against the strongest alternatives
 	$(BIN)/python -m benchmarks $(ARGS)
+
+docs: $(READY)-docs  ## build the documentation as a site in docs/_build/html; runs the gallery
+	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html $(ARGS)
+	@echo "open docs/_build/html/index.html"
 
 lock:  ## pin the dependencies again (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --fork-strategy fewest \
@@ -67,4 +71,4 @@ wheel: $(READY)  ## build the wheel into dist/
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv build --quiet --wheel --no-build-isolation
 
 clean:  ## remove the environment and everything built; never outputs/
-	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) dist build docs/_build docs/questions docs/sg_execution_times.rst .pytest_cache .ruff_cache .mypy_cache .hypothesis

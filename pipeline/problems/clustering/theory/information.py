@@ -196,6 +196,7 @@ def best_information(N: int, w: int, epsilon: float) -> float:
     Random questions are no better: for a given law of Z the information is convex in P(S = 1 | X), and its vertices
     are sets A. Since I sees A through g only, and g is a sum over rated sets, the search runs over one Boolean function
     of w labels for each rated set:
+
     - w = N: one function, g ∈ {0, 1}, and I = h(f + ta) − h(f) is largest at a = ½.
     - w = 1: a function of one label is constant (0 or 1) or names the label, up to the item's flip of labels, under
       which Z is symmetric; so only the numbers of items with either constant count: O(N²) questions, O(N) each.

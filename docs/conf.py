@@ -1,0 +1,62 @@
+"""Sphinx: the documentation as a site. `make docs` builds it, runs the gallery, and stops at any warning."""
+
+import re
+from importlib import metadata
+
+project = "Private learning pipeline"
+author = "The private-learning-pipeline authors"
+copyright = f"2026, {author}"
+release = metadata.version("private-learning-pipeline")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode",
+              "sphinx_gallery.gen_gallery"]
+exclude_patterns = ["_build", "gallery", "examples"]
+myst_heading_anchors = 3
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_typehints = "none"
+add_module_names = False
+suppress_warnings = ["ref.python"]  # names of axes, as in (reps, pairs), are no references
+
+html_theme = "pydata_sphinx_theme"
+html_title = project
+html_show_sourcelink = False
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navbar_end": ["theme-switcher"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "questions",
+    "subsection_order": [f"gallery/{name}" for name in (
+        "ranking", "response", "clustering", "crowd", "privacy", "studies")],
+    "within_subsection_order": "FileNameSortKey",
+    "filename_pattern": r"\.py$",
+    "abort_on_example_error": True,
+    "capture_repr": (),
+    "download_all_examples": False,
+    "image_srcset": ["2x"],
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+}
+
+
+def plain_text(app, what, name, thing, options, lines):
+    """Docstrings are plain text with `code`: what reStructuredText would take for markup is escaped."""
+    paragraphs = re.split(r"(\n\s*\n)", "\n".join(lines))
+    lines[:] = "".join(one if one.lstrip().startswith(">>>") else _escaped(one) for one in paragraphs).split("\n")
+
+
+def _escaped(text):
+    code_and_rest = re.split(r"(`+[^`]+`+)", text)
+    return "".join(f"``{part.strip('`')}``" if index % 2 else re.sub(r"([*|\\])", r"\\\1", part)
+                   for index, part in enumerate(code_and_rest))
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", plain_text, priority=400)  # before napoleon reads sections
