@@ -21,7 +21,7 @@ def epsilon_from_odds(
 
 
 def epsilon_from_share(
-    k: Values, share: Annotated[float, "k over 3e^ε + 2, its value at the crossover"],
+    k: Values, share: Annotated[float, "k/(3e^ε + 2), 1 at the crossover of variances where nobody holds a value"],
 ) -> Annotated[float, "privacy budget of one person", "nats"]:
     """ε with k = share · (3e^ε + 2)."""
     if not 0 < share < k / 5:
@@ -34,13 +34,13 @@ def odds(epsilon: Epsilon) -> Annotated[float, "e^ε, the largest ratio of proba
     return math.exp(epsilon)
 
 
-def crossover_share(k: Values, epsilon: Epsilon) -> Annotated[float, "k over 3e^ε + 2", "1"]:
+def crossover_share(k: Values, epsilon: Epsilon) -> Annotated[float, "k/(3e^ε + 2)", "1"]:
     """k over its value at the crossover of variances on values that nobody holds."""
     return k / risks.absent_crossover(epsilon)
 
 
 def total_crossover_share(
     k: Values, epsilon: Epsilon
-) -> Annotated[float, "k over its value where the exact risks are equal", "1"]:
+) -> Annotated[float, "k over that of equal exact risks", "1"]:
     """k over its value at the crossover of the risks of all values together."""
     return k / risks.total_crossover(epsilon)
