@@ -1,13 +1,20 @@
 """Formulas against lists of all reports, numerical roots, and other mechanisms' information."""
 
+import doctest
 import math
 
 import enumerated
 import numpy as np
 import pytest
-from private_frequencies import PROBLEM
+from private_frequencies import PROBLEM, estimators
 from private_frequencies.theory import reports, risks
 from scipy import optimize
+
+
+@pytest.mark.parametrize("module", [reports, estimators])
+def test_examples_run(module):
+    failed, attempted = doctest.testmod(module)
+    assert attempted and not failed
 
 
 def listed_variances(name, counts, epsilon):

@@ -10,8 +10,8 @@ from typing import NamedTuple
 class Support(NamedTuple):
     """Probability that a report supports the value of its person, and any other value. Wang et al., "pure" protocols.
 
-    >>> randomized_response(4, math.log(3))
-    Support(held=0.5, other=0.16666666666666666)
+    >>> [round(chance, 3) for chance in randomized_response(4, math.log(3))]
+    [0.5, 0.167]
     """
 
     held: float
