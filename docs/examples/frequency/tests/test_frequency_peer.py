@@ -11,7 +11,7 @@ from private_frequencies.theory import risks
 from scipy import stats
 
 pytest.importorskip("multi_freq_ldpy")
-xxhash = pytest.importorskip("xxhash")
+xxhash = pytest.importorskip("xxhash")  # below 4: the peer hashes texts
 
 from multi_freq_ldpy.estimators.Histogram_estimator import MI  # noqa: E402
 from multi_freq_ldpy.pure_frequency_oracles import GRR, LH, SS, UE  # noqa: E402
@@ -28,7 +28,7 @@ def bits(values):
 def hashed(report, epsilon):
     value, seed = report
     g = int(round(np.exp(epsilon))) + 1
-    return np.array([value == xxhash.xxh32(str(v), seed=int(seed)).intdigest() % g for v in range(K)], float)
+    return np.array([value == xxhash.xxh32(str(v).encode(), seed=int(seed)).intdigest() % g for v in range(K)], float)
 
 
 PEERS = {
