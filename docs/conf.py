@@ -10,7 +10,7 @@ release = metadata.version("private-learning-pipeline")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode",
               "sphinx_gallery.gen_gallery"]
-exclude_patterns = ["_build", "gallery", "examples"]
+exclude_patterns = ["_build", "gallery"]
 myst_heading_anchors = 3
 autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "none"
@@ -20,6 +20,8 @@ suppress_warnings = ["ref.python"]  # names of axes, as in (reps, pairs), are no
 html_theme = "pydata_sphinx_theme"
 html_title = project
 html_show_sourcelink = False
+html_sidebars = dict.fromkeys(("tutorial", "extending", "design", "glossary", "papers", "contributing", "changelog",
+                               "examples/**"), [])  # pages without pages below them
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_end": ["theme-switcher"],

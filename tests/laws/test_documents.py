@@ -20,7 +20,7 @@ from pipeline.cli.compose import compose
 from pipeline.cli.config import read_cluster, read_experiments, read_settings
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")),
-             *sorted((ROOT / "docs/reference").glob("*.md"))]
+             *sorted((ROOT / "docs/reference").glob("*.md")), *sorted((ROOT / "docs/examples").glob("*/*.md"))]
 NAMES = [str(path.relative_to(ROOT).with_suffix("")) for path in DOCUMENTS]
 TEXTS = {name: path.read_text() for name, path in zip(NAMES, DOCUMENTS, strict=True)}
 
@@ -33,6 +33,7 @@ EXCEPTIONS = {  # a part of a command or of a block -> why it is not tried here
     "survey.yaml": "docs/extending.md is run word for word by test_extending.py",
     "class Discretised": "docs/extending.md is run word for word by test_extending.py",
     "parameters: {model: btl, mechanism: discretised": "docs/extending.md is run word for word by test_extending.py",
+    "=frequency": "needs the package in docs/examples/frequency: test_fifth_paper.py installs it",
     "lsat6.csv": "LSAT-6 is no part of the project; test_response_files.py makes files of its counts",
     "AWS_ACCESS_KEY_ID=": "needs a bucket: test_object_storage.py does so with one",
     "S3Store(": "needs a bucket: test_object_storage.py does so with one",
@@ -180,8 +181,9 @@ def test_files_that_are_named_are_there(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_experiments_that_are_named_are_there(name):
+    conf = [ROOT / "conf", *(ROOT / name).parent.glob("*/conf")]
     named = re.findall(r"experiment=(\w+/\w+)", TEXTS[name])
-    assert [one for one in named if not (ROOT / f"conf/experiment/{one}.yaml").exists()] == []
+    assert [one for one in named if not any((folder / f"experiment/{one}.yaml").exists() for folder in conf)] == []
 
 
 def test_the_readme_is_one_screen_with_a_picture():
