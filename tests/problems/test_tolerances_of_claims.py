@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
+from engine import ROOT
 
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_REFUTED, SUPPORTED
 from pipeline.analysis.estimate import Estimate
@@ -125,3 +126,9 @@ def test_numbers_are_read_as_they_are_printed(text, value):
     "(?i)does not hold[;: w]|the statement is false", claim.conditions) and "mp ≳" not in claim.conditions])
 def test_a_claim_that_does_not_hold_has_a_positive_control(name):
     assert CLAIMS[name].positive and CLAIMS[name].positive.description
+
+
+def test_the_page_of_calibration_is_about_these_tolerances():
+    page = (ROOT / "docs/calibration.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `([\w.]+)` \| (.*?) \| (?:yes|no|border|–) \|", page, re.M))
+    assert rows and rows == {name: STATED[name] for name in rows}

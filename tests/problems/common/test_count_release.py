@@ -251,3 +251,11 @@ def test_labels_are_read_as_people_write_them(tmp_path):
     assert main(words(tmp_path, "crowd", **QUIET, **{"parameters.labels": "0/1"})) == 0
     assert [row[1:3] for row in released(tmp_path / "out")[0]] == [["1", "1"], ["0", "0"], ["0", "1"], ["0", "0"]]
     assert crowd_release._labels("no/yes") == ("no", "yes")
+
+
+@pytest.mark.parametrize("kind", [GaussianCounts, LaplaceCounts])
+def test_counts_of_nobody_get_noise_too(kind):
+    """One in 40 draws at most is 0: 160 of 200 are not, but with probability 1e-20."""
+    counts = kind(epsilon_user=0.1).publish(np.zeros((100, 2), np.int64), 1).counts
+    assert (counts != 0).sum() > 160 and kind(epsilon_user=1e4).publish(np.ones((3, 2), int), 1).counts.tolist() == [
+        [1, 1]] * 3
