@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
+from pipeline.cli.config_files import options
 from pipeline.cli.help import table
 from pipeline.reporting import specs
 from pipeline.study.parameters import InvalidInput, describe, fields, nearest
@@ -11,7 +12,7 @@ from pipeline.study.problem import Problem
 from pipeline.study.registry import problems
 
 SINGULAR = {f"{kind}s": kind for kind in ("model", "mechanism", "estimator", "metric", "derivation")}
-KINDS = (*SINGULAR, "figures")
+KINDS = (*SINGULAR, "figures", "problems")
 
 
 def text(kind: str) -> str:
@@ -20,8 +21,18 @@ def text(kind: str) -> str:
         raise InvalidInput("--help", kind, nearest(kind, KINDS))
     if kind == "figures":
         return "\n".join(_figures())
+    if kind == "problems":
+        return "\n".join(line for one in problems().values() for line in _contents(one))
     known = [(one, SINGULAR[kind]) for one in problems().values() if one.names(SINGULAR[kind])]
     return "\n".join(line for one, single in known for line in _problem(one, single))
+
+
+def _contents(problem: Problem) -> Iterator[str]:
+    yield f"problem={problem.name}: {problem.title}"
+    rows = [(plural, ", ".join(sorted(problem.names(kind)))) for plural, kind in SINGULAR.items() if problem.names(kind)]
+    experiments = sorted(name for name in options("experiment") if name.partition("/")[0] in problem.experiments)
+    yield from (f"    {line}" for line in table([*rows, ("experiments", ", ".join(experiments))]))
+    yield ""
 
 
 def _problem(problem: Problem, kind: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ def text() -> str:
         "",
         "usage: pipeline [--with FILE.py] [task=TASK] [experiment=NAME or PATH.yaml | suite=NAME] [size=paper|quick]",
         "                [key=value ...]     (or python -m pipeline)",
-        "       pipeline --help models|mechanisms|estimators|metrics|derivations|figures     (or --version)",
+        "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures     (or --version)",
         "",
         "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 more to do.",
         "", "tasks", *table(TASKS.items()),

@@ -144,6 +144,13 @@ def test_version_and_lists_of_parts(capsys):
     assert main(["--help", "figures"]) == 0
     text = capsys.readouterr().out
     assert all(word in text for word in ("phase_diagram", "mean at the boundary", "map"))
+    assert main(["--help", "problems"]) == 0
+    sections = capsys.readouterr().out.strip().split("\n\n")
+    for one, section in zip(problems().values(), sections, strict=True):
+        assert section.startswith(f"problem={one.name}: {one.title}\n")
+        assert set(one.names("mechanism")) <= set(re.findall(r"\w+", section))
+        folders = {name.partition("/")[0] for name in section.partition("experiments ")[2].strip().split(", ")}
+        assert folders == set(one.experiments)
 
 
 def test_what_repeats_a_study_names_no_folder():
