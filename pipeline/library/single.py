@@ -46,7 +46,7 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
 
     data: from `simulate_data`; or an array for one data set: win counts (m, m) of a ranking, responses (persons,
     items), answers of a crowd (workers, tasks); see `from_array` of the problem's data. The noise is seeded and so can
-    be repeated and taken off again: it protects nobody. For real data there is `pipeline task=release`, and
+    be repeated and taken off again: it gives no privacy. For real data there is `pipeline task=release`, and
     `pipeline.privacy.vetted_noise`.
     Raises InvalidInput for data that the mechanism does not accept.
 
