@@ -30,8 +30,13 @@ def own_path(override: str) -> str | None:
 
 
 def quoted(override: str) -> str:
-    """Paths and lists of formats as they are typed: their blanks, brackets and commas are not Hydra's."""
+    """Paths and lists of formats as they are typed: their blanks, brackets and commas are not Hydra's.
+
+    Targets of precision are set whether the experiment has such a target or not.
+    """
     key, sign, path = override.partition("=")
+    if key.startswith("precision."):
+        return f"++{override}"
     if key not in AS_TYPED or path in ("", "null") or path[0] in QUOTES:
         return override
     escaped = path.replace("\\", "\\\\").replace("'", "\\'")

@@ -29,9 +29,10 @@ def text(kind: str) -> str:
 
 def _contents(problem: Problem) -> Iterator[str]:
     yield f"problem={problem.name}: {problem.title}"
-    rows = [(plural, ", ".join(sorted(problem.names(kind)))) for plural, kind in SINGULAR.items() if problem.names(kind)]
+    rows = [(plural, ", ".join(sorted(problem.names(kind)))) for plural, kind in SINGULAR.items()]
     experiments = sorted(name for name in options("experiment") if name.partition("/")[0] in problem.experiments)
-    yield from (f"    {line}" for line in table([*rows, ("experiments", ", ".join(experiments))]))
+    rows.append(("experiments", ", ".join(experiments)))
+    yield from (f"    {line}" for line in table([row for row in rows if row[1]]))
     yield ""
 
 

@@ -11,6 +11,7 @@ from dask.utils import format_time
 from pipeline.cli import reports
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
+from pipeline.cli.precision import counted
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.schedule import failures, find_unit
@@ -44,10 +45,12 @@ def status(stored: StoredStudy, command: str) -> int:
         print("  not begun")
         return EXIT_MORE_TO_DO
     listing = store.listing()
-    done = listing.done
-    print(f"  {int(done.sum()):,} of {done.size:,} units done ({100 * done.mean():.1f} %), "
-          f"{len(study.grid):,} cells × {study.blocks} blocks of {study.block:,} replications; "
-          f"{'sealed' if results.is_sealed(store) else 'not sealed'}")
+    done, sealed = listing.done, results.is_sealed(store)
+    print(f"  {int(done.sum()):,} of {'at most ' * bool(study.precision)}{done.size:,} units done "
+          f"({100 * done.mean():.1f} %), {len(study.grid):,} cells × {study.blocks} blocks of {study.block:,} "
+          f"replications; {'sealed' if sealed else 'not sealed'}")
+    for target in study.precision:
+        print(f"  target: {target}")
     print_failures(stored, listing, command)
     for one in agreement.recorded(store):
         if one.accepted:
@@ -55,7 +58,7 @@ def status(stored: StoredStudy, command: str) -> int:
     for past in sessions(store.folder)[-3:]:
         print(f"  session {past['started']}: {past['state']}, {past['units']:,} units in "
               + format_time(past["seconds"]))
-    if not done.all():
+    if not done[counted(store) if sealed else ...].all():
         return EXIT_MORE_TO_DO
     return EXIT_FAILED if listing.failed.any() else EXIT_DONE
 

@@ -8,12 +8,13 @@ from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
 from pipeline.study.streams import digest
 from pipeline.study.study import NAME, Study
+from pipeline.study.targets import config_of
 
 RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
-        "coordinates", "metrics", "paired", "quick", "figures", "claims", "data"}
+        "coordinates", "metrics", "paired", "precision", "quick", "figures", "claims", "data"}
 PASSED_OVER = {"size", "formats", "shard"}  # what the config of a finished study holds besides
 
 
@@ -64,7 +65,7 @@ def mapping_of(study: Study) -> dict[str, Any]:
         "parameters": {name: value for name, value in study.parameters.items() if name not in files},
         "data": {name.removeprefix("data_"): file.path for name, file in files.items()},
         "derive": dict(study.derive), "coordinates": list(study.coordinates), "paired": list(study.paired),
-        "figures": [],
+        "precision": config_of(study.precision), "figures": [],
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipeline.analysis.moments import COUNTS, STATISTICS, merged, moments
 from pipeline.analysis.pairs import PAIR
+from pipeline.cli.precision import rule_of
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
@@ -15,6 +16,7 @@ from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study import own_files
+from pipeline.study.study import Study
 
 INTERIM = "interim.zarr", "interim-summary.zarr"
 
@@ -47,18 +49,28 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
     datasets.summary_template(study, ZarrLocation(backend, staged.summary), STATISTICS, COUNTS, PAIR)
     digests: dict[str, str] = {}
     writers: set[str] = set()
+    excess: list[float] = []
 
     def collect(parts: list[Reduced], *_: Any) -> None:
         for part in parts:
             digests.update(part.digests)
             writers.update(part.writers)
+            excess.extend(part.excess)
 
-    reduce = Reduce(stored.store, staged, moments, merged, partial)
+    reduce = Reduce(stored.store, staged, moments, merged, partial, rule_of(study))
     sweep.run(executor, reduce, ((region, 1.0) for region in Layout.of(study).regions()), on_done=collect)
-    attributes = _attributes(stored, partial, writers)
+    attributes = {**_attributes(stored, partial, writers), **_precision(study, excess)}
     for name, where in reversed([*zip(names, staged, strict=True)]):  # results last: they say that all is there
         own = {key.removeprefix(f"{where}/"): digest for key, digest in digests.items() if key.startswith(f"{where}/")}
         results.finish(backend, where, name, attributes, own)
+
+
+def _precision(study: Study, excess: list[float]) -> Mapping[str, Any]:
+    """What was asked for, and in how many groups of cells it was reached."""
+    if not study.precision:
+        return {}
+    return {"precision": [str(target) for target in study.precision], "groups": len(excess),
+            "groups_on_target": sum(one <= 1 for one in excess)}
 
 
 def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mapping[str, Any]:

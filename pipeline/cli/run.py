@@ -6,17 +6,20 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from dask.utils import format_time
 
 from pipeline.cli import inspect, reduce, reports
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
+from pipeline.cli.precision import limits
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
+from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import workers_of
 from pipeline.execution.errors import SweepError
 from pipeline.execution.progress import Progress, interruptible
-from pipeline.execution.schedule import Schedule
+from pipeline.execution.schedule import Schedule, Unit
 from pipeline.execution.sessions import Session
 from pipeline.storage import results
 from pipeline.storage.integrity import Integrity, remove_abandoned
@@ -70,12 +73,12 @@ def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, c
         stored.store.begin()
         Integrity(stored.store).sweep_partials()
     remove_abandoned(reports.folder(settings, studies))
-    schedules = [scheduled(stored, settings) for stored in studies]
+    schedules = [scheduled(stored, settings, cluster) for stored in studies]
     if not any(schedule.pending for schedule in schedules):
         print(f"nothing to do: all {sum(schedule.units for schedule in schedules):,} units were done before")
     else:
         _sweep(studies, schedules, settings, cluster, command)
-        schedules = [Schedule(stored.study, stored.store.listing(), settings.part) for stored in studies]
+        schedules = [_again(stored, schedule, settings) for stored, schedule in zip(studies, schedules, strict=True)]
         if left := sum(schedule.pending for schedule in schedules):
             raise Stopped(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
     for stored, schedule in zip(studies, schedules, strict=True):
@@ -83,12 +86,22 @@ def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, c
     return schedules
 
 
+def _again(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Schedule:
+    """What is left to do after a sweep, whoever did it."""
+    listing = stored.store.listing()
+    if schedule.limits:
+        schedule.limits.learn(Unit(cell, block) for cell, block in np.argwhere(listing.done).tolist())
+    return Schedule(stored.study, listing, settings.part, schedule.limits)
+
+
 def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> int:
     """Write the report of what is known: of the sealed results or, before the end, of the units that are done."""
     for stored in studies:
         if not stored.store.exists():
             raise InvalidInput("task", "report", f"{stored.study.name} is not begun; run it first")
-    schedules = [Schedule(stored.study, stored.store.listing()) for stored in studies]
+    listings = [stored.store.listing() for stored in studies]
+    schedules = [Schedule(stored.study, listing, limits=limits(stored.store, listing, cluster))
+                 for stored, listing in zip(studies, listings, strict=True)]
     for stored, schedule in zip(studies, schedules, strict=True):
         agree(stored, schedule, settings, cluster)
         if not schedule.listing.done.any():
@@ -122,7 +135,8 @@ def _sweep(
     """Simulate what is missing, until it is done or stopped; SweepError where the sweep cannot go on."""
     total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
     print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
-          + (f", in shard {settings.shard}" if settings.shard else ""), flush=True)
+          + (f", in shard {settings.shard}" if settings.shard else "")
+          + ("; more, until they are known as well as was asked for" if _left(schedules) else ""), flush=True)
     waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
     if not cluster.elsewhere:  # a mistake is then found before any worker starts
         for stored, schedule in waiting:
@@ -130,21 +144,31 @@ def _sweep(
     failed = 0
     with interruptible(settings.stop_after) as stop, cluster.open() as executor:
         print(executor.description, flush=True)
-        with Progress(pending, total) as progress:
+        with Progress(pending, total, left=_left(schedules)) as progress:
 
-            def on_done(flags: list[bool], cost: float, workers: int) -> None:
+            def on_done(schedule: Schedule, flags: list[bool], bundle: Bundle, workers: int) -> None:
                 nonlocal failed
                 failed += sum(flags)
-                progress.advance(len(flags), cost, workers)
+                if schedule.limits:
+                    schedule.limits.learn(bundle.units)
+                progress.advance(len(flags), bundle.cost, workers)
 
             for stored, schedule in waiting:
                 if not stop.is_set():
                     swept = functools.partial(
                         sweep.run, executor, runner(stored, schedule, settings), iter(schedule),
-                        total_cost=schedule.cost, stop=stop, on_done=on_done, on_retired=progress.warn)
+                        total_cost=None if schedule.limits else schedule.cost, stop=stop,
+                        on_done=functools.partial(on_done, schedule), on_retired=progress.warn)
                     _in_session(stored, schedule, command, swept)
     for stored in studies if failed else ():
         inspect.print_failures(stored, stored.store.listing(), command)
+
+
+def _left(schedules: Sequence[Schedule]) -> Callable[[], tuple[int, float]] | None:
+    """What is left to do of all, as units and cost, where that changes on the way: with targets of precision."""
+    if not any(schedule.limits for schedule in schedules):
+        return None
+    return lambda: (sum(one.pending for one in schedules), sum(one.cost for one in schedules))
 
 
 def _in_session(

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.cli.config import Experiment, Settings
+from pipeline.cli.precision import counted, limits
 from pipeline.execution import sweep
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule, failures
@@ -34,17 +35,17 @@ def stored_studies(
             for experiment, one in zip(experiments, raw, strict=True)]
 
 
-def scheduled(stored: StoredStudy, settings: Settings) -> Schedule:
+def scheduled(stored: StoredStudy, settings: Settings, cluster: Any) -> Schedule:
     """What is left to do of a study that was begun; takes failed units back if asked to.
 
     Results that were sealed are removed where units are missing: they were lost, or taken away.
     """
     sealed = results.is_sealed(stored.store)  # before the listing: another driver may come to its end in between
     listing = stored.store.listing()
-    if sealed and not listing.done.all():
+    if sealed and not listing.done[counted(stored.store)].all():
         with stored.store.locked():
             results.unseal(stored.store)
-    schedule = Schedule(stored.study, listing, settings.part)
+    schedule = Schedule(stored.study, listing, settings.part, limits(stored.store, listing, cluster))
     if settings.retry_failed:
         failed = [unit for unit in failures(stored.store, listing) if schedule.mine[unit]]
         with stored.store.locked() if failed else contextlib.nullcontext():
@@ -53,7 +54,7 @@ def scheduled(stored: StoredStudy, settings: Settings) -> Schedule:
             for unit in failed:
                 stored.store.forget(*unit)
                 listing.done[unit] = listing.failed[unit] = False
-        schedule = Schedule(stored.study, listing, settings.part)
+        schedule = Schedule(stored.study, listing, settings.part, limits(stored.store, listing, cluster))
     return schedule
 
 

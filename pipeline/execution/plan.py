@@ -79,13 +79,15 @@ def text(store: Store, cluster: Any) -> str:
     seconds = schedule.cost * _pace(study, schedule.costs)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB  # of the largest unit, among others
     crowded = memory * workers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    asked = [f"  precision     {target}; {study.replications:,} replications at most" for target in study.precision]
     axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
     return "\n".join([
         f"{study.name}: {store.backend}",
         f"  cells         {len(study.grid):,} = {axes}",
         f"  units         {listing.done.size:,} = cells × {study.blocks} blocks of {study.block:,} replications",
-        f"  done          {int(listing.done.sum()):,}; to do {schedule.pending:,}",
-        f"  time          about {format_time(seconds / workers)} on {workers} workers ({format_time(seconds)} of work)",
+        f"  done          {int(listing.done.sum()):,}; to do {'at most ' * bool(asked)}{schedule.pending:,}",
+        *asked,
+        f"  time          {'at most' if asked else 'about'} {format_time(seconds / workers)} on {workers} workers ({format_time(seconds)} of work)",
         f"  memory        about {format_bytes(memory)} per worker"
         + (": more than this machine has; fewer workers, or a smaller block" if crowded else ""),
         f"  {'bucket' if store.url else 'disk  '}        about {format_bytes(stored_bytes(study))} when complete, raw "

@@ -27,13 +27,14 @@ class Progress:
             far more costly than the last.
         stream: stderr by default; one updating line if it is a terminal or a notebook, else a line every 30 s at most.
         clock: gives seconds.
+        left: gives the units that are left and their cost, where that changes on the way.
 
     Use as a context manager: it writes a first line on entering and a last one on leaving.
     """
 
     def __init__(self, units: int, cost: float, stream: TextIO | None = None,
-                 clock: Callable[[], float] = time.monotonic):
-        self.units, self.cost, self.clock = units, cost, clock
+                 clock: Callable[[], float] = time.monotonic, left: Callable[[], tuple[int, float]] | None = None):
+        self.units, self.cost, self.left, self.clock = units, cost, left, clock
         self.stream = sys.stderr if stream is None else stream
         self.terminal = self.stream.isatty()
         self.notebook = type(self.stream).__module__.startswith("ipykernel.")  # shows \r, but not all of a terminal
@@ -46,6 +47,7 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._expect()
         elapsed = self.clock() - self.start
         self._write(f"{self.units_done:,} of {self.units:,} units in {format_time(elapsed)}", end=True)
 
@@ -55,7 +57,13 @@ class Progress:
         self.workers = workers
         every = TERMINAL_EVERY if self.terminal else NOTEBOOK_EVERY if self.notebook else LOG_EVERY
         if self.clock() - self.written >= every:
+            self._expect()
             self._write(self.line(), end=False)
+
+    def _expect(self) -> None:
+        if self.left:
+            units, cost = self.left()
+            self.units, self.cost = self.units_done + units, self.cost_done + cost
 
     def warn(self, line: str) -> None:
         """Write a warning that stays on the screen."""

@@ -1,5 +1,6 @@
 """Reductions as tasks: what a worker does with a group of cells, or of files, once their units are done."""
 
+import functools
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -7,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.execution.schedule import Unit, unit_name
+from pipeline.execution.stopping import Prefix, Rule
 from pipeline.storage.datasets import ZarrLocation, across
 from pipeline.storage.integrity import Damage, Integrity
 from pipeline.storage.layout import Layout, Region, positions, shard_key
@@ -14,6 +16,8 @@ from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
 from pipeline.study.arrays import Array, Floats
 
+# Of groups of cells, by their index along the axes that are not paired; None where blocks are missing.
+Prefixes = dict[tuple[int, ...], Prefix | None]
 # Of (metrics, cells…, reps), (cells…, reps) and the paired axes; has .values, .counts and .pairs.
 Moments = Callable[[Floats, Array, tuple[int, ...]], Any]
 Merge = Callable[[Any, Any], Any]
@@ -27,21 +31,28 @@ class Staged(NamedTuple):
 
 
 class Reduced(NamedTuple):
-    """What came of a region: key -> digest of the files written, and names of the writers of its units."""
+    """What came of a region: key -> digest of the files written, and names of the writers of its units.
+
+    excess: of every group of cells, with targets of precision, the greatest half-width over its target.
+    """
 
     digests: dict[str, str]
     writers: set[str]
+    excess: list[float]
 
 
 class Reduce:
     """Callable that writes regions of results.zarr and of summary.zarr.
 
     Memory: one shard of every variable, see `Layout`, some times over. partial: units may be missing; their
-    replications then have status 0. Otherwise, and where one is damaged, InvalidInput names it.
+    replications then have status 0. Otherwise, and where one is damaged, InvalidInput names it. rule: of a study with
+    targets of precision; replications after the look at which a group met them have status 0, whether simulated or not.
     """
 
-    def __init__(self, store: Store, staged: Staged, moments: Moments, merge: Merge, partial: bool = False):
+    def __init__(self, store: Store, staged: Staged, moments: Moments, merge: Merge, partial: bool = False,
+                 rule: Rule | None = None):
         self.store, self.staged, self.moments, self.merge, self.partial = store, staged, moments, merge, partial
+        self.rule, self.columns = rule, rule.columns if rule else []
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached here is made again by each worker
         return {name: value for name, value in vars(self).items() if name not in ("layout", "cells")}
@@ -66,15 +77,31 @@ class Reduce:
         digests: dict[str, str] = {}
         writers: set[str] = set()
         total = None
+        prefixes = self._prefixes(region)
         for span in self.layout.spans():
-            values, status = self._gather(region, span, writers)
+            values, status = self._gather(region, span, writers, prefixes)
             for name, array in zip((*self.store.study.metrics, "status"), (*values, status), strict=True):
                 results.array(name)[(*region.slices, span)] = array
                 key = shard_key(self.layout, region, span, name)
                 digests[f"{self.staged.results}/{key}"] = results.file_digest(key)
             part = self.moments(values, status, self.layout.paired)
             total = part if total is None else self.merge(total, part)
-        return Reduced(digests | self._summarise(region, total), writers)
+        excess = [prefix.excess for prefix in prefixes.values() if prefix]
+        return Reduced(digests | self._summarise(region, total), writers, excess)
+
+    def _prefixes(self, region: Region) -> Prefixes:
+        """The prefixes of a region's groups, before their first blocks; none without a rule."""
+        if self.rule is None:
+            return {}
+        cells = self._paired_last(self.cells[region.slices], 0)
+        groups = np.ndindex(cells.shape[: cells.ndim - len(self.layout.paired)])
+        return {at: self.rule.start(cells[at] >= 0) for at in groups if (cells[at] >= 0).any()}
+
+    def _paired_last(self, array: Array, before: int) -> Array:
+        """The same array with the paired axes of the grid after its others. before: axes that precede the grid's."""
+        paired = [before + axis for axis in self.layout.paired]
+        end = before + len(self.layout.shape)
+        return np.moveaxis(array, paired, range(end - len(paired), end))
 
     def _summarise(self, region: Region, total: Any) -> dict[str, str]:
         """Write the region's moments; key -> digest of the files."""
@@ -90,14 +117,15 @@ class Reduce:
             digests[f"{self.staged.summary}/{key}"] = summary.file_digest(key)
         return digests
 
-    def _gather(self, region: Region, span: slice, writers: set[str]) -> tuple[Floats, Array]:
+    def _gather(
+        self, region: Region, span: slice, writers: set[str], prefixes: Prefixes
+    ) -> tuple[Floats, Array]:
         """(metrics, cells…, reps) values and (cells…, reps) status of a region's units; adds who wrote them."""
         study = self.store.study
         cells = self.cells[region.slices]
         shape = (*cells.shape, span.stop - span.start)
         values, status = np.full((len(study.metrics), *shape), np.nan), np.zeros(shape, np.int8)
         blocks = range(span.start // study.block, -(-span.stop // study.block))
-        units = ((at, block) for at in np.ndindex(cells.shape) if cells[at] >= 0 for block in blocks)
 
         def fill(unit: tuple[tuple[Any, ...], int]) -> None:
             at, block = unit
@@ -115,9 +143,42 @@ class Reduce:
             values[:, *at, start : start + study.block] = record.metrics
             status[*at, start : start + study.block] = record.status
 
-        for _ in self.store.backend.map(fill, units):
-            pass
+        def gather(which: Array, blocks: range) -> None:
+            units = ((at, block) for at in map(tuple, np.argwhere(which).tolist()) for block in blocks)
+            for _ in self.store.backend.map(fill, units):
+                pass
+
+        if self.rule is None:
+            gather(cells >= 0, blocks)
+        for at in prefixes:
+            which = np.zeros(cells.shape, bool)
+            self._paired_last(which, 0)[at] = self._paired_last(cells, 0)[at] >= 0
+            group = np.moveaxis(self._paired_last(values, 1), 0, -1)[at], self._paired_last(status, 0)[at]
+            if not self._until_met(prefixes[at], blocks, functools.partial(gather, which), *group):
+                prefixes[at] = None
         return values, status
+
+    def _until_met(
+        self, prefix: Prefix | None, blocks: range, gather: Callable[[range], None], values: Floats, status: Array
+    ) -> bool:
+        """Gather the blocks of a group until its targets are met; False where blocks before that are missing.
+
+        values: (levels…, reps, metrics), status: (levels…, reps), of these blocks and of this group.
+        """
+        block, size = blocks.start, self.store.study.block
+        while prefix and prefix.counted is None and block < blocks.stop:
+            stretch = range(block, min(prefix.next_look, blocks.stop))
+            gather(stretch)
+            for block in stretch:
+                part = slice((block - blocks.start) * size, (block + 1 - blocks.start) * size)
+                if (status[..., part] == 0)[prefix.present].any():  # of an interim report
+                    gather(range(stretch.stop, blocks.stop))
+                    return False
+                prefix.add(np.moveaxis(values[..., part, self.columns], -1, 0), status[..., part])
+            block = stretch.stop
+        if prefix is None:
+            gather(blocks)
+        return prefix is not None
 
 
 class Pack:

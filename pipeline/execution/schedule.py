@@ -1,8 +1,8 @@
 """Which units are left to do, and in which order they are handed out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from pipeline.storage.replications import Listing, Store
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.checks import ROLES
 from pipeline.study.grid import cell_key
+from pipeline.study.pairing import Pairing
 from pipeline.study.study import Study
 
 SHARE, SECONDS = 0.005, 2.0  # of the study's cost, or in time: what comparing a new writer may cost
@@ -23,47 +24,73 @@ class Unit(NamedTuple):
     block: int
 
 
+class Limits(Protocol):
+    """How many blocks the cells of a study with targets of precision still need; see `stopping`.
+
+    done: (cells, blocks), units finished so far, also while a sweep goes on.
+    """
+
+    done: Booleans
+
+    def learn(self, units: Iterable[Unit]) -> None:
+        """Take note of finished units."""
+
+    @property
+    def predicted(self) -> Integers:
+        """(cells,) blocks that will count, as far as is known."""
+
+    def decided(self, cell: int) -> bool:
+        """Whether a cell needs no more units."""
+
+
 class Schedule:
     """Units still to do: block after block across all cells, so that at half of a sweep all cells have half.
 
     Within a block the most costly cells come first, and cells that share their data stand next to each other. Holds
     about four bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to deal
     the units out to several drivers: whatever is done, each deals alike, and cells that share data go together.
-    `mine` (cells, blocks) are this shard's; the others' count as done.
+    `mine` (cells, blocks) are this shard's; the others' count as done. limits: of a study with targets of precision;
+    all blocks of a group of cells then belong to one shard, and no unit of a group is yielded once it is decided.
     """
 
-    def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1)):
-        self.study, self.listing = study, listing
+    def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1), limits: Limits | None = None):
+        self.study, self.listing, self.limits = study, listing, limits
         self.costs: Floats = np.array([study.cost(labels) for labels in study.grid])
-        group = self._groups()
+        group = Pairing(study).of_cell
         weight = np.bincount(group, self.costs)[group]
         self.order: Integers = np.lexsort((group, -weight))  # stable: cells of a group stay in the grid's order
         ends = np.flatnonzero(np.diff(group[self.order], append=-1)) + 1
         rank = np.empty(len(self.order), int)
         rank[self.order] = np.searchsorted(ends, np.arange(len(self.order)), side="right")
-        self.mine: Booleans = (rank[:, None] * study.blocks + np.arange(study.blocks)) % shard[1] == shard[0]
+        dealt = rank[:, None] if study.precision else rank[:, None] * study.blocks + np.arange(study.blocks)
+        self.mine: Booleans = np.broadcast_to(dealt % shard[1] == shard[0], listing.done.shape)
         self.done: Booleans = listing.done | ~self.mine
 
-    def _groups(self) -> Integers:
-        """(cells,) number of the group of cells that share their data."""
-        paired = set(self.study.paired)
-        shared = (cell_key({n: v for n, v in labels.items() if n not in paired}) for labels in self.study.grid)
-        return np.unique(np.fromiter(shared, np.uint64, len(self.study.grid)), return_inverse=True)[1]
+    @property
+    def _wanted(self) -> Booleans:
+        """(cells, blocks): units of this shard that count, as far as is known."""
+        if self.limits is None:
+            return self.mine
+        return self.mine & (np.arange(self.study.blocks) < self.limits.predicted[:, None])
+
+    @property
+    def _left(self) -> Booleans:
+        return self._wanted & ~(self.limits.done if self.limits else self.done)
 
     @property
     def pending(self) -> int:
-        """Number of units to do."""
-        return int(self.done.size - self.done.sum())
+        """Number of units to do, as far as is known."""
+        return int(self._left.sum())
 
     @property
     def units(self) -> int:
-        """Number of units of this shard."""
-        return int(self.mine.sum())
+        """Number of units of this shard, as far as is known."""
+        return int(self._wanted.sum())
 
     @property
     def cost(self) -> float:
-        """Sum of the predicted costs of the units to do."""
-        return float(((~self.done).sum(axis=1) * self.costs).sum())
+        """Sum of the predicted costs of the units to do, as far as is known."""
+        return float((self._left.sum(axis=1) * self.costs).sum())
 
     @cached_property
     def references(self) -> tuple[Unit, ...]:
@@ -101,9 +128,9 @@ class Schedule:
 
     def __iter__(self) -> Iterator[tuple[Unit, float]]:
         for block in range(self.study.blocks):
-            for cell in self.order:
-                if not self.done[cell, block]:
-                    yield Unit(int(cell), block), float(self.costs[cell])
+            for cell in self.order.tolist():
+                if not self.done[cell, block] and not (self.limits and self.limits.decided(cell)):
+                    yield Unit(cell, block), float(self.costs[cell])
 
 
 def failures(store: Store, listing: Listing) -> Iterator[Unit]:

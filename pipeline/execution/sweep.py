@@ -20,7 +20,7 @@ from pipeline.study.parameters import InvalidInput, shorten
 
 __all__ = ["Outcome", "SweepError", "run"]
 
-OnDone = Callable[[list[Any], float, int], None]
+OnDone = Callable[[list[Any], Bundle, int], None]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def run(
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
             as with a queue, counts instead.
         stop: once set, nothing more starts, and what runs is finished.
-        on_done: called in this thread after each bundle with (results, its cost, workers now).
+        on_done: called in this thread after each bundle with (what the runner returned, the bundle, workers now).
         on_retired: called in this thread with one line for each worker that is retired as unfit.
 
     Raises:
@@ -174,7 +174,7 @@ class _Sweep:
         self.seconds += ending.seconds
         self.bundler.learn(bundle, ending.seconds)
         if self.on_done:
-            self.on_done(ending.value, bundle.cost, self.pool.workers)
+            self.on_done(ending.value, bundle, self.pool.workers)
 
     def _lost(self, bundle: Bundle, reason: str) -> None:
         self.retry.extend(bundle.split())

@@ -31,9 +31,9 @@ def bounded_counts(
 ) -> Integers:
     """(groups, 2): answers by group and side, of each person the first `most` groups in the order of the rows.
 
-    person: (rows,), names, or None where rows name no person: then every answer counts. group, side, times: (rows,), which
-    of `groups`, 0 or 1, and how many answers a row stands for, 1 where persons are named. Of several answers of a
-    person in one group the first counts. So a person adds 1 to `most` of the counts at most. O(rows).
+    person: (rows,), names, or None where rows name no person: then every answer counts. group, side, times: (rows,),
+    which of `groups`, 0 or 1, and how many answers a row stands for, 1 where persons are named. Of several answers of
+    a person in one group the first counts. So a person adds 1 to `most` of the counts at most. O(rows).
 
     >>> bounded_counts(["u", "u", "u"], np.array([0, 0, 1]), np.array([1, 0, 1]), np.ones(3, int), 2, 1).tolist()
     [[0, 1], [0, 0]]
@@ -56,9 +56,9 @@ def bounded_counts(
 class CountNoise(Checked, ABC):
     """Integer noise on every count of a table to which a person adds 1 in `most` places at most.
 
-    unit: all answers of one person that count; where rows name no person, one answer. neighbours: these answers replaced by
-    others, or with neighbours_are=add_remove there or not. Sensitivity, L1 and squared L2: `most`, twice that if
-    replaced. What is spent is by OpenDP's own map, which rounds up.
+    unit: all answers of one person that count; where rows name no person, one answer. neighbours: these answers
+    replaced by others, or with neighbours_are=add_remove there or not. Sensitivity, L1 and squared L2: `most`, twice
+    that if replaced. What is spent is by OpenDP's own map, which rounds up.
     """
 
     epsilon_user: float = parameter("privacy budget of all answers of a person", unit="nats", above=0)

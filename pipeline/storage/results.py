@@ -37,10 +37,11 @@ def versions() -> dict[str, str]:
 
 
 def request(study: Study) -> str:
-    """Digest of all that a sealed dataset shows: identity, levels and replications."""
+    """Digest of all that a sealed dataset shows: identity, levels, replications and targets of precision."""
     products = [[[axis, list(levels)] for axis, levels in product] for product in study.grid.products]
+    precision = {"precision": [repr(target) for target in study.precision]} if study.precision else {}
     return digest(canonical({**study.identity, "grid": products, "replications": study.replications,
-                             "coordinates": list(study.coordinates)}), 8).hex()
+                             "coordinates": list(study.coordinates), **precision}), 8).hex()
 
 
 def is_sealed(store: Store) -> bool:

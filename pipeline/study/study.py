@@ -45,6 +45,7 @@ from pipeline.study.protocols import Estimator, Mechanism, Metric, Model, Releas
 from pipeline.study.registry import problem
 from pipeline.study.status import NOT_CONVERGED, OK
 from pipeline.study.streams import Stream, canonical, digest
+from pipeline.study.targets import Target, read_targets
 
 NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 NAME_LONGEST = 100  # bytes, as it names a folder: file systems allow 255, the study adds its key
@@ -70,7 +71,8 @@ class Study(Checked):
     parameters: constants, among them model, mechanism and estimator unless these are axes of the grid; a data file is
     given by its path. metrics: names, at least one. derive: parameter -> name of a derivation. paired: labels across
     which cells share their data (and, but for the mechanism, their release), so that differences between them are
-    paired. coordinates: derivations that nothing is simulated with, for figures and claims.
+    paired. coordinates: derivations that nothing is simulated with, for figures and claims. precision: `Target`s, or a
+    mapping as of a config; `replications` is then the most that a cell gets.
 
     Raises InvalidInput, which names the key as a config does (`grid.m`, `parameters.epsilon`), for every value outside
     of its declaration, unknown or repeated name, parameter that no part takes, derivation that lacks an input, and
@@ -96,6 +98,7 @@ class Study(Checked):
     derive: Mapping[str, str] = field(default_factory=dict)
     paired: tuple[str, ...] = ("estimator", "mechanism")
     coordinates: tuple[str, ...] = ()
+    precision: tuple[Target, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,6 +113,8 @@ class Study(Checked):
         self._check_names(asked)
         declared = self._check_parameters(asked)
         self._check_paired_and_coordinates()
+        axes = [axis for axis, levels in self.grid.axes.items() if axis in self.paired and len(levels) > 1]
+        self._set("precision", read_targets(self.precision, self.metrics, axes))
         self._check_inputs_of_derivations()
         self._check_cells({name for name, parts in declared.items() if any("DataFile" in str(p.type) for p in parts)})
 

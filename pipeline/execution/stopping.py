@@ -1,0 +1,110 @@
+"""Which blocks of a cell are still wanted, where a study has targets of precision: kept while a sweep goes on."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+
+from pipeline.execution.schedule import Unit
+from pipeline.storage.replications import Store
+from pipeline.study.arrays import Array, Booleans, Floats, Integers
+from pipeline.study.pairing import Pairing
+
+
+class Prefix(Protocol):
+    """The blocks of a group of cells from the first on, until its targets are met; see `analysis.precision`."""
+
+    present: Booleans
+    blocks: int
+    counted: int | None
+    excess: float
+
+    @property
+    def next_look(self) -> int:
+        """Blocks at the next look."""
+
+    @property
+    def predicted(self) -> int:
+        """Blocks that will count, as far as is known."""
+
+    def add(self, values: Floats, status: Array) -> None:
+        """Add the next block. values: (columns, levels…, reps); status: (levels…, reps)."""
+
+
+class Rule(Protocol):
+    """Makes prefixes of groups. columns: indices of the metrics that they need."""
+
+    columns: list[int]
+
+    def start(self, present: Booleans) -> Prefix:
+        """The prefix of a group of cells before its first block. present: (levels…), cells that there are."""
+
+
+class Advance:
+    """Callable that reads the finished blocks of groups of cells, in order; for each group, its prefix so far."""
+
+    def __init__(self, store: Store, rule: Rule):
+        self.store, self.rule = store, rule
+
+    def __call__(self, groups: list[int]) -> list[Prefix]:
+        pairing = Pairing(self.store.study)
+        prefixes = []
+        for group in groups:
+            prefix = self.rule.start(pairing.present(group))
+            advance(self.store, self.rule, pairing.cells[group], prefix)
+            prefixes.append(prefix)
+        return prefixes
+
+
+def advance(store: Store, rule: Rule, cells: Integers, prefix: Prefix) -> None:
+    """Add the finished blocks that follow to the prefix of a group. cells: (levels…), −1 outside of the grid."""
+    there = cells[cells >= 0].tolist()
+    while prefix.counted is None and all(store.holds(cell, prefix.blocks) for cell in there):
+        prefix.add(*stored_block(store, rule, cells, prefix.blocks))
+
+
+def stored_block(store: Store, rule: Rule, cells: Integers, block: int) -> tuple[Floats, Array]:
+    """(columns, levels…, reps) values and (levels…, reps) status of a block; Damaged where a unit is not readable."""
+    size = store.study.block
+    values, status = np.full((len(rule.columns), *cells.shape, size), np.nan), np.zeros((*cells.shape, size), np.int8)
+
+    def fill(at: tuple[Any, ...]) -> None:
+        record = store.read(int(cells[at]), block)
+        values[:, *at], status[at] = record.metrics[rule.columns], record.status
+
+    for _ in store.backend.map(fill, [at for at in np.ndindex(cells.shape) if cells[at] >= 0]):
+        pass
+    return values, status
+
+
+class Stopping:
+    """How many blocks of every cell are wanted: all, until the targets of its group are met.
+
+    Units that were finished are added to the prefix of their group once all cells of a block are there; what is
+    simulated beyond the prefix is surplus, which does not count. done: (cells, blocks).
+    """
+
+    def __init__(self, store: Store, rule: Rule, prefixes: Iterable[Prefix], done: Booleans):
+        self.store, self.rule, self.pairing = store, rule, Pairing(store.study)
+        self.prefixes, self.done = [*prefixes], done.copy()
+
+    @property
+    def predicted(self) -> Integers:
+        """(cells,) blocks that will count, as far as is known."""
+        return np.array([prefix.predicted for prefix in self.prefixes])[self.pairing.of_cell]
+
+    def decided(self, cell: int) -> bool:
+        """Whether a cell needs no more units."""
+        return self.prefixes[self.pairing.of_cell[cell]].counted is not None
+
+    def learn(self, units: Iterable[Unit]) -> None:
+        """Take note of finished units: those that follow the prefix of their group are read and added to it."""
+        groups = set()
+        for unit in units:
+            self.done[unit] = True
+            groups.add(int(self.pairing.of_cell[unit.cell]))
+        for group in sorted(groups):
+            prefix, cells = self.prefixes[group], self.pairing.cells[group]
+            there = cells[cells >= 0]
+            while prefix.counted is None and self.done[there, prefix.blocks].all():
+                prefix.add(*stored_block(self.store, self.rule, cells, prefix.blocks))
