@@ -87,7 +87,8 @@ def text(store: Store, cluster: Any) -> str:
         f"  units         {listing.done.size:,} = cells × {study.blocks} blocks of {study.block:,} replications",
         f"  done          {int(listing.done.sum()):,}; to do {'at most ' * bool(asked)}{schedule.pending:,}",
         *asked,
-        f"  time          {'at most' if asked else 'about'} {format_time(seconds / workers)} on {workers} workers ({format_time(seconds)} of work)",
+        f"  time          {'at most' if asked else 'about'} {format_time(seconds / workers)} on {workers} workers "
+        f"({format_time(seconds)} of work)",
         f"  memory        about {format_bytes(memory)} per worker"
         + (": more than this machine has; fewer workers, or a smaller block" if crowded else ""),
         f"  {'bucket' if store.url else 'disk  '}        about {format_bytes(stored_bytes(study))} when complete, raw "
