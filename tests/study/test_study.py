@@ -15,6 +15,7 @@ from pipeline.study import registry
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput, parameter
 from pipeline.study.status import OK
+from pipeline.study.streams import Stream
 from pipeline.study.study import Study, build
 
 BASE = {"spread": 2.0, "draw": "conditional", "profile": "1:1"}
@@ -235,3 +236,40 @@ def test_work_grows_with_the_block_and_the_items():
     labels = FULL.grid.labels(0)
     wider = dataclasses.replace(FULL, block=300, replications=300)
     assert 0 < FULL.cost(labels) < wider.cost(labels) < wider.cost(labels | {"m": 40})
+
+
+class Watched:
+    """A part that notes from the streams of which roles its steps are given generators."""
+
+    def __init__(self, part, made, roles):
+        self.part, self.made, self.roles = part, made, roles
+
+    def __getattr__(self, name):
+        found = getattr(self.part, name)
+        if name not in ("truth", "simulate", "release", "fit"):
+            return found
+
+        def step(*given):
+            self.roles[name] = [role for one in given for rng, role in self.made if rng is one]
+            return found(*given)
+
+        return step
+
+
+def test_every_step_draws_from_the_stream_of_its_role(monkeypatch):
+    """Noise drawn from the data's stream would be a function of the data: it would protect nobody."""
+    made, roles, components, generator = [], {}, Study.components, Stream.generator
+
+    def watched(self, labels):
+        parts = components(self, labels)
+        return type(parts)(*(Watched(one, made, roles) for one in parts[:3]), parts.metrics)
+
+    def noted(self):
+        made.append((generator(self), self.role))
+        return made[-1][0]
+
+    monkeypatch.setattr(Study, "components", watched)
+    monkeypatch.setattr(Stream, "generator", noted)
+    FULL.simulate({"m": 3, "L": 5, "epsilon": 0.5, "model": "btl", "mechanism": "randomized_response",
+                   "estimator": "debiased"}, 0)
+    assert roles == {"truth": ["truth", "population"], "simulate": ["data"], "release": ["noise"], "fit": ["estimator"]}
