@@ -7,11 +7,12 @@ import numpy as np
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import workers_of
-from pipeline.execution.stopping import Advance, Prefix, Rule, Stopping
+from pipeline.execution.schedule import Limits
+from pipeline.execution.stopping import Advance, Prefix, Rule, Settled, Stopping
 from pipeline.storage import results
 from pipeline.storage.layout import Layout, positions
 from pipeline.storage.replications import Listing, Store
-from pipeline.study.arrays import Booleans
+from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.pairing import Pairing
 from pipeline.study.study import Study
 
@@ -29,19 +30,28 @@ def rule_of(study: Study) -> Rule | None:
 
 def counted(store: Store) -> Booleans:
     """(cells, blocks): units that the sealed results are made of."""
-    study = store.study
-    if not study.precision:
-        return np.ones((len(study.grid), study.blocks), bool)
-    run = results.load(store, results.SUMMARY)["status"].sel(count="run").values
-    blocks = run.reshape(-1)[positions(study, Layout.of(study))] // study.block
-    units: Booleans = np.arange(study.blocks) < blocks[:, None]
+    units: Booleans = np.arange(store.study.blocks) < _sealed_blocks(store)[:, None]
     return units
 
 
-def limits(store: Store, listing: Listing, cluster: Any) -> Stopping | None:
+def _sealed_blocks(store: Store) -> Integers:
+    """(cells,) number of blocks that the sealed results are made of."""
+    study = store.study
+    if not study.precision:
+        return np.full(len(study.grid), study.blocks)
+    if wrong := results.problems_of(store.backend, results.SUMMARY):
+        raise store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same command makes "
+                            "it again", results.SUMMARY)
+    run: Integers = results.load(store, results.SUMMARY)["status"].sel(count="run").values.reshape(-1)
+    return run[positions(study, Layout.of(study))] // study.block
+
+
+def limits(store: Store, listing: Listing, cluster: Any) -> Limits | None:
     """How many blocks the cells still need, read from those that are finished; None without targets of precision."""
     if (rule := rule_of(store.study)) is None:
         return None
+    if results.is_sealed(store):
+        return Settled(_sealed_blocks(store), listing.done)
     prefixes: dict[int, Prefix] = {}
     groups = len(Pairing(store.study).cells)
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.execution.schedule import Unit, unit_name
-from pipeline.execution.stopping import Prefix, Rule
+from pipeline.execution.schedule import Unit
+from pipeline.execution.stopping import Prefix, Rule, read
 from pipeline.storage.datasets import ZarrLocation, across
 from pipeline.storage.integrity import Damage, Integrity
 from pipeline.storage.layout import Layout, Region, positions, shard_key
 from pipeline.storage.replications import Store
-from pipeline.storage.units import Damaged
 from pipeline.study.arrays import Array, Floats
+from pipeline.study.parameters import InvalidInput
 
 # Of groups of cells, by their index along the axes that are not paired; None where blocks are missing.
 Prefixes = dict[tuple[int, ...], Prefix | None]
@@ -131,13 +131,11 @@ class Reduce:
             at, block = unit
             start = block * study.block - span.start
             try:
-                record = self.store.read(int(cells[at]), block)
-            except Damaged as error:
+                record = read(self.store, Unit(int(cells[at]), block))
+            except InvalidInput:
                 if self.partial and not self.store.holds(int(cells[at]), block):
                     return
-                name = unit_name(study, Unit(int(cells[at]), block))
-                raise self.store.invalid(f"unit {name} is damaged: {error}; run task=verify repair=true, then this "
-                                         "command again") from None
+                raise
             if not record.failed:  # it has no numbers
                 writers.add(record.writer)
             values[:, *at, start : start + study.block] = record.metrics

@@ -25,12 +25,11 @@ class Unit(NamedTuple):
 
 
 class Limits(Protocol):
-    """How many blocks the cells of a study with targets of precision still need; see `stopping`.
+    """How many blocks the cells of a study with targets of precision still need; see `stopping`."""
 
-    done: (cells, blocks), units finished so far, also while a sweep goes on.
-    """
-
-    done: Booleans
+    @property
+    def done(self) -> Booleans:
+        """(cells, blocks): units finished so far, also while a sweep goes on."""
 
     def learn(self, units: Iterable[Unit]) -> None:
         """Take note of finished units."""

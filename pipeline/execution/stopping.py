@@ -1,12 +1,14 @@
 """Which blocks of a cell are still wanted, where a study has targets of precision: kept while a sweep goes on."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from pipeline.execution.schedule import Unit
+from pipeline.execution.schedule import Unit, unit_name
 from pipeline.storage.replications import Store
+from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 from pipeline.study.pairing import Pairing
 
@@ -64,17 +66,41 @@ def advance(store: Store, rule: Rule, cells: Integers, prefix: Prefix) -> None:
 
 
 def stored_block(store: Store, rule: Rule, cells: Integers, block: int) -> tuple[Floats, Array]:
-    """(columns, levels…, reps) values and (levels…, reps) status of a block; Damaged where a unit is not readable."""
+    """(columns, levels…, reps) values and (levels…, reps) status of a block; InvalidInput names a damaged unit."""
     size = store.study.block
     values, status = np.full((len(rule.columns), *cells.shape, size), np.nan), np.zeros((*cells.shape, size), np.int8)
 
     def fill(at: tuple[Any, ...]) -> None:
-        record = store.read(int(cells[at]), block)
+        record = read(store, Unit(int(cells[at]), block))
         values[:, *at], status[at] = record.metrics[rule.columns], record.status
 
     for _ in store.backend.map(fill, [at for at in np.ndindex(cells.shape) if cells[at] >= 0]):
         pass
     return values, status
+
+
+def read(store: Store, unit: Unit) -> Record:
+    """What is stored of a unit; InvalidInput, which names it, where it is missing or damaged."""
+    try:
+        return store.read(*unit)
+    except Damaged as error:
+        raise store.invalid(f"unit {unit_name(store.study, unit)} is damaged: {error}; run task=verify repair=true, "
+                            "then this command again") from None
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What counts of sealed results. predicted: (cells,) blocks; done: (cells, blocks)."""
+
+    predicted: Integers
+    done: Booleans
+
+    def decided(self, cell: int) -> bool:
+        """Always: a cell needs no more units."""
+        return True
+
+    def learn(self, units: Iterable[Unit]) -> None:
+        """Nothing more counts."""
 
 
 class Stopping:

@@ -151,6 +151,23 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert ((1.97 * width < 0.0041) | (n == 4000)).all() and n.min() < 4000
 
 
+def test_damage_is_one_line_and_mended(tmp_path, capsys, monkeypatch):
+    without_report(monkeypatch)
+    wide, narrow = "precision.lean_true.absolute=0.008", "precision.lean_true.absolute=0.006"
+    assert command(tmp_path, wide) == EXIT_DONE
+    capsys.readouterr()
+    for pattern in ("replications/units/0/*", "summary.zarr/status/c/**/0"):
+        path = next(path for path in sorted(tmp_path.rglob(pattern)) if path.is_file())
+        content = path.read_bytes()
+        path.write_bytes(content[:-9] + bytes(9))
+        assert command(tmp_path, narrow) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: ") and error.count("\n") == 1 and "repair=true" in error
+        assert command(tmp_path, narrow, "task=verify", "repair=true") == EXIT_DONE
+        assert command(tmp_path, narrow) == EXIT_DONE
+        capsys.readouterr()
+
+
 @pytest.mark.parametrize("words, message", [
     ("precision=3", "precision=3: must be a mapping"),
     ("precision.nope.relative=0.1", "precision=nope: is no metric of this study"),
