@@ -34,10 +34,11 @@ class Rule:
         self.names = [name for name in study.metrics if name in used]
         self.columns = [study.metrics.index(name) for name in self.names]
         parts = [study.part("metric", name) for name in self.names]
-        self.shares = [(getattr(one, "least", None), getattr(one, "most", None)) == (0, 1) for one in parts]
+        self.ranges = [(getattr(one, "least", -math.inf), getattr(one, "most", math.inf)) for one in parts]
         self.axes = pairing.axes
         self.differ = tuple(k for k, axis in enumerate(self.axes) if any(axis == one.across for one in self.targets))
-        self.ratios = [[self.names.index(one.metric), self.names.index(one.over)] for one in self.targets if one.over]
+        self.ratios = [(self.names.index(one.metric), self.names.index(one.over), one.power)
+                       for one in self.targets if one.over]
         self.blocks = study.blocks
         self.least = min(-(-max(target.least for target in self.targets) // study.block), study.blocks)
 
@@ -56,7 +57,8 @@ class Rule:
         """What is needed of a block. values: (columns, levels…, reps); status: (levels…, reps)."""
         values, status = np.ascontiguousarray(values), np.ascontiguousarray(status)  # so that sums round alike
         both = np.stack([status, status], -2)
-        ratios = [pair_moments(np.moveaxis(values[pair], 0, -2)[None], both, both.ndim - 2)[0] for pair in self.ratios]
+        ratios = [pair_moments(np.stack([values[i] ** power, values[j]], -2)[None], both, both.ndim - 2)[0]
+                  for i, j, power in self.ratios]
         return Sums(moments(values, status, self.differ), tuple(ratios))
 
     def merge(self, a: "Sums", b: "Sums") -> "Sums":
@@ -79,7 +81,7 @@ class Rule:
             pairs = np.moveaxis(sums.pairs[axis][self.names.index(target.metric)], axis, -3)  # (…, level, other, PAIR)
             there = np.moveaxis(present, axis, -1)
             asked = there[..., :, None] & there[..., None, :] & ~np.eye(there.shape[-1], dtype=bool)
-            estimate, half = _difference(pairs, np.swapaxes(pairs, -2, -3), target.confidence)
+            estimate, half = self._difference(target, pairs)
         elif ratio is not None:
             asked = present
             estimate, half = _ratio(ratio[..., 0, 1, :], ratio[..., 1, 0, :], target.confidence)
@@ -88,14 +90,32 @@ class Rule:
             estimate, half = self._mean(target, sums)
         wanted = target.absolute if target.absolute is not None else (target.relative or 0.0) * np.abs(estimate)
         with np.errstate(divide="ignore", invalid="ignore"):
-            excess = np.where(half == 0, 0.0, half / wanted)
+            excess = half / wanted
         return float(np.where(np.isnan(excess), np.inf, excess)[asked].max(initial=0.0))
 
     def _mean(self, target: Target, sums: Moments) -> tuple[Array, Array]:
         column = self.names.index(target.metric)
         part = dict(zip(STATISTICS, np.moveaxis(sums.values[column], -1, 0), strict=True))
-        low, high = mean_interval(part, target.confidence, self.shares[column])
-        return part["mean"], (high - low) / 2
+        low, high = mean_interval(part, target.confidence, self.ranges[column] == (0, 1))
+        return part["mean"], np.where(high > low, (high - low) / 2, self._unseen(column, part["n"], target.confidence))
+
+    def _difference(self, target: Target, pairs: Array) -> tuple[Array, Array]:
+        """Mean of the difference of two cells, and its half-width, by t. pairs: (…, level, other, PAIR)."""
+        n, mean, m2, cross = np.moveaxis(pairs, -1, 0)
+        other = np.swapaxes(pairs, -2, -3)
+        half = _half(m2 + other[..., 2] - 2 * cross, n, target.confidence)
+        unseen = 2 * self._unseen(self.names.index(target.metric), n, target.confidence)
+        return mean - other[..., 1], np.where(half > 0, half, unseen)
+
+    def _unseen(self, column: int, n: Array, confidence: float) -> Array:
+        """How far a mean of n equal values may be off: others have probability 1 − (1 − confidence)^(1/n) at most.
+
+        Infinite for a metric without a range: equal values then say nothing of others.
+        """
+        least, most = self.ranges[column]
+        with np.errstate(divide="ignore"):
+            unseen: Array = (most - least) * (1 - (1 - confidence) ** (1 / np.asarray(n, float)))
+        return unseen
 
 
 class Sums(NamedTuple):
@@ -105,19 +125,14 @@ class Sums(NamedTuple):
     ratios: tuple[Floats, ...]
 
 
-def _difference(first: Array, other: Array, confidence: float) -> tuple[Array, Array]:
-    """Mean of the difference of two cells, and its half-width, by t. (…, PAIR) both."""
-    n, mean, m2, cross = np.moveaxis(first, -1, 0)
-    return mean - other[..., 1], _half(m2 + other[..., 2] - 2 * cross, n, confidence)
-
-
 def _ratio(first: Array, other: Array, confidence: float) -> tuple[Array, Array]:
     """Ratio of two means of the same replications, and its half-width by the delta method. (…, PAIR) both."""
     n, mean, m2, cross = np.moveaxis(first, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(other[..., 1] != 0, mean / other[..., 1], np.nan)
         squares = (m2 - 2 * ratio * cross + ratio**2 * other[..., 2]) / other[..., 1] ** 2
-    return ratio, _half(squares, n, confidence)
+    half = _half(squares, n, confidence)
+    return ratio, np.where(half > 0, half, np.inf)  # equal values say nothing of others
 
 
 def _half(squares: Array, n: Array, confidence: float) -> Array:
@@ -125,20 +140,19 @@ def _half(squares: Array, n: Array, confidence: float) -> Array:
     freedom = np.maximum(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         half = stats.t.ppf(0.5 + confidence / 2, freedom) * np.sqrt(np.maximum(squares, 0.0) / (n * freedom))
-    half = np.where(n < 2, np.inf, half)
-    return half
+    return np.where(n < 2, np.inf, half)
 
 
 class Prefix:
     """The blocks of a group of cells, one after the other from the first, until its targets are met.
 
-    present: (levels…), cells that the grid has. blocks: how many were added. counted: blocks at the look that ended
-    it, None before. excess: see `Rule.excess`, of the last look; NaN before the first.
+    present: (levels…), cells that the grid has. blocks: how many were added. looked: blocks at the last look, 0 before
+    the first. counted: blocks at the look that ended it, None before. excess: see `Rule.excess`, of the last look.
     """
 
     def __init__(self, rule: Rule, present: Booleans):
         self.rule, self.present = rule, present
-        self.blocks = 0
+        self.blocks = self.looked = 0
         self.counted: int | None = None
         self.excess = math.nan
         self.sums: Sums | None = None
@@ -153,10 +167,10 @@ class Prefix:
         """Blocks that it will count, as far as is known: widths fall like 1/√n."""
         if self.counted is not None:
             return self.counted
-        if math.isnan(self.excess):
-            return self.rule.least
-        return min(max(math.ceil(self.excess**2 * self.blocks), self.blocks + 1), self.rule.blocks) \
-            if math.isfinite(self.excess) else self.rule.blocks
+        if not math.isfinite(self.excess):
+            return self.rule.blocks if self.looked else self.rule.least
+        needed = min(self.excess**2 * self.looked, self.rule.blocks)
+        return max(self.rule.next_look(math.ceil(needed) - 1), self.next_look)
 
     def add(self, values: Floats, status: Array) -> None:
         """Add the next block. values: (metrics, levels…, reps), those of the rule's columns; status: (levels…, reps).
@@ -168,6 +182,6 @@ class Prefix:
         self.sums = part if self.sums is None else self.rule.merge(self.sums, part)
         self.blocks += 1
         if self.blocks == look:
-            self.excess = self.rule.excess(self.sums, self.present)
+            self.excess, self.looked = self.rule.excess(self.sums, self.present), look
             if self.excess <= 1 or self.blocks == self.rule.blocks:
                 self.counted = self.blocks

@@ -33,7 +33,7 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Any) -> int:
             for remark in list(dict.fromkeys(mechanism["remarks"]))[:MOST_REMARKS]:
                 print(f"  remark        {mechanism['mechanism']}: {remark}")
     if script := cluster.script():
-        print(f"each stored runs\n\n{script}")
+        print(f"each job runs\n\n{script}")
     return EXIT_DONE
 
 

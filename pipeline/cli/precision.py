@@ -1,4 +1,4 @@
-"""Targets of precision at work: which units of a study still count."""
+"""Targets of precision in a command: which units count, and which are still needed."""
 
 from typing import Any
 
@@ -42,7 +42,10 @@ def _sealed_blocks(store: Store) -> Integers:
     if wrong := results.problems_of(store.backend, results.SUMMARY):
         raise store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same command makes "
                             "it again", results.SUMMARY)
-    run: Integers = results.load(store, results.SUMMARY)["status"].sel(count="run").values.reshape(-1)
+    summary = results.load(store, results.SUMMARY)
+    if summary.attrs["request"] != results.request(study):
+        raise OSError("another driver sealed other results in between")
+    run: Integers = summary["status"].sel(count="run").values.reshape(-1)
     return run[positions(study, Layout.of(study))] // study.block
 
 

@@ -16,6 +16,7 @@ from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study import own_files
+from pipeline.study.pairing import Pairing
 from pipeline.study.study import Study
 
 INTERIM = "interim.zarr", "interim-summary.zarr"
@@ -59,6 +60,7 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
 
     reduce = Reduce(stored.store, staged, moments, merged, partial, rule_of(study))
     sweep.run(executor, reduce, ((region, 1.0) for region in Layout.of(study).regions()), on_done=collect)
+    backend.remove(names[0])  # never an older dataset beside a newer summary
     attributes = {**_attributes(stored, partial, writers), **_precision(study, excess)}
     for name, where in reversed([*zip(names, staged, strict=True)]):  # results last: they say that all is there
         own = {key.removeprefix(f"{where}/"): digest for key, digest in digests.items() if key.startswith(f"{where}/")}
@@ -69,7 +71,7 @@ def _precision(study: Study, excess: list[float]) -> Mapping[str, Any]:
     """What was asked for, and in how many groups of cells it was reached."""
     if not study.precision:
         return {}
-    return {"precision": [str(target) for target in study.precision], "groups": len(excess),
+    return {"precision": [str(target) for target in study.precision], "groups": len(Pairing(study).cells),
             "groups_on_target": sum(one <= 1 for one in excess)}
 
 

@@ -117,7 +117,7 @@ def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, com
 
 
 def _exit_code(schedules: Sequence[Schedule]) -> int:
-    """A run in which units failed did not do all that was asked for."""
+    """The exit code: 1 if a unit of this shard failed."""
     return EXIT_FAILED if any((one.listing.failed & one.mine).any() for one in schedules) else EXIT_DONE
 
 
@@ -136,7 +136,7 @@ def _sweep(
     total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
     print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
           + (f", in shard {settings.shard}" if settings.shard else "")
-          + ("; more, until they are known as well as was asked for" if _left(schedules) else ""), flush=True)
+          + ("; and as many more as the targets of precision need" if _left(schedules) else ""), flush=True)
     waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
     if not cluster.elsewhere:  # a mistake is then found before any worker starts
         for stored, schedule in waiting:
@@ -179,7 +179,7 @@ def _in_session(
     try:
         with stored.store.backend.sweeping():
             outcome = swept()
-    except (InvalidInput, SweepError) as error:
+    except (InvalidInput, SweepError, OSError) as error:
         session.end("failed", error=str(error))
         raise
     session.end("stopped" if outcome.interrupted else "finished", units=outcome.units_done, workers=outcome.workers,

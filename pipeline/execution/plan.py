@@ -59,7 +59,8 @@ def check_room(stores: Sequence[Store]) -> None:
 
 
 def check_lifetime(stores: Sequence[Store], cluster: Any) -> None:
-    """Raise InvalidInput where a worker does not live for two of the dearest units, the first of which checks it."""
+    """Raise InvalidInput where the walltime is too short for two of the most costly units: a new worker makes a
+    finished one again, then its first own."""
     for store in stores if cluster.lifetime else ():
         study = store.study
         if store.exists() and store.listing().done.all():

@@ -47,7 +47,7 @@ class Schedule:
 
     Within a block the most costly cells come first, and cells that share their data stand next to each other. Holds
     about four bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to deal
-    the units out to several drivers: whatever is done, each deals alike, and cells that share data go together.
+    the units out to several drivers; all deal in the same way, whatever is done, and cells that share data go together.
     `mine` (cells, blocks) are this shard's; the others' count as done. limits: of a study with targets of precision;
     all blocks of a group of cells then belong to one shard, and no unit of a group is yielded once it is decided.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter
 
-KEY = re.compile(r"\s*([\w]+)(?:\s*/\s*([\w]+)|\s+across\s+([\w]+))?\s*")
+KEY = re.compile(r"\s*(\w+)(?:\s*/\s*(\w+)|\s+across\s+(\w+))?\s*")
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,23 @@ class Target(Checked):
     ('error_l2', 'error_l2 / cramer_rao_risk')
     """
 
-    metric: str
-    over: str = ""
-    across: str = ""
+    metric: str = parameter("metric whose mean is to be known")
+    over: str = parameter("metric to whose mean the ratio is taken", default="")
+    across: str = parameter("paired axis along which differences are taken", default="")
     relative: float | None = parameter("half-width as a share of the mean", default=None, above=0, below=1)
     absolute: float | None = parameter("half-width, in the metric's unit", default=None, above=0)
     confidence: float = parameter("confidence of the interval", default=0.95, above=0.5, below=1)
+    power: float = parameter("power of the metric in a ratio, as 2 of an error over a risk", default=1.0, above=0)
     least: int = parameter("replications that every cell has", default=100, unit="replications", low=2)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if (self.relative is None) == (self.absolute is None):
             raise InvalidInput("relative", self.relative, "give either relative or absolute")
+        if self.power != 1 and not self.over:
+            raise InvalidInput("power", self.power, "goes with a ratio only")
+        if self.over and self.across:
+            raise InvalidInput("across", self.across, "goes with no ratio; give either over or across")
 
     @property
     def key(self) -> str:
@@ -42,7 +47,7 @@ class Target(Checked):
 
     def __str__(self) -> str:
         width = f"{100 * self.relative:g} %" if self.relative is not None else f"{self.absolute:g}"
-        return f"{self.key} ± {width}"
+        return f"{self.key} ± {width} at confidence {self.confidence:g}"
 
 
 def read_targets(
@@ -53,9 +58,13 @@ def read_targets(
     metrics: names of the study's; paired: its paired axes. Raises InvalidInput, which names the key.
 
     >>> [str(one) for one in read_targets({"error_l2": {"relative": 0.01}}, ["error_l2"], [])]
-    ['error_l2 ± 1 %']
+    ['error_l2 ± 1 % at confidence 0.95']
     """
     if isinstance(value, (list, tuple)) and all(isinstance(one, Target) for one in value):
+        keys = [one.key for one in value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise InvalidInput("precision", key, "is given twice")
         value = config_of(value)
     if value is None:
         return ()
@@ -70,7 +79,7 @@ def config_of(targets: Iterable[Target]) -> dict[str, dict[str, float]]:
             for one in targets}
 
 
-_OPTIONS = ("relative", "absolute", "confidence", "least")
+_OPTIONS = ("relative", "absolute", "confidence", "power", "least")
 
 
 def _target(key: str, options: Any, metrics: list[str], paired: list[str]) -> Target:

@@ -54,7 +54,7 @@ def half_width(kind, values, confidence):
         low, high = mean_interval(dict(n=part[:, 0], mean=part[:, 1], m2=part[:, 2], m3=part[:, 3]), confidence, False)
         return (high - low) / 2, part[:, 1]
     if kind == "ratio":
-        found = risk_ratio(data, "a", "b", power=1, confidence=confidence)
+        found = risk_ratio(data, "a", "b", power=2, confidence=confidence)
         return (found["high"] - found["low"]).values / 2, found["ratio"].values
     found = paired_difference(data, "a", "estimator", 0, 1, confidence)
     return (found["high"] - found["low"]).values / 2, found["mean"].values
@@ -62,7 +62,7 @@ def half_width(kind, values, confidence):
 
 @pytest.mark.parametrize("kind, key, options", [
     ("mean", "error_l2", {"relative": 0.05}), ("mean", "error_l2", {"absolute": 0.07, "confidence": 0.99}),
-    ("ratio", "error_l2 / sandwich_risk", {"relative": 0.02}),
+    ("ratio", "error_l2 / sandwich_risk", {"relative": 0.15, "power": 2}),
     ("difference", "error_l2 across estimator", {"absolute": 0.02}),
 ], ids=["relative", "absolute", "ratio", "difference"])
 def test_it_stops_at_the_first_look_that_meets_the_target(kind, key, options):
@@ -93,6 +93,18 @@ def test_failures_and_absent_cells():
         here = (status != FAILED).astype(np.int8)[..., :BLOCK]
         prefix.add(np.where(here, values[..., :BLOCK], np.nan), here)
     assert prefix.counted == 10  # a cell that the grid has not is not asked for
+
+
+def test_equal_values_are_known_within_their_range_only():
+    values = np.zeros((1, 2, BLOCK * BLOCKS))
+    plain = rule({"error_l2": {"absolute": 0.1}})  # it has no range
+    assert fed(plain, values).counted == BLOCKS
+    ranged = rule({"kendall across estimator": {"absolute": 0.05}}, metrics=["kendall"])
+    prefix = fed(ranged, values)  # both always 0: 2(1 − 0.05^(1/n)) ≤ 0.05 from n = 119 on
+    assert prefix.counted == 12 and prefix.excess == pytest.approx(2 * (1 - 0.05 ** (1 / 120)) / 0.05)
+    wilsons = fed(rule({"exact_top_k": {"absolute": 0.01}}, metrics=["exact_top_k"], parameters=dict(
+        model="btl", mechanism="randomized_response", draw="conditional", K=1)), values)
+    assert BLOCK * wilsons.counted >= 1.96**2 * (1 / 0.02 - 1)  # the width of an empty share is z²/(n + z²)
 
 
 LAWS = {

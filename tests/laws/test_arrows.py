@@ -163,6 +163,14 @@ def test_modules_stay_small():
     assert not long and statistics.median(lines.values()) <= 150
 
 
+def test_claims_are_at_most_15_lines():
+    calls = [(path, node) for path in sorted(ROOT.glob("pipeline/problems/*/claims/*.py"))
+             for node in ast.walk(ast.parse(path.read_text()))
+             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Claim"]
+    longer = [f"{path.name}:{node.lineno}" for path, node in calls if node.end_lineno - node.lineno >= 15]
+    assert len(calls) > 100 and not longer
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_what_is_public_has_a_docstring(path):
     tree = ast.parse(path.read_text())

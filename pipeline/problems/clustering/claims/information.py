@@ -57,8 +57,7 @@ CLAIMS = (
         measure=exact_ratio("N times the information of the best bit, over all deterministic questions",
                             "information_one_bit", ratio=lambda d: d["N"] * d["information_one_bit"],
                             within=lambda d: d["w"] == 1),
-        tolerance=Within(0.75, 0.25 + ROUNDING),
-        why=EXACT,
+        tolerance=Within(0.75, 0.25 + ROUNDING), why=EXACT,
         conditions="w = 1, N = 2 to 256: every N is enumerated. That the order is 1/N for all N is the theorem's; a "
                    "range of N cannot show it.",
         control=NegativeControl("√N times the information",

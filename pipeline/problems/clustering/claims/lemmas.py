@@ -62,8 +62,7 @@ CLAIMS = (
         experiment="banerjee/information",
         measure=exact_ratio("information of the best private bit about all labels, w = N, over ε log₂ e",
                             "information_best", ratio=_over_budget, within=lambda d: d["w"] == d["N"]),
-        tolerance=AtLeast(0.1),
-        why=EXACT,
+        tolerance=AtLeast(0.1), why=EXACT,
         conditions="w = N, where the best bit is searched over all questions; ε = 0.1 to 4. Does not hold: at small ε "
                    "the most is ε²/8 nats, an eightieth of ε at ε = 0.1. banerjee.lemma_6.sharp has the right form.",
         control=NegativeControl("a thousandth of the information", scaled("information_best", 1e-3)),

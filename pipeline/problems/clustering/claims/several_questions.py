@@ -60,16 +60,14 @@ CLAIMS = (
         statement="Just above ε = 1, too, ⌈ε⌉ questions need no more users than one.",
         source="a reading of Theorem 16 of Banerjee, Hegde and Massoulié, which has Q = ⌈ε⌉ for the order at large ε "
                "and says nothing about constants",
-        experiment="banerjee/multi",
+        experiment="banerjee/multi", tolerance=AtMost(1),
         measure=_several_over_one("multi_max_sense", "best", lambda epsilon: (epsilon > 1) & (epsilon <= 2)),
-        tolerance=AtMost(1),
         why="Each bit has a smaller budget: Q tanh²(ε/2Q) with Q = ⌈ε⌉ is below tanh²(ε/2) up to ε = 4.7, and "
             "from 5 to 5.13.",
         conditions="ε = 1.5 and 2, one question about a set of the same fixed size. " + _CASE + " Does not hold. "
                    "MaxSense's sets of random size need 20 % more users for that alone: sets of fixed size sense "
                    "every item more evenly.",
-        control=_TEN_TIMES,
-        positive=PositiveControl("half of the users with ⌈ε⌉ questions", users_times(
+        control=_TEN_TIMES, positive=PositiveControl("half of the users with ⌈ε⌉ questions", users_times(
             lambda r: 1 - 0.5 * (r["questions"] == "rounded_up"))),
     ),
     Claim(

@@ -122,12 +122,10 @@ CLAIMS = (
     Claim(
         id="xu.theorem_3.lower",
         statement="In no cell is the mean error ‖θ̂ − θ*‖₂/√m below the minimax bound 1/√(κ m Σ_l t(ε_l)²).",
-        source="Xu, Sun and Cheng, Theorem 3, eq. (8), with constant 1",
-        experiment="xu/phase_transition",
+        source="Xu, Sun and Cheng, Theorem 3, eq. (8), with constant 1", experiment="xu/phase_transition",
         measure=_error_over("minimax_bound", 1, "mean error over mean bound",
                             lambda d: d["minimax_bound"].mean("replication") < 1),
-        tolerance=AtLeast(1),
-        only_refutable=True,  # every estimator here, and one with half the error, is above the bound
+        tolerance=AtLeast(1), only_refutable=True,  # every estimator here, and one with half the error, is above
         why="The paper leaves its constant open; with 1 it holds here. A ratio below 1 would contradict that constant, "
             "not the theorem. The smallest ratio is 2.6.",
         conditions="Cells with a bound below 1 logit, about the spread of θ*: a larger one says nothing. The bound is "

@@ -226,8 +226,7 @@ CLAIMS = (
         id="xu.figure_6.classic.kendall",
         statement="Debiasing also improves the ranking: the Kendall distance is smaller than with classic randomized "
                   "response.",
-        source=_FIGURE_6,
-        experiment="xu/scenario_5",
+        source=_FIGURE_6, experiment="xu/scenario_5",
         measure=_less_rival("kendall", "estimator"),
         tolerance=AtMost(-0.001),
         why="A thousandth of the pairs is the least that could be called an improvement.",

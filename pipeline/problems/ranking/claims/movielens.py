@@ -118,8 +118,7 @@ def _inverse_log_claim(error: str) -> Claim:
     return Claim(
         id=f"xu.figure_7.inverse_log.{error}",
         statement=f"With ε ∝ 1/(√(mL) log(mL)) the {name} of the films' ranking rises as users are added.",
-        source=_FIGURE_7,
-        experiment="xu/movielens",
+        source=_FIGURE_7, experiment="xu/movielens",
         measure=_in_users(metric, name, "users"),
         tolerance=AtLeast(0),
         why=f"{DIRECTION} The factor log(mL) changes the exponent by 0.1 or so.",
@@ -188,8 +187,7 @@ CLAIMS = (
                   "come from two unequal ratings.",
         source="Xu, Sun and Cheng, section 5.4: equal ratings and two missing ones are decided by a coin, a missing "
                "one loses",
-        experiment="xu/movielens",
-        measure=_deciders,
+        experiment="xu/movielens", measure=_deciders,
         tolerance={_RATED: AtMost(0.15), _COINS: AtLeast(0.5)},
         why="A count, not an estimate: MovieLens has 12.4 % and 54.4 %.",
         conditions="All users and the 40 films with most ratings, whatever L. The study is also run without the coins "

@@ -76,8 +76,7 @@ CLAIMS = (
         statement="What privacy adds to the squared error, relative to the error without it, is proportional to "
                   "m/(nρ), ρ of order ε²: a power of m less than the theorem's order, m²/(nε²).",
         source="against the order of Theorem 3.3 in the supplement of Nguyen and Zhang, which is sufficient only",
-        experiment="nguyen/price",
-        measure=_exponents,
+        experiment="nguyen/price", measure=_exponents,
         tolerance={"in n": Within(-1, 0.25), "in m": Within(1, 0.25), "in ρ": Within(-1, 0.25)},
         why="Noise of variance ∝ m²/ρ on every Y_ij is averaged over the m − 1 pairs of an item. The exponent of m in "
             "the theorem's order is 2.",

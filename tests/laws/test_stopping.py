@@ -23,8 +23,8 @@ from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.pairing import Pairing
 
-TARGETS = {"error_l2": {"relative": 0.08, "least": 40}, "kendall across estimator": {"absolute": 0.02},
-           "error_l2 / sandwich_risk": {"relative": 0.1}}
+TARGETS = {"error_l2": {"relative": 0.1, "least": 40}, "kendall across estimator": {"absolute": 0.06},
+           "error_l2 / sandwich_risk": {"relative": 0.25, "power": 2, "least": 40}}
 RAGGED = [{"m": [3, 5], "L": [50], "epsilon": [0.5, 2.0], "estimator": ["debiased", "plug_in"]},
           {"m": [4], "L": [20], "epsilon": [2.0], "estimator": ["debiased"]}]
 
@@ -111,7 +111,7 @@ def test_what_counts_is_the_prefix_that_met_its_targets(expected):
         assert all(int(n.sel(labels)) == 20 * prefix.counted for labels in cells)
     met = results.attrs["groups_on_target"]
     assert results.attrs["groups"] == len(groups) == 5 and 0 < met <= 5
-    assert results.attrs["precision"][0] == "error_l2 ± 8 %"
+    assert results.attrs["precision"][0] == "error_l2 ± 10 % at confidence 0.95"
 
 
 def test_small_shards_change_nothing(tmp_path, expected, monkeypatch):
@@ -133,13 +133,14 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     without_report(monkeypatch)
     wide, narrow = "precision.lean_true.absolute=0.008", "precision={lean_true: {absolute: 0.004}}"
     assert command(tmp_path, wide, "task=plan") == EXIT_DONE
-    assert "precision     lean_true ± 0.008; 4,000 replications at most" in capsys.readouterr().out
+    assert "precision     lean_true ± 0.008 at confidence 0.95; 4,000 replications at most" in capsys.readouterr().out
     assert command(tmp_path, wide) == EXIT_DONE
-    assert "more, until they are known as well as was asked for" in capsys.readouterr().out
+    assert "as many more as the targets of precision need" in capsys.readouterr().out
     assert command(tmp_path, wide) == EXIT_DONE and "nothing to do: all " in capsys.readouterr().out
     assert command(tmp_path, wide, "task=status") == EXIT_DONE
     first = capsys.readouterr().out
-    assert "of at most 800 units done" in first and "target: lean_true ± 0.008" in first and "sealed" in first
+    assert "of at most 800 units done" in first and "sealed" in first
+    assert "target: lean_true ± 0.008 at confidence 0.95" in first
     assert command(tmp_path, wide, "task=verify") == EXIT_DONE
     files = {path for path in tmp_path.rglob("replications/units/*/*")}
     assert command(tmp_path, narrow, "task=status") == EXIT_MORE_TO_DO
@@ -178,6 +179,7 @@ def test_damage_is_one_line_and_mended(tmp_path, capsys, monkeypatch):
     ("precision={lean_true: {relative: 0.1, absolute: 0.1}}", "give either relative or absolute"),
     ("precision={lean_true across m: {absolute: 0.1}}", "is no paired axis of this study"),
     ("precision={lean_true over m: {absolute: 0.1}}", "must be METRIC, METRIC / METRIC or METRIC across AXIS"),
+    ("precision={lean_true: {absolute: 0.1, power: 2}}", "precision.lean_true.power=2.0: goes with a ratio only"),
     ("precision={lean_true / nope: {absolute: 0.1}}", "precision=nope: is no metric"),
 ])
 def test_bad_targets_are_one_line(words, message, tmp_path, capsys):
