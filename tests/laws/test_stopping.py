@@ -23,14 +23,14 @@ from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.pairing import Pairing
 
-TARGETS = {"error_l2": {"relative": 0.1, "least": 40}, "kendall across estimator": {"absolute": 0.06},
+TARGETS = {"error_l2": {"relative": 0.12, "least": 40}, "kendall across estimator": {"absolute": 0.12, "least": 40},
            "error_l2 / sandwich_risk": {"relative": 0.25, "power": 2, "least": 40}}
 RAGGED = [{"m": [3, 5], "L": [50], "epsilon": [0.5, 2.0], "estimator": ["debiased", "plug_in"]},
           {"m": [4], "L": [20], "epsilon": [2.0], "estimator": ["debiased"]}]
 
 
 def targeted(**changes):
-    return study(**{"grid": RAGGED, "replications": 800, "block": 20, "precision": TARGETS} | changes)
+    return study(**{"grid": RAGGED, "replications": 400, "block": 20, "precision": TARGETS} | changes)
 
 
 def finish(what, folder, executor=None, order=None, stops=()):
@@ -77,7 +77,7 @@ def test_same_bytes_on_any_cluster(cluster, tmp_path, expected):
 def test_same_bytes_in_any_order_with_surplus_and_after_stops(how, tmp_path, expected):
     order = {"backwards": lambda units: units[::-1], "shuffled": shuffled}.get(how)
     if how == "all":  # every unit is there before anybody looks
-        everything = study(grid=RAGGED, replications=800, block=20)
+        everything = study(grid=RAGGED, replications=400, block=20)
         store = Store(everything, tmp_path)
         store.begin()
         Runner(store)([unit for unit, _ in Schedule(everything, store.listing())])
@@ -90,8 +90,8 @@ def test_what_counts_is_the_prefix_that_met_its_targets(expected):
     rule, pairing = Rule(what, Pairing(what)), Pairing(what)
     run = results["status"] > 0
     n = run.sum("replication")
-    assert (run.values == (np.arange(800) < n.values[..., None])).all()  # a prefix, no holes
-    assert 40 <= n.where(n > 0).min() < 800 and len(np.unique(n.values)) > 3
+    assert (run.values == (np.arange(400) < n.values[..., None])).all()  # a prefix, no holes
+    assert 40 <= n.where(n > 0).min() < 400 and len(np.unique(n.values)) > 3
     assert (n.sel(m=4, L=50) == 0).all() and n.sel(m=4, L=20, epsilon=2.0, estimator="debiased") > 0
     assert (n.sel(m=5, L=50, estimator="debiased") == n.sel(m=5, L=50, estimator="plug_in")).all()
     groups = {}
@@ -111,7 +111,7 @@ def test_what_counts_is_the_prefix_that_met_its_targets(expected):
         assert all(int(n.sel(labels)) == 20 * prefix.counted for labels in cells)
     met = results.attrs["groups_on_target"]
     assert results.attrs["groups"] == len(groups) == 5 and 0 < met <= 5
-    assert results.attrs["precision"][0] == "error_l2 ± 10 % at confidence 0.95"
+    assert results.attrs["precision"][0] == "error_l2 ± 12 % at confidence 0.95"
 
 
 def test_small_shards_change_nothing(tmp_path, expected, monkeypatch):
@@ -207,7 +207,7 @@ def test_an_interim_report_counts_what_is_known(tmp_path):
     reduce.interim(one, Executor())
     n = (xr.open_zarr(tmp_path / "interim.zarr")["status"].load() > 0).sum("replication")
     counted = [int(n.sel(labels)) for labels in one.study.grid]
-    assert counted[2] == 80 and set(counted) == {80, 100}
+    assert counted[2] == 80 and set(counted) == {60, 80, 100}
 
 
 def test_the_library_takes_targets(tmp_path):
