@@ -39,7 +39,7 @@ store = Store(what, folder)
 schedule = plan(what, store)
 planned, seconds_plan, memory_plan = schedule.pending, time.perf_counter() - start, peak() - before
 stop, done = threading.Event(), []
-def on_done(results, cost, workers):
+def on_done(results, bundle, workers):
     done.append(len(results))
     if sum(done) >= most:
         stop.set()

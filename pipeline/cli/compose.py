@@ -91,7 +91,7 @@ def _as_overrides(quick: Mapping[str, Any]) -> Iterator[str]:
     for key, value in quick.items():
         inner = {f"{key}.{name}": one for name, one in value.items()} if isinstance(value, dict) else {key: value}
         for name, one in inner.items():
-            yield f"{name}={as_text(one)}"
+            yield f"{'++' * (key == 'precision')}{name}={as_text(one)}"
 
 
 def as_text(value: Any) -> str:

@@ -30,7 +30,7 @@ def text() -> str:
             *((n, _about(fields(Study)[n])) for n in ("seed", "replications", "block")),
             ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
             ("precision.METRIC.relative=0.01", "stop a cell when its interval's half-width is at most this share "
-             "of the mean; or absolute=…, confidence=…, least=… replications; replications is then the most"),
+             "of the mean (docs/guide.md); replications is then the most"),
             ("coordinates=[…]", "derived quantities that nothing is simulated with, for figures and claims"),
             ("data.path=FILE", "a person's own data, for a model that takes them; data.items=FILE names their items, "
              "data.truth=FILE holds what is true"),

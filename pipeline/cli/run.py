@@ -1,5 +1,6 @@
 """`task=run` and `task=report`: simulate what is missing, seal, judge the claims, write the report."""
 
+import contextlib
 import functools
 import sys
 import time
@@ -134,32 +135,34 @@ def _sweep(
 ) -> None:
     """Simulate what is missing, until it is done or stopped; SweepError where the sweep cannot go on."""
     total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
-    print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
-          + (f", in shard {settings.shard}" if settings.shard else "")
-          + ("; and as many more as the targets of precision need" if _left(schedules) else ""), flush=True)
     waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
-    if not cluster.elsewhere:  # a mistake is then found before any worker starts
-        for stored, schedule in waiting:
-            runner(stored, schedule, settings).agree()
     failed = 0
-    with interruptible(settings.stop_after) as stop, cluster.open() as executor:
-        print(executor.description, flush=True)
-        with Progress(pending, total, left=_left(schedules)) as progress:
-
-            def on_done(schedule: Schedule, flags: list[bool], bundle: Bundle, workers: int) -> None:
-                nonlocal failed
-                failed += sum(flags)
-                if schedule.limits:
-                    schedule.limits.learn(bundle.units)
-                progress.advance(len(flags), bundle.cost, workers)
-
+    with contextlib.ExitStack() as stack:
+        stop = stack.enter_context(interruptible(settings.stop_after))
+        print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
+              + (f", in shard {settings.shard}" if settings.shard else "")
+              + ("; and as many more as the targets of precision need" if _left(schedules) else ""), flush=True)
+        if not cluster.elsewhere:  # a mistake is then found before any worker starts
             for stored, schedule in waiting:
-                if not stop.is_set():
-                    swept = functools.partial(
-                        sweep.run, executor, runner(stored, schedule, settings), iter(schedule),
-                        total_cost=None if schedule.limits else schedule.cost, stop=stop,
-                        on_done=functools.partial(on_done, schedule), on_retired=progress.warn)
-                    _in_session(stored, schedule, command, swept)
+                runner(stored, schedule, settings).agree()
+        executor = stack.enter_context(cluster.open())
+        print(executor.description, flush=True)
+        progress = stack.enter_context(Progress(pending, total, left=_left(schedules)))
+
+        def on_done(schedule: Schedule, flags: list[bool], bundle: Bundle, workers: int) -> None:
+            nonlocal failed
+            failed += sum(flags)
+            if schedule.limits:
+                schedule.limits.learn(bundle.units)
+            progress.advance(len(flags), bundle.cost, workers)
+
+        for stored, schedule in waiting:
+            if not stop.is_set():
+                swept = functools.partial(
+                    sweep.run, executor, runner(stored, schedule, settings), iter(schedule),
+                    total_cost=None if schedule.limits else schedule.cost, stop=stop,
+                    on_done=functools.partial(on_done, schedule), on_retired=progress.warn)
+                _in_session(stored, schedule, command, swept)
     for stored in studies if failed else ():
         inspect.print_failures(stored, stored.store.listing(), command)
 

@@ -36,11 +36,14 @@ class Request(NamedTuple):
     command: str
 
 
-def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local") -> Request:
+def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local", task: str = "run") -> Request:
     """The request of a call, see `pipeline.library.runs.run`; touches nothing.
 
     Raises InvalidInput, with the key that a config has, for every mistake.
     """
+    for key in {"task", "shard"} & changes.keys():
+        raise InvalidInput(key, changes[key], "is for the command; a call takes no such argument")
+    changes = {**changes, "task": task}
     own, start = None, []
     if isinstance(experiment, (str, os.PathLike)):
         start = [f"experiment={os.fspath(experiment)}"]

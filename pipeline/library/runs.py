@@ -18,6 +18,7 @@ from pipeline.library.requests import Asked, Request
 from pipeline.storage import datasets, results
 from pipeline.storage.layout import Layout, positions
 from pipeline.study.errors import FailedUnits
+from pipeline.study.parameters import InvalidInput
 
 
 def run(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **changes: Any) -> xr.Dataset:
@@ -45,7 +46,7 @@ def run(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **c
     >>> dict(results.sizes)
     {'m': 1, 'L': 1, 'epsilon': 4, 'replication': 2000}
     """
-    request = requests.read(experiment, {**changes, "task": "run"}, cluster)
+    request = requests.read(experiment, changes, cluster)
     store = request.stored.store
     with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
         store.backend.check()
@@ -69,7 +70,7 @@ def report(experiment: Asked, *, cluster: Any = "local", progress: bool = True, 
     >>> pl.report("xu/lemmas", progress=False, **wanted).name
     'report.html'
     """
-    request = requests.read(experiment, {**changes, "task": "report"}, cluster)
+    request = requests.read(experiment, changes, cluster, "report")
     with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
         request.stored.store.backend.check()
         tasks.report([request.stored], request.settings, request.cluster, request.command)
@@ -89,6 +90,9 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
     ('m', 'epsilon', 'replication')
     """
     study = requests.read(experiment, {"figures": [], **changes}).stored.study  # none are drawn, so none are checked
+    if study.precision:
+        raise InvalidInput("precision", study.precision[0].key, "goes with run, which stops there; simulate makes all "
+                           "replications")
     layout = Layout.of(study)
     shape = (int(np.prod(layout.shape)), study.replications)
     columns = {name: np.full(shape, np.nan) for name in study.metrics} | {"status": np.zeros(shape, np.int8)}
@@ -108,8 +112,12 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
 
 
 def _loaded(request: Request) -> xr.Dataset:
-    """The sealed results; OSError where another driver replaced them meanwhile."""
-    loaded = results.load(request.stored.store)
+    """The sealed results; InvalidInput where files are missing, OSError where another driver replaced them."""
+    store = request.stored.store
+    if wrong := results.problems_of(store.backend, thorough=False):
+        raise store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same call makes it "
+                            "again", results.SEALED)
+    loaded = results.load(store)
     if loaded.attrs.get("request") != results.request(request.stored.study):
         raise tasks.Replaced
     return loaded

@@ -55,9 +55,10 @@ def report(tmp_path_factory):
 def verdict(name, word):
     """A verdict of two findings."""
     claim = Plain(id=name, statement="It falls.", source="Theorem 1", conditions="", estimand="slope",
-                  claimed="0.1", why="so", control=Plain(description="flat data"))
-    check = Plain(verdict=word, estimate=Estimate(-0.5, -0.6, -0.4), text="slope; exponent of nothing 0.1 [0, 0.2]")
-    return Plain(claim=claim, check=check, control=Plain(verdict="contradicted", text="slope 0"))
+                  claimed="0.1", why="so", control_of=lambda verdict: Plain(description="flat data"))
+    check = Plain(verdict=word, estimate=Estimate(-0.5, -0.6, -0.4), text="slope; exponent of nothing 0.1 [0, 0.2]",
+                  detected="a slope of 0.3")
+    return Plain(claim=claim, check=check, control=Plain(verdict="contradicted", text="slope 0"), sound=True)
 
 
 def browse(folder, address, *flags):

@@ -93,7 +93,7 @@ def test_order_changes_nothing(executor, tmp_path):
         folder.mkdir()
         seen = []
         outcome = run(executor, functools.partial(record, folder), pairs(units), total_cost=300.0,
-                      on_done=lambda results, cost, workers, seen=seen: seen.extend(results))
+                      on_done=lambda results, bundle, workers, seen=seen: seen.extend(results))
         assert outcome.units_done == 300 and not outcome.interrupted and outcome.lost == 0
         assert sorted(unit for unit, _ in seen) == list(range(300))
         contents.append({path.name: path.read_text() for path in folder.iterdir()})
@@ -109,9 +109,9 @@ def test_units_are_taken_lazily_and_the_window_is_bounded(executor, tmp_path):
             widest[0] = max(widest[0], taken[0] - done[0])
             yield unit, 1.0
 
-    def on_done(results, cost, workers):
+    def on_done(results, bundle, workers):
         done[0] += len(results)
-        assert cost == len(results)
+        assert bundle.cost == len(bundle.units) == len(results)
 
     # 5 ms of work in a bundle of at most 10 ms: at most 2 or 3 units a bundle, 4 bundles at once.
     run(executor, functools.partial(record, tmp_path, seconds=0.005), stream(), bundle_seconds=0.01,

@@ -279,7 +279,8 @@ def ideal(experiment, seed=0, reps=REPLICATIONS, **changes):
 # Ten seconds and more each: SIMULATIONS=full includes them.
 SLOW = {"xu/movielens", "nguyen/entrywise", "nguyen/price", "nguyen/price_estimators", "nguyen/few_responses",
         "nguyen/figure_1", "nguyen/figure_p0", "nguyen/sparse", "wang/limits", "wang/experts", "wang/initialisation",
-        "wang/theorem_2", "wang/theorem_2_starts", "wang/sparse", "nguyen/top_k", "nguyen/figure_3", "banerjee/maxsense",
+        "wang/theorem_2", "wang/theorem_2_starts", "wang/sparse", "nguyen/top_k", "nguyen/figure_3",
+        "banerjee/maxsense",
         "banerjee/multi", "banerjee/rich_scarce", "banerjee/separability", "banerjee/distortion", "banerjee/adaptive"}
 REAL = {"xu/phase_transition": ["grid.m=[10,20]"], "xu/scenario_2": ["grid.m=[10,20]", "grid.L=[100,400,1600]"],
         "xu/lemmas": ["grid.m=[2,20]"]}
