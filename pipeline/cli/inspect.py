@@ -11,7 +11,7 @@ from dask.utils import format_time
 from pipeline.cli import reports
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
-from pipeline.cli.precision import counted
+from pipeline.cli.precision import counted, on_target
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.schedule import failures, find_unit
@@ -51,6 +51,8 @@ def status(stored: StoredStudy, command: str) -> int:
           f"replications; {'sealed' if sealed else 'not sealed'}")
     for target in study.precision:
         print(f"  target: {target}")
+    if line := on_target(store):
+        print(f"  {line}")
     print_failures(stored, listing, command)
     for one in agreement.recorded(store):
         if one.accepted:

@@ -49,6 +49,16 @@ def _sealed_blocks(store: Store) -> Integers:
     return run[positions(study, Layout.of(study))] // study.block
 
 
+def on_target(store: Store) -> str:
+    """A line on how many groups of cells of sealed results met their targets; empty without targets."""
+    if not store.study.precision or not results.is_sealed(store):
+        return ""
+    said = results.root_attributes(store.backend)
+    met, groups = said["groups_on_target"], said["groups"]
+    rest = "" if met == groups else f"; the others have all {store.study.replications:,} replications"
+    return f"{met:,} of {groups:,} groups of cells on target{rest}"
+
+
 def limits(store: Store, listing: Listing, cluster: Any) -> Limits | None:
     """How many blocks the cells still need, read from those that are finished; None without targets of precision."""
     if (rule := rule_of(store.study)) is None:

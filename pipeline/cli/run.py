@@ -13,7 +13,7 @@ from dask.utils import format_time
 from pipeline.cli import inspect, reduce, reports
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
-from pipeline.cli.precision import limits
+from pipeline.cli.precision import limits, on_target
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.bundles import Bundle
@@ -52,6 +52,8 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, comman
         return _exit_code(schedules)
     for left in reversed(range(ROUNDS)):
         seal(studies, cluster)
+        for line in filter(None, (on_target(stored.store) for stored in studies)):
+            print(line)
         try:
             _report(studies, settings, cluster, command)
             return _exit_code(schedules)

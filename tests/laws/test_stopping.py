@@ -140,7 +140,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert command(tmp_path, wide, "task=status") == EXIT_DONE
     first = capsys.readouterr().out
     assert "of at most 800 units done" in first and "sealed" in first
-    assert "target: lean_true ± 0.008 at confidence 0.95" in first
+    assert "target: lean_true ± 0.008 at confidence 0.95" in first and "4 of 4 groups of cells on target\n" in first
     assert command(tmp_path, wide, "task=verify") == EXIT_DONE
     files = {path for path in tmp_path.rglob("replications/units/*/*")}
     assert command(tmp_path, narrow, "task=status") == EXIT_MORE_TO_DO
