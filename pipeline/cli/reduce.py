@@ -60,7 +60,8 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
 
     reduce = Reduce(stored.store, staged, moments, merged, partial, rule_of(study))
     sweep.run(executor, reduce, ((region, 1.0) for region in Layout.of(study).regions()), on_done=collect)
-    backend.remove(names[0])  # never an older dataset beside a newer summary
+    if staged.results != names[0]:  # in a bucket it is built where it stays
+        backend.remove(names[0])  # never an older dataset beside a newer summary
     attributes = {**_attributes(stored, partial, writers), **_precision(study, excess)}
     for name, where in reversed([*zip(names, staged, strict=True)]):  # results last: they say that all is there
         own = {key.removeprefix(f"{where}/"): digest for key, digest in digests.items() if key.startswith(f"{where}/")}
