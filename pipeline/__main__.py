@@ -114,6 +114,9 @@ def _help(arguments: list[str]) -> int:
         from pipeline.cli import help
 
         print(help.text())
+    if others := [word for word in arguments if "=" in word and not word.startswith("--with=")]:
+        print(f"--help says the same with and without {' '.join(others)}; task=show prints an experiment",
+              file=sys.stderr)
     return EXIT_DONE
 
 

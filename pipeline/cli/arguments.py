@@ -29,7 +29,7 @@ def own_path(override: str) -> str | None:
     return path if key == "experiment" and own_experiments.is_file(path) else None
 
 
-def quoted(override: str) -> str:
+def quoted(override: str, as_typed: Sequence[str] = AS_TYPED) -> str:
     """Paths and lists of formats as they are typed: their blanks, brackets and commas are not Hydra's.
 
     Targets of precision are set whether the experiment has such a target or not.
@@ -37,7 +37,7 @@ def quoted(override: str) -> str:
     key, sign, path = override.partition("=")
     if key.startswith("precision."):
         return f"++{override}"
-    if key not in AS_TYPED or path in ("", "null") or path[0] in QUOTES:
+    if key not in as_typed or path in ("", "null") or path[0] in QUOTES:
         return override
     escaped = path.replace("\\", "\\\\").replace("'", "\\'")
     return f"{key}{sign}'{escaped}'"
@@ -56,8 +56,11 @@ def check_override(override: str) -> None:
         raise InvalidInput(group, value, f"no such {group}; {nearest(value, options(group))}")
 
 
-def pairs(words: Sequence[str]) -> dict[str, Any]:
-    """Key -> value of arguments key=value, for a task without a config. Raises InvalidInput for any other argument."""
+def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str, Any]:
+    """Key -> value of arguments key=value, for a task without a config. Raises InvalidInput for any other argument.
+
+    as_typed: keys whose values are texts, whatever signs they hold.
+    """
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.core.override_parser.types import OverrideType
     from hydra.errors import HydraException
@@ -65,7 +68,7 @@ def pairs(words: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for word in words:
         try:
-            read = OverridesParser.create().parse_override(quoted(word))
+            read = OverridesParser.create().parse_override(quoted(word, as_typed))
         except HydraException:
             raise InvalidInput("command line", word, "cannot be read; write key=value") from None
         key, value = read.key_or_group, word.partition("=")[2]

@@ -18,7 +18,7 @@ KINDS = (*SINGULAR, "figures", "problems")
 def text(kind: str) -> str:
     """All of a kind, problem by problem; InvalidInput for an unknown kind."""
     if kind not in KINDS:
-        raise InvalidInput("--help", kind, nearest(kind, KINDS))
+        raise InvalidInput("--help", kind, f"takes kinds of parts only; {nearest(kind, KINDS)}")
     if kind == "figures":
         return "\n".join(_figures())
     if kind == "problems":

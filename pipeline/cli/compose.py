@@ -121,8 +121,10 @@ def _compose(overrides: Sequence[str]) -> dict[str, Any]:
         # Unresolved: an interpolation could read the environment.
         config = cast(dict[str, Any], OmegaConf.to_container(_hydra_compose(overrides), resolve=False))
     except errors.OverrideParseException as error:
-        raise InvalidInput("command line", error.override,
-                           "cannot be read; write key=value, such as grid.m=[10,20]") from None
+        of_targets = error.override.startswith("++precision.")
+        example = "'precision={A across B: {relative: 0.01}}'" if of_targets else "grid.m=[10,20]"
+        raise InvalidInput("command line", error.override.removeprefix("++" * of_targets),
+                           f"cannot be read; write key=value, such as {example}") from None
     except Exception as error:  # whatever Hydra raises here is about what a person wrote
         spread = _over_products(overrides)
         if spread != list(overrides):

@@ -183,7 +183,7 @@ def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:
     for name in _untaken(raw, constants, files):
         if not others:
             raise InvalidInput(_config_key(f"parameters.{name}"), constants[name],
-                               "this study takes no such file, it must be null: its model simulates")
+                               "the model of this study takes no such file; it must be null")
         del constants[name]
     try:
         study = Study(**{name: raw.get(name, getattr(Study, name, None)) for name in fields(Study)}

@@ -1,13 +1,16 @@
 """A person's own experiment: a YAML file, the config of a finished study, or a mapping from Python."""
 
+import re
+import unicodedata
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from pipeline.study.checks import mapping
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
 from pipeline.study.streams import digest
-from pipeline.study.study import NAME, Study
+from pipeline.study.study import NAME, NAME_LONGEST, Study
 from pipeline.study.targets import config_of
 
 RECORD = "report.yaml"  # in the folder of a finished study: its config
@@ -20,7 +23,7 @@ PASSED_OVER = {"size", "formats", "shard"}  # what the config of a finished stud
 
 def is_file(value: str) -> bool:
     """Whether an experiment is given by the path of a file, or of the folder of a finished study."""
-    return value.endswith(ENDS) or ("/" in value and (path_of(value, "experiment") / RECORD).is_file())
+    return value.lower().endswith(ENDS) or ("/" in value and (path_of(value, "experiment") / RECORD).is_file())
 
 
 def read(path: str) -> dict[str, Any]:
@@ -41,10 +44,25 @@ def read(path: str) -> dict[str, Any]:
         several = "expected a single document" in str(error)
         reason = "holds several studies; give one of them" if several else f"is no YAML ({shorten(error, 120)})"
         raise InvalidInput("experiment", path, reason) from None
+    except RecursionError:
+        raise InvalidInput("experiment", path, "holds itself, or is nested too deeply; name no anchor (&, *) within "
+                           "itself") from None
     if not isinstance(loaded, dict):
         raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid")
-    name = file.stem if NAME.fullmatch(file.stem) else None
-    return {"name": name, **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER})}
+    return {"name": name_of(file), **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER})}
+
+
+def name_of(file: Path) -> str | None:
+    """The name that a file gives to its study: without accents, other signs as _; None where nothing is left.
+
+    >>> name_of(Path("my données.yaml")), name_of(Path("-2.1.yaml")), name_of(Path("….yaml"))
+    ('my_donnees', '2_1', None)
+    """
+    stem = file.stem
+    if not NAME.fullmatch(stem) or stem.startswith("-"):
+        plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
+        stem = re.sub("[^A-Za-z0-9_-]+", "_", plain).strip("_-")
+    return stem[:NAME_LONGEST] or None
 
 
 def checked(experiment: Any) -> dict[str, Any]:

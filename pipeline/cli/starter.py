@@ -1,21 +1,22 @@
 """`task=new`: a first experiment of a person's own, made from one that there is, with the meaning of every line."""
 
+import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pipeline.cli.arguments import pairs
 from pipeline.cli.compose import compose
 from pipeline.cli.config import Experiment, Text, read_experiment
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.own_experiments import ENDS
+from pipeline.cli.own_experiments import ENDS, name_of
 from pipeline.study.checks import ROLES, Declarations, declarations
 from pipeline.study.files import write_whole
 from pipeline.study.grid import read_products
 from pipeline.study.parameters import InvalidInput, describe, fields, path_of, shorten
 from pipeline.study.problem import Problem
 from pipeline.study.registry import problem, problems
-from pipeline.study.study import NAME, Study
+from pipeline.study.study import Study
 
 GAP = 2  # blanks before a comment
 LISTED = 12  # metrics that are offered as comments
@@ -23,54 +24,61 @@ LISTED = 12  # metrics that are offered as comments
 
 def perform(arguments: Sequence[str]) -> int:
     """Write the file that the arguments name; returns the exit code. Raises InvalidInput for any mistake in them."""
-    values = pairs([word for word in arguments if not word.startswith("-")])
+    values = pairs([word for word in arguments if not word.startswith("-")], ("experiment", "like"))
     for key in values.keys() - {"task", "experiment", "like"}:
         raise InvalidInput(key, values[key], "task=new takes experiment=PATH.yaml and like=NAME only; change the file")
     path = values.get("experiment")
-    if not isinstance(path, str) or not path.endswith(ENDS):
+    if not isinstance(path, str) or not path.lower().endswith(ENDS):
         raise InvalidInput("experiment", path, "must be the path of the new file, such as survey.yaml")
     file = path_of(path, "experiment")
-    if not NAME.fullmatch(file.stem):
-        raise InvalidInput("experiment", path, "its name must be of letters, digits, _ and -")
-    if file.exists():
+    if (name := name_of(file)) is None:
+        raise InvalidInput("experiment", path, "must be named with letters a to z or digits, as survey.yaml is: that "
+                           "names the study")
+    if os.path.lexists(file):
         raise InvalidInput("experiment", path, "is there already; give another name")
     if not file.parent.is_dir():
         raise InvalidInput("experiment", path, "its folder is not there; make it first")
     like = [] if values.get("like") is None else [f"experiment={values['like']}"]
-    text = starter(compose([*like, "size=quick"])[0], file)
-    write_whole(file, text.encode())
-    print(f"{path}: written. Look at it, then: pipeline experiment={path}")
+    text = starter(compose([*like, "size=quick"])[0], file.name, name)
+    try:
+        write_whole(file, text.encode())
+    except OSError as error:
+        raise InvalidInput("experiment", path, f"cannot be written ({error.strerror or 'no file can be made there'}); "
+                           "give another path") from None
+    print(f"{path}: written. Look at it, then: pipeline experiment={shlex.quote(path)}")
     return EXIT_DONE
 
 
-def starter(raw: Mapping[str, Any], file: Path) -> str:
-    """The text of the file, from a composed config."""
+def starter(raw: Mapping[str, Any], file: str, name: str) -> str:
+    """The text of the file, from a composed config. name: of the new study."""
     experiment = read_experiment(raw)
     asked = problem(experiment.study.problem)
-    lines = [*_head(raw, experiment, asked, file), *_sections(raw, experiment.study, asked), *_tail(raw)]
+    lines = [*_head(raw, experiment, file, name), *_sections(raw, experiment.study, asked), *_tail(raw)]
     return "\n".join(lines) + "\n"
 
 
-def _head(raw: Mapping[str, Any], experiment: Experiment, asked: Problem, file: Path) -> Iterator[str]:
+def _head(raw: Mapping[str, Any], experiment: Experiment, file: str, name: str) -> Iterator[str]:
     study = experiment.study
+    shown = shlex.quote(file)
     yield f"# An experiment of your own, made like {study.name}. What it would do, and how long that takes:"
-    yield f"#     pipeline task=plan experiment={file.name}"
+    yield f"#     pipeline task=plan experiment={shown}"
     yield "# Run it, and again after any change: finished units are kept.   What there is, with all parameters:"
-    yield f"#     pipeline experiment={file.name}                             pipeline --help mechanisms"
+    yield f"#     pipeline experiment={shown}                             pipeline --help mechanisms"
     about = {**fields(Study), **fields(Text)}
-    values = {"name": file.stem, "problem": study.problem, "title": f"Like {experiment.text.title}"[:80],
+    values = {"name": name, "problem": study.problem, "title": f"Like {experiment.text.title}"[:80],
               "question": "What do I want to know?", "seed": study.seed, "replications": study.replications,
               "block": study.block}
-    for name, value in values.items():
+    for key, value in values.items():
         others = ", ".join(sorted(problems().keys() - {study.problem}))
-        more = f": {asked.title}; others: {others}" if name == "problem" else ""
-        yield _line(f"{name}: {_flow(value)}", about[name].metadata["meaning"] + more)
+        more = f": {problem(study.problem).title}; others: {others}" if key == "problem" else ""
+        yield _line(f"{key}: {_flow(value)}", about[key].metadata["meaning"] + more)
 
 
 def _sections(raw: Mapping[str, Any], study: Study, asked: Problem) -> Iterator[str]:
-    products = read_products(raw["grid"])
-    declared = declarations(asked, study.parameters, products, [*study.derive.values(), *study.coordinates],
-                            study.metrics)
+    products = read_products(raw["grid"], named=True)
+    named = {levels for product in products for levels in product.values() if isinstance(levels, str)}
+    derivations = [*study.derive.values(), *study.coordinates, *sorted(named)]
+    declared = declarations(asked, study.parameters, [study.grid.axes], derivations, study.metrics)
     one = len(products) == 1
     yield _line("grid:", "axes with their levels; all combinations are cells" if one else
                 "lists of axes with their levels; all combinations within each are cells")
@@ -91,6 +99,10 @@ def _sections(raw: Mapping[str, Any], study: Study, asked: Problem) -> Iterator[
                           ("coordinates", "quantities that are computed for figures only")):
         if raw.get(section):
             yield _line(f"{section}: {_flow(raw[section])}", f"{what}; see --help derivations")
+    if raw.get("paired"):
+        yield _line(f"paired: {_flow(raw['paired'])}", "axes whose levels share their data: differences are paired")
+    if raw.get("precision"):
+        yield _line(f"precision: {_flow(raw['precision'])}", "a cell stops once its means are known as well as this")
     yield _line("metrics:", "what is measured in every replication")
     for name in study.metrics:
         yield _line(f"  - {name}", asked.part("metric", name).long_name)

@@ -83,7 +83,7 @@ def execute(file: OwnFile) -> None:
             exec(code, vars(module))
         finally:
             _EXECUTING.pop()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         sys.modules.pop(file.module, None)
         _LOADED.pop(file.module, None)
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == where]

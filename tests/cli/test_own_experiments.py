@@ -1,5 +1,6 @@
 """Experiments of a person's own, and what the command says of itself."""
 
+import dataclasses
 import re
 
 import pytest
@@ -11,6 +12,7 @@ from pipeline.cli.config import read_experiment
 from pipeline.cli.reports import repeated
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import problems
+from pipeline.study.study import Study
 
 SMALL = dict(problem="ranking", seed=1, replications=20, block=10, grid={"epsilon": [1.0, 1e-3]}, metrics=["error_l2"],
              parameters=dict(model="btl", mechanism="randomized_response", estimator="debiased", m=3, L=20),
@@ -58,6 +60,9 @@ def test_what_it_would_run_is_shown_and_runs(survey, tmp_path, capsys):
     assert main([survey, "--cfg", "job"]) == 0
     config = yaml.safe_load(capsys.readouterr().out)
     assert config["grid"] == SMALL["grid"] and config["cluster"]["kind"] == "local"
+    assert main(["--cfg", "job", "suite=demo"]) == 0
+    configs = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert [one["name"] for one in configs] == configs[0]["experiments"]
     assert not (tmp_path / "outputs").exists()
 
 
@@ -75,9 +80,24 @@ def test_a_first_one_is_written_with_comments(like, tmp_path, capsys):
     assert main(["task=new", "experiment=first.yaml"]) == 2 and "is there already" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("like, file", [("own/ranking", "my donnees.yaml"), ("own/response", "-2.1.yml")])
+def test_a_first_one_for_a_file_runs_with_its_path(like, file, tmp_path, capsys):
+    assert main(["task=new", f"experiment={file}", f"like={like}"]) == 0
+    (tmp_path / "rows.csv").write_text({"own/ranking": "winner,loser\na,b\nb,c\nc,a\n",
+                                        "own/response": "sum,root\n1,0\n0,1\n1,1\n"}[like])
+    text = (tmp_path / file).read_text()
+    assert "data_path: null" in text and main([f"experiment={file}", "task=plan"]) == 0  # a synthetic stand-in
+    (tmp_path / file).write_text(text.replace("data_path: null", "data_path: rows.csv"))
+    made, base = study(f"experiment={file}"), study(f"experiment={like}", "size=quick", "data.path=rows.csv")
+    assert made.name == {"own/ranking": "my_donnees", "own/response": "2_1"}[like]
+    assert dataclasses.replace(made, name=base.name) == base and made.paired == base.paired != Study.paired
+    capsys.readouterr()
+    assert main([f"experiment={file}", "task=plan"]) == 0
+
+
 @pytest.mark.parametrize("text, message", [
     ("", "problem=null: is needed"), ("[1]", "must hold keys and values"), ("a: [", "is no YAML"),
-    ("a: 1\n---\nb: 2", "holds several studies"),
+    ("a: 1\n---\nb: 2", "holds several studies"), ("grid: &g {m: [3], x: *g}", "experiment=bad.yaml: holds itself"),
     ("cluster: {kind: local}", "cluster={'kind': 'local'}: is no part of an experiment"),
     ("_target_: os.system", "is no part of an experiment"), ("problem: ranking", "seed=null: is needed"),
     ("problem: '${oc.env:HOME}'", "must be written out"),
@@ -96,7 +116,10 @@ def test_a_bad_file_is_one_line(text, message, tmp_path, capsys):
 @pytest.mark.parametrize("words, message", [
     (["experiment=no.yaml"], "experiment=no.yaml: cannot be read (No such file or directory)"),
     (["experiment=survey"], "no such experiment"), (["task=new"], "must be the path of the new file"),
-    (["task=new", "experiment=a/b.yaml"], "its folder is not there"), (["task=new", "experiment=a b.yaml"], "letters"),
+    (["task=new", "experiment=a/b.yaml"], "its folder is not there"),
+    (["task=new", "experiment=….yaml"], "letters"),
+    (["task=new", "experiment=/proc/b.yaml"], "experiment=/proc/b.yaml: cannot be written"),
+    (["task=new", f"experiment={'x' * 300}.yaml"], "cannot be written (File name too long)"),
     (["task=new", "experiment=b.yaml", "seed=1"], "takes experiment=PATH.yaml and like=NAME only"),
     (["task=new", "experiment=b.yaml", "like=xu/lemma"], "did you mean 'xu/lemmas'"),
     (["experiment=xu/lemmas", "grid={epsilon:[1],q:[2]}"], "write each by itself: grid.NAME="),
@@ -106,7 +129,9 @@ def test_a_bad_file_is_one_line(text, message, tmp_path, capsys):
     (["claims=[]"], "claims=[]: write claims=false"), (["-m", "grid.m=[3]"], "write grid.m=[10,20]"),
     (["--multirun"], "the levels of a grid are all run"), (["--info"], "task=show prints the experiment"),
     (["--cfg", "hydra"], "write --cfg job"), (["--config-dir", "x"], "experiment=PATH.yaml"),
-    (["--nonsense"], "no such flag"), (["--help", "mechanism"], "did you mean 'mechanisms'"),
+    (["--nonsense"], "no such flag"), (["--help", "metrics", "more"], "--help=more: takes kinds of parts only"),
+    (["precision.a b.relative=1"], "command line=precision.a b.relative=1: cannot be read"),
+    (["--help", "mechanism"], "did you mean 'mechanisms'"),
     (["--with"], "needs a Python file"), (["--with", "no.py"], "--with=no.py: cannot be read"),
 ])
 def test_mistakes_are_answered_by_what_helps(words, message, capsys, tmp_path):
@@ -116,6 +141,7 @@ def test_mistakes_are_answered_by_what_helps(words, message, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("text, message", [
+    ("import sys\nsys.exit(3)", "--with=own.py: stops in line 2 with SystemExit: 3"),
     ("1/0", "--with=own.py: stops in line 1 with ZeroDivisionError: division by zero"),
     ("x = 1\ndef f(:", "stops in line 2 with SyntaxError"),
     ("pl.register('rankin', metrics={})", "stops in line 2 with problem=rankin: no such problem"),
@@ -141,6 +167,8 @@ def test_version_and_lists_of_parts(capsys):
     assert main(["--help", "mechanisms"]) == 0
     text = capsys.readouterr().out
     assert re.search(r"epsilon +privacy budget of one comparison", text) and "neighbours: that comparison" in text
+    assert main(["--help", "figures", "experiment=xu/lemmas"]) == 0
+    assert capsys.readouterr().err.startswith("--help says the same with and without experiment=xu/lemmas;")
     assert main(["--help", "figures"]) == 0
     text = capsys.readouterr().out
     assert all(word in text for word in ("phase_diagram", "mean at the boundary", "map"))
