@@ -50,7 +50,11 @@ def read(experiment: Asked, changes: Mapping[str, Any], cluster: Any = "local", 
     elif isinstance(experiment, Study):
         own = mapping_of(experiment)
     elif isinstance(experiment, Mapping):
-        own = _plain(experiment)
+        try:
+            own = _plain(experiment)
+        except RecursionError:
+            raise InvalidInput("experiment", type(experiment).__name__, "holds itself, or is nested too "
+                               "deeply") from None
     else:
         raise InvalidInput("experiment", type(experiment).__name__,
                            "must be the name of an experiment, the path of its file, a mapping or a Study")

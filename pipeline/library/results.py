@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
 
@@ -13,9 +14,12 @@ from pipeline.analysis.claims import Claim, Judgement
 from pipeline.storage import results
 from pipeline.storage.datasets import REPLICATION
 from pipeline.storage.folder import Folder
-from pipeline.study.parameters import InvalidInput, path_of
+from pipeline.study.parameters import InvalidInput, check, parameter, path_of, shorten
 from pipeline.study.registry import problem
 from pipeline.study.study import NAME
+
+CONFIDENCE = parameter("confidence of the intervals", above=0, below=1)
+CONFIDENCE.type = float
 
 
 def open_results(what: str | os.PathLike[str], outputs: str | os.PathLike[str] = "outputs") -> xr.Dataset:
@@ -32,7 +36,7 @@ def open_results(what: str | os.PathLike[str], outputs: str | os.PathLike[str] =
     >>> pl.open_results("xu/lemmas").equals(results)
     True
     """
-    folder = _found(os.fspath(what), os.fspath(outputs))
+    folder = _found(_path(what, "results"), _path(outputs, "outputs"))
     backend = Folder(folder.parent)
     if wrong := results.problems_of(backend, folder.name, thorough=False):
         raise InvalidInput("results", folder, f"is damaged ({wrong[0]}); run the study again, or copy it again")
@@ -50,9 +54,7 @@ def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     True
     """
     _identity(data)
-    if not 0 < confidence < 1:
-        raise InvalidInput("confidence", confidence, "must be a number > 0 and < 1 (confidence of the intervals)")
-    return summary.summarise(data, confidence)
+    return summary.summarise(data, check(CONFIDENCE, confidence, "confidence"))
 
 
 def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judgement]:
@@ -70,6 +72,9 @@ def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judge
     if claims is None:
         asked = problem(identity["problem"])
         claims = [claim for claim in asked.load(asked.claims) if claim.experiment == identity["name"]]
+    if not isinstance(claims, Sequence) or not all(isinstance(claim, Claim) for claim in claims):
+        raise InvalidInput("claims", shorten(claims), "must be a list of claims; without it those of the problem are "
+                           "judged")
     return [engine.judge(claim, data) for claim in claims]
 
 
@@ -77,21 +82,28 @@ def _identity(data: xr.Dataset) -> dict[str, str]:
     """What the dataset says that its study is."""
     try:
         identity: dict[str, str] = json.loads(data.attrs["study"])
-        data["status"], data[REPLICATION]
+        data["status"], data[REPLICATION], identity["problem"], identity["name"]
         return identity
     except (AttributeError, KeyError, TypeError, ValueError):
         raise InvalidInput("data", type(data).__name__, "must be results of a study, with their replications, status "
                            "and attributes, as run and open_results give them") from None
 
 
+def _path(value: Any, key: str) -> str:
+    """A path as a text; InvalidInput for anything else."""
+    if not isinstance(path := os.fspath(value) if isinstance(value, os.PathLike) else value, str):
+        raise InvalidInput(key, type(value).__name__, "must be a path, or the name of an experiment" if key == "results"
+                           else "must be the path of a folder")
+    return path
+
+
 def _found(what: str, outputs: str) -> Path:
     """The folder of the dataset."""
-    given = path_of(what, "results")
+    given, root = path_of(what, "results"), path_of(outputs, "outputs")
     for path in (given, given / results.SEALED):
-        if (path / "zarr.json").is_file():
+        if os.path.isfile(path / "zarr.json"):
             return path
-    root = path_of(outputs, "outputs")
-    if given.is_dir() or not NAME.fullmatch(what):
+    if os.path.isdir(given) or not NAME.fullmatch(what):
         raise InvalidInput("results", what, f"has no sealed results ({results.SEALED}); run the study first")
     there = sorted(root.glob(f"{what}-{'[0-9a-f]' * 8}/{results.SEALED}/zarr.json"))
     if len(there) > 1:

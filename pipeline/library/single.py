@@ -12,10 +12,15 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from pipeline.study.parameters import InvalidInput, fields, shorten
-from pipeline.study.protocols import Data, Model, Truth
+from pipeline.study.arrays import Array
+from pipeline.study.parameters import InvalidInput, check, fields, parameter, shorten
+from pipeline.study.protocols import Data, Mechanism, Model, Truth
+from pipeline.study.study import Study
 
 REPS = "reps"
+SEED = fields(Study)["seed"]
+REPLICATIONS = parameter("data sets", low=1, high=10**6)
+REPLICATIONS.type = "int | None"
 
 
 class Simulated(NamedTuple):
@@ -29,11 +34,15 @@ class Simulated(NamedTuple):
 def simulate_data(model: Model, *, seed: int = 0, replications: int | None = None) -> Simulated:
     """Draw a truth and people's answers from a model: one data set, or as many as `replications`.
 
+    Raises InvalidInput for what is no model, and for a seed or a number that is none.
+
     >>> import pipeline as pl
     >>> people = pl.simulate_data(pl.ranking.BTL(m=5, L=200), seed=1)
     >>> people.truth.theta.shape
     (5,)
     """
+    _check_part("model", model, Model)
+    seed, replications = check(SEED, seed, "seed"), check(REPLICATIONS, replications, "replications")
     rng, population = (np.random.default_rng([seed, stream]) for stream in (0, 1))
     truth = model.truth(rng, replications or 1, population)
     data = model.simulate(truth, rng)
@@ -48,7 +57,7 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     items), answers of a crowd (workers, tasks); see `from_array` of the problem's data. The noise is seeded and so can
     be repeated and taken off again: it gives no privacy. For real data there is `pipeline task=release`, and
     `pipeline.privacy.vetted_noise`.
-    Raises InvalidInput for data that the mechanism does not accept.
+    Raises InvalidInput for what is no mechanism, and for data that the mechanism does not accept.
 
     >>> import pipeline as pl
     >>> people = pl.simulate_data(pl.ranking.BTL(m=5, L=200), seed=1)
@@ -57,13 +66,14 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     >>> estimate.theta.shape, bool(estimate.converged)
     ((5,), True)
     """
-    rng = np.random.default_rng([seed, 2])
+    _check_part("mechanism", mechanism, Mechanism)
+    rng = np.random.default_rng([check(SEED, seed, "seed"), 2])
     if isinstance(data, Simulated):
         people, single = data.data, data.single
     elif isinstance(data, mechanism.accepts) and hasattr(type(data), "plain_release"):
         people, single = with_replications(data) if axes_of(data) else (data, False)
     elif hasattr(mechanism.accepts, "from_array"):
-        people, single = mechanism.accepts.from_array(np.asarray(data)), True
+        people, single = mechanism.accepts.from_array(_numbers(data)), True
     else:
         raise InvalidInput("data", type(data).__name__, f"{type(mechanism).__name__} needs "
                            f"{mechanism.accepts.__name__}; simulate_data makes them, of the problem's model")
@@ -73,6 +83,25 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     _check_sizes(mechanism, people, _sizes(people))
     release = people.release_plainly() if mechanism.releases is object else mechanism.release(people, rng)
     return without_replications(release) if single else release
+
+
+def _check_part(role: str, part: Any, kind: type[Any]) -> None:
+    """Raises InvalidInput for what is no part of that kind, or the class of one in place of one with its values."""
+    if isinstance(part, type) or not isinstance(part, kind):
+        made = f"is a class; give its parameters, as {part.__name__}(…)" if isinstance(part, type) else \
+            f"is no {role}; dir(pl.ranking.{role}s) lists those of rankings"
+        raise InvalidInput(role, part.__name__ if isinstance(part, type) else type(part).__name__, made)
+
+
+def _numbers(data: Any) -> Array:
+    """An array of numbers; InvalidInput for anything else."""
+    try:
+        array = np.asarray(data)
+    except (TypeError, ValueError):  # rows of several lengths
+        array = np.asarray(None)
+    if array.dtype.kind not in "biuf":
+        raise InvalidInput("data", type(data).__name__, "must be what simulate_data gives, or an array of numbers")
+    return array
 
 
 @cache

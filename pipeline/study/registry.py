@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pipeline.study import own_files
 from pipeline.study.own_files import OwnFile
-from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.parameters import InvalidInput, nearest, shorten
 from pipeline.study.problem import KINDS, Problem
 from pipeline.study.protocols import PROTOCOLS
 
@@ -75,6 +75,11 @@ def register(
     True
     """
     given = (models, mechanisms, estimators, metrics, derivations)
+    for kind, table in zip(KINDS, given, strict=True):
+        if not isinstance(table, Mapping | None):
+            raise InvalidInput(f"{kind}s", shorten(table), f"must be a mapping of a name to each {kind}")
+    if not isinstance(claims, list | tuple) or not all(hasattr(one, "id") and hasattr(one, "decide") for one in claims):
+        raise InvalidInput("claims", shorten(claims), "must be a list of claims")
     tables = {kind: dict(table) for kind, table in zip(KINDS, given, strict=True) if table}
     if isinstance(new, Problem):
         if tables or claims:

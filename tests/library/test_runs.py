@@ -121,6 +121,15 @@ def test_axes_and_constants_can_be_removed_and_exchanged():
     assert set(changed.grid.axes) == {"m", "L", "estimator"} and changed.parameters["epsilon"] == 1.0
 
 
+def test_what_is_judged_and_how_is_checked():
+    results = pl.simulate("xu/lemmas", size="quick", **WANTED)
+    for claims in (1, "abc", [1]):
+        with pytest.raises(pl.InvalidInput, match="claims=.*must be a list of claims"):
+            pl.judge(results, claims)
+    with pytest.raises(pl.InvalidInput, match="confidence=null: must be a number > 0 and < 1"):
+        pl.summarise(results, None)
+
+
 def test_reports_and_verdicts():
     results = run(grid={"m": [3], "L": [20], "epsilon": [1.0]}, replications=400, block=200)
     judged = {one.claim.id: one.check.verdict for one in pl.judge(results)}
@@ -146,6 +155,12 @@ def test_errors_are_the_commands(changes, words, capsys, tmp_path):
     assert issubclass(pl.InvalidInput, pl.PipelineError) and issubclass(pl.InvalidInput, ValueError)
 
 
+def cycle():
+    """A mapping that holds itself."""
+    one = {"problem": "ranking"}
+    return one | {"grid": one.setdefault("grid", one)}
+
+
 @pytest.mark.parametrize("call, message", [
     (lambda: pl.run("xu/lemma"), "experiment=xu/lemma: no such experiment; did you mean 'xu/lemmas'"),
     (lambda: pl.run(3), "experiment=int: must be the name of an experiment"),
@@ -155,6 +170,14 @@ def test_errors_are_the_commands(changes, words, capsys, tmp_path):
     (lambda: pl.summarise(xr.Dataset()), "must be results of a study"), (lambda: pl.judge(3), "must be results"),
     (lambda: pl.report("xu/lemmas", progress=False), "xu/lemmas is not begun; run it first"),
     (lambda: pl.run("survey.yaml"), "survey.yaml: cannot be read"),
+    (lambda: pl.open_results(None), "results=NoneType: must be a path, or the name of an experiment"),
+    (lambda: pl.open_results("x" * 300), "no sealed results"),
+    (lambda: pl.open_results("xu/lemmas", 1), "outputs=int: must be the path of a folder"),
+    (lambda: pl.summarise([1]), "data=list: must be results of a study"),
+    (lambda: pl.judge(xr.Dataset(attrs={"study": "[]"})), "data=Dataset: must be results of a study"),
+    (lambda: pl.register("ranking", metrics=[1]), r"metrics=\[1\]: must be a mapping of a name to each metric"),
+    (lambda: pl.register("ranking", claims=[1]), r"claims=\[1\]: must be a list of claims"),
+    (lambda: pl.run(cycle()), "experiment=dict: holds itself"),
 ])
 def test_mistakes_are_one_line(call, message):
     with pytest.raises(pl.InvalidInput, match=message) as raised:

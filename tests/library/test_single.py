@@ -95,6 +95,19 @@ def test_parts_travel_and_compare():
      "MaxSense needs Users; simulate_data makes them"),
     (lambda: pl.simulate_release(pl.crowd.RandomizedResponse(n=3, m=2, epsilon=1.0),
                                  pl.simulate_data(pl.ranking.BTL(m=3, L=3))), "RandomizedResponse needs Answers"),
+    (lambda: pl.simulate_data(None), "model=NoneType: is no model"),
+    (lambda: pl.simulate_data(pl.ranking.BTL), r"model=BTL: is a class; give its parameters, as BTL\(…\)"),
+    (lambda: pl.simulate_data(pl.ranking.Debiased(m=3)), "model=Debiased: is no model"),
+    (lambda: pl.simulate_data(pl.ranking.BTL(m=3, L=3), seed=None), "seed=null: must be a whole number"),
+    (lambda: pl.simulate_data(pl.ranking.BTL(m=3, L=3), replications=1.5), "replications=1.5: must be a whole number"),
+    (lambda: pl.simulate_release([1], np.ones((2, 2))), "mechanism=list: is no mechanism"),
+    (lambda: pl.simulate_release(pl.response.Rasch(n=2, m=2), np.ones((2, 2))), "mechanism=Rasch: is no mechanism"),
+    (lambda: pl.simulate_release(pl.ranking.RandomizedResponse(m=2, L=5, epsilon=1.0), None),
+     "data=NoneType: must be what simulate_data gives"),
+    (lambda: pl.simulate_release(pl.ranking.RandomizedResponse(m=2, L=5, epsilon=1.0), [["a", "b"], ["c", "d"]]),
+     "data=list: must be what simulate_data gives, or an array of numbers"),
+    (lambda: pl.simulate_release(pl.ranking.RandomizedResponse(m=2, L=5, epsilon=1.0), [[1], [1, 2]]),
+     "data=list: must be what simulate_data gives, or an array of numbers"),
 ])
 def test_what_does_not_fit_is_one_line(call, message):
     with pytest.raises(InvalidInput, match=message) as raised:
