@@ -25,7 +25,7 @@ def words(folder, rows, *more):
     *((FULL, (f"+parameters.delta={delta}",), "parameters.delta", "must be a number > 0 and < 1")
       for delta in (0, 1, -0.5, 1.5, "nan")),
     (FULL, ("grid.epsilon_user=[0]",), "grid.epsilon_user", "> 0"),
-    (FULL, ("experiment=nguyen/figure_1",), "data.path", "its model simulates"),
+    (FULL, ("experiment=nguyen/figure_1",), "data.path", "the model of this study takes no such file"),
     (FULL, ("parameters.n=9",), "parameters.n", "there are 8 persons; give n=8 or less"),
     (FULL, ("parameters.m=4",), "parameters.m", "there are 3 items; give m=3"),
 ])

@@ -29,6 +29,9 @@ def settings_of(
     for key, value in arguments.items():
         if key.rpartition(".")[2] == "seed":
             raise InvalidInput(key, value, "noise for real data takes no seed; must be left out")
+        if key.startswith("data.") and key not in allowed:
+            raise InvalidInput(key, value, f"the release of this problem takes no such file, only "
+                               f"{' and '.join(allowed[2:-1])}; leave it out")
         if key not in allowed and not key.startswith("parameters."):
             raise InvalidInput(key, value, f"goes with no release, which simulates nothing; allowed: "
                                f"{', '.join(allowed)}, parameters.NAME")

@@ -20,6 +20,7 @@ ITEM = ("item", "itemid", "question", "questionid", "task", "taskid", "movie", "
 COUNT = ("count", "n", "freq", "frequency", "times", "weight", "number")
 MISSING = {"", "na", "nan", "n/a", "#n/a", "null", "none", ".", "-", "?", "missing"}
 MOST_PERSONS = 10**7
+WHOLE = "a whole number, from 0 to 99,999,999"
 
 
 def plain(name: str) -> str:
@@ -96,7 +97,7 @@ class Sheet:
             whole = "0" if blank and is_missing(text) else text.removesuffix(".0")
             if not (whole.isascii() and whole.isdigit() and len(whole) < 9):
                 raise Unreadable(f"row {number}, column {shorten(self.header[column], 30)!r}: is "
-                                 f"{shorten(text, 30)!r}; must be a whole number")
+                                 f"{shorten(text, 30)!r}; must be {WHOLE}")
             values.append(int(whole))
         return np.array(values, dtype=np.int64)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pipeline.problems.common import rating_files, sheets, tables
 from pipeline.problems.common.rating_files import RATINGS, Ratings, indices, positions, refuse_repeats, sorted_names
-from pipeline.problems.common.sheets import COUNT, MOST_PERSONS, PERSON, Sheet, plain, range_of
+from pipeline.problems.common.sheets import COUNT, ITEM, MOST_PERSONS, PERSON, Sheet, plain, range_of
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.parameters import LISTED, DataFile, InvalidInput, shorten
@@ -129,6 +129,7 @@ def _recognised(path: DataFile, items: DataFile | None) -> Ratings | Choices:
         return _two_items(sheet, roles, path, items)
     if len(sheet.header) > 2 and sorted(sheet.columns[0]) == sorted(sheet.header[1:]):
         return _matrix(sheet, path, items)
+    _refuse_part_of_matrix(sheet)
     if (ratings := rating_files.of_sheet(sheet, path)) is not None:
         return ratings
     missing = {"winner", "loser"} - roles.keys()
@@ -202,6 +203,20 @@ def _side(sheet: Sheet, roles: dict[str, int], which: int, row: int) -> int | No
     both = ", ".join(sheet.columns[column][row] for column in columns)
     raise Unreadable(f"row {sheet.numbers[row]}: {shorten(text, 30)!r} won; must be one of {shorten(both)}, or "
                      f"{sheet.header[columns[0]]}, {sheet.header[columns[1]]} or tie")
+
+
+def _refuse_part_of_matrix(sheet: Sheet) -> None:
+    """Raises `Unreadable` where rows are called like columns but not all: items × items, of which a part is missing."""
+    if plain(sheet.header[0]) not in ("", *ITEM):
+        return
+    rows, columns = set(sheet.columns[0]), set(sheet.header[1:])
+    if both := rows & columns:
+        lacking = [f"{what} without {shorten(', '.join(sorted(names)), 40)}" for what, names in
+                   (("rows are", columns - rows), ("columns are", rows - columns)) if names]
+        twice = "" if lacking else "a row is there twice"
+        raise Unreadable(f"has rows and columns of one name, such as {shorten(min(both), 30)!r}, as wins of items × "
+                         f"items have, but {' and '.join(lacking) or twice}; give all of them, once, or call the first "
+                         "column user if rows are persons")
 
 
 def _matrix(sheet: Sheet, path: DataFile, items: DataFile | None) -> Choices:

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from pipeline.problems.common import rating_files, sheets, tables
-from pipeline.problems.common.sheets import COUNT, ITEM, MOST_PERSONS, PERSON, Sheet, plain
+from pipeline.problems.common.sheets import COUNT, ITEM, MOST_PERSONS, PERSON, WHOLE, Sheet, plain
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.parameters import DataFile, InvalidInput, shorten
@@ -167,7 +167,7 @@ def _persons(column: Sequence[str], numbers: Numbers) -> Integers:
     """How many persons each row stands for, (rows,)."""
     for number, text in zip(numbers, column, strict=True):
         if not (text.isascii() and text.isdigit() and len(text) < 9):
-            raise Unreadable(f"row {number}, column 'count': is {shorten(text, 30)!r}; must be a number of persons")
+            raise Unreadable(f"row {number}, column 'count': is {shorten(text, 30)!r}; must be {WHOLE}")
     return np.array(column, dtype=np.int64)
 
 

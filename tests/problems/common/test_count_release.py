@@ -196,7 +196,7 @@ BAD = [
     ("ranking", {"parameters.delta": None}, "parameters.delta", "is needed"),
     ("crowd", {"parameters.seed": 1}, "parameters.seed", "takes no seed"),
     ("crowd", {"experiment": "own/crowd"}, "experiment", "which simulates nothing"),
-    ("crowd", {"data.truth": "x"}, "data.truth", "nothing; allowed: task, problem, data.path, data.items"),
+    ("crowd", {"data.truth": "x"}, "data.truth", "takes no such file, only data.path and data.items; leave it out"),
     ("crowd", {"parameters.mechanism": "randomized_response"}, "parameters.mechanism", "allowed: discrete_gaussian"),
     ("crowd", {"problem": "clustering"}, "problem", "cannot release data; allowed: crowd, ranking, response"),
     ("crowd", {"problem": None}, "problem", "is needed: what kind of data are released, one of crowd, ranking"),

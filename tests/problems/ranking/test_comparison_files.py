@@ -95,6 +95,11 @@ def test_any_ratings_make_comparisons(tmp_path, content):
     assert (lead * both).tolist() == [[1, 0, 0], [0, 0, 0]] and found.names == ("x", "y", "z") and found.users == 2
 
 
+def test_persons_may_be_called_as_items_are(tmp_path):
+    found = load(file(tmp_path, "user,1,2,3\n1,5,3,1\n2,1,2,3\n"))
+    assert isinstance(found, Ratings) and found.users == 2 and found.names == ("1", "2", "3")
+
+
 def test_ratings_are_read(tmp_path):
     found = load(file(tmp_path, STARS + "7,x,4.5,0\n7,y,3,0\n9,y,5,0\n9,z,5.0,1\n"), other_ratings=True)
     assert isinstance(found, Ratings) and found.users == 2 and found.popularity.tolist() == [1, 2, 1]
@@ -115,7 +120,12 @@ BAD = {
     "left,right\na,b\n": "has two items in a row and not which of them won; needs a column label",
     "left,right,label\na,b,c\n": "row 2: 'c' won; must be one of a, b, or left, right or tie",
     "left,right,label\na,b,tie\n": "has 0 comparisons; must be 1 to 10,000,000",
-    "winner,loser,count\na,b,2\nb,a,-1\n": "row 3, column 'count': is '-1'; must be a whole number",
+    "winner,loser,count\na,b,2\nb,a,-1\n": "row 3, column 'count': is '-1'; must be a whole number, from 0",
+    "winner,loser,count\na,b,1.5\n": "row 2, column 'count': is '1.5'; must be a whole number",
+    "winner,loser,count\na,b,100000000\n": "row 2, column 'count': is '100000000'; must be a whole number, from 0",
+    ",a,b,c\na,0,2,3\nb,1,0,1\n": "wins of items × items have, but rows are without c; give all of them, once",
+    "item,a,b\na,0,2\nb,1,0\nc,1,1\n": "such as 'a', as wins of items × items have, but columns are without c",
+    ",a,b,c\na,0,2,3\nb,1,0,1\nc,0,0,0\nc,0,0,0\n": "but a row is there twice; give all of them, once, or call",
     "winner,loser,count\na,b,0\n": "has 0 comparisons",
     "user,winner,loser,count\nu,a,b,2\n": "has a column of users and a count other than 1",
     ",a,b,c\na,1,2,3\nb,1,0,1\nc,0,0,0\n": "row 2: 'a' has wins over itself",

@@ -139,7 +139,7 @@ BAD = {
     GOOD + ",1,0,0\n": "row 6: the person has no name",
     GOOD + '"t,1,0,0\n': "row 6: is not CSV (unexpected end of data)",
     GOOD.encode() + b"\x81,1,0,0\n": "row 6: is not UTF-8 text",
-    "a,b,count\n1,0,-1\n": "row 2, column 'count': is '-1'; must be a number of persons",
+    "a,b,count\n1,0,-1\n": "row 2, column 'count': is '-1'; must be a whole number, from 0 to 99,999,999",
     "a,b,count\n1,0,1\n1,1,1.5\n": "row 3, column 'count': is '1.5'",
     "a,b,count\n1,0,99999999\n": "has 99,999,999 persons; at most 10,000,000",
     "a,b,c\n1,0,\n1,1,\n": "no person answered c; leave such items out",

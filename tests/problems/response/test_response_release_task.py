@@ -293,6 +293,7 @@ BAD = [
     ({"parameters.pseudo_count": 0, "parameters.floor": 0}, "parameters.pseudo_count", "one must be > 0"),
     ({"experiment": "nguyen/figure_1"}, "experiment", "which simulates nothing; allowed: task, problem, data.path,"),
     ({"replications": 10}, "replications", "which simulates nothing"),
+    ({"data.items": "x"}, "data.items", "takes no such file, only data.path; leave it out"),
     ({"+parameters.p0": 1}, "command line", "nothing is added or removed here"),
     ({"parameters.p0": "[1"}, "command line", "cannot be read"),
     ({"data.path": None}, "data.path", "must be the path of a file"),
