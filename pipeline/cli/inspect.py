@@ -3,7 +3,6 @@
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from dask.utils import format_time
@@ -14,6 +13,7 @@ from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import counted, on_target
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
+from pipeline.execution.clusters import Cluster
 from pipeline.execution.schedule import failures, find_unit
 from pipeline.execution.sessions import sessions
 from pipeline.storage import agreement, results
@@ -25,7 +25,7 @@ MOST_FAILURES = 20  # named by status
 MOST_REMARKS = 2  # on a mechanism's cells, made by plan
 
 
-def plan_of(studies: Sequence[StoredStudy], cluster: Any) -> int:
+def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     """Print what a run would do; returns the exit code."""
     for stored in studies:
         print(plan.text(stored.store, cluster))

@@ -1,12 +1,11 @@
 """Targets of precision in a command: which units count, and which are still needed."""
 
-from typing import Any
 
 import numpy as np
 
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import workers_of
+from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Limits
 from pipeline.execution.stopping import Advance, Prefix, Rule, Settled, Stopping
 from pipeline.storage import results
@@ -59,7 +58,7 @@ def on_target(store: Store) -> str:
     return f"{met:,} of {groups:,} groups of cells on target{rest}"
 
 
-def limits(store: Store, listing: Listing, cluster: Any) -> Limits | None:
+def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
     """How many blocks the cells still need, read from those that are finished; None without targets of precision."""
     if (rule := rule_of(store.study)) is None:
         return None

@@ -12,7 +12,7 @@ from pipeline.cli.arguments import own_path
 from pipeline.cli.config import Settings
 from pipeline.cli.reduce import INTERIM
 from pipeline.cli.studies import StoredStudy
-from pipeline.execution.clusters import workers_of
+from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Unit, failures, unit_name
 from pipeline.execution.sessions import sessions
 from pipeline.storage import results as seal
@@ -100,7 +100,7 @@ def replay_command(command: str, study: Study, unit: Unit) -> str:
 
 
 def write(
-    where: Path, studies: Sequence[StoredStudy], command: str, cluster: Any, interim: Sequence[StoredStudy] = (),
+    where: Path, studies: Sequence[StoredStudy], command: str, cluster: Cluster, interim: Sequence[StoredStudy] = (),
     formats: tuple[str, ...] = ("svg",),
 ) -> tuple[Path, list[str]]:
     """Judge the claims and write the report; returns its path and one line per verdict, the worst last.

@@ -7,10 +7,12 @@ from pipeline.cli import inspect, reports, run, verify
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.studies import StoredStudy, stored_studies
+from pipeline.execution.clusters import Cluster
 
 
 def perform(
-    settings: Settings, cluster: Any, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]], command: str
+    settings: Settings, cluster: Cluster, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]],
+    command: str,
 ) -> int:
     """Carry out the task; returns the exit code. Raises InvalidInput for what only the storage can tell."""
     if settings.results is not None:

@@ -7,7 +7,7 @@ from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.studies import StoredStudy, agree
 from pipeline.execution import sessions, sweep
-from pipeline.execution.clusters import workers_of
+from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.reduction import Check
 from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement, results
@@ -19,7 +19,7 @@ LONGEST = 300  # characters of what is printed of a damage
 FEW = 20_000  # files that are checked before worker processes have started
 
 
-def verify(studies: Sequence[StoredStudy], settings: Settings, cluster: Any) -> int:
+def verify(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster) -> int:
     """Check every file of every study, and repair if asked to; returns the exit code.
 
     Raises InvalidInput where the code here computes other numbers than those stored.
@@ -42,7 +42,7 @@ def verify_copy(path: str) -> int:
     return EXIT_FAILED if wrong else EXIT_DONE
 
 
-def _verify(stored: StoredStudy, settings: Settings, cluster: Any) -> int:
+def _verify(stored: StoredStudy, settings: Settings, cluster: Cluster) -> int:
     store, study = stored.store, stored.study
     if not settings.repair and not _begun(stored):
         raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.backend}")
@@ -80,7 +80,7 @@ def _wrong_results(stored: StoredStudy) -> list[str]:
     return [f"{name}/{one}" for name in names for one in results.problems_of(stored.store.backend, name)]
 
 
-def _damaged(integrity: Integrity, files: list[str], cluster: Any) -> Iterator[Damage]:
+def _damaged(integrity: Integrity, files: list[str], cluster: Cluster) -> Iterator[Damage]:
     """Damages of the files of units, found by the workers of the cluster where there are many files."""
     damaged: list[Damage] = []
 

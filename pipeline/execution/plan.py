@@ -7,12 +7,11 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from dask.utils import format_bytes, format_time
 
-from pipeline.execution.clusters import cores
+from pipeline.execution.clusters import Cluster, cores
 from pipeline.execution.schedule import Schedule
 from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import is_sealed
@@ -58,20 +57,23 @@ def check_room(stores: Sequence[Store]) -> None:
                                f"{format_bytes(free)} are free there")
 
 
-def check_lifetime(stores: Sequence[Store], cluster: Any) -> None:
+def check_lifetime(stores: Sequence[Store], cluster: Cluster) -> None:
     """Raise InvalidInput where the walltime is too short for two of the most costly units: a new worker makes a
     finished one again, then its first own."""
-    for store in stores if cluster.lifetime else ():
+    if (lifetime := cluster.lifetime) is None:
+        return
+    for store in stores:
         study = store.study
         if store.exists() and store.listing().done.all():
             continue
-        if 2 * (seconds := _longest(study)) > cluster.lifetime:
-            raise InvalidInput("cluster.walltime", cluster.walltime, f"a unit of {study.name} takes about "
-                               f"{format_time(seconds)}, and a worker makes a finished one again first, but it surely "
-                               f"lives for {format_time(cluster.lifetime)} only; give more, or a smaller block")
+        if 2 * (seconds := _longest(study)) > lifetime:
+            raise InvalidInput("cluster.walltime", getattr(cluster, "walltime", None),
+                               f"a unit of {study.name} takes about {format_time(seconds)}, and a new worker first "
+                               f"simulates a finished one again, but a worker is sure to live for only "
+                               f"{format_time(lifetime)}; give more, or a smaller block")
 
 
-def text(store: Store, cluster: Any) -> str:
+def text(store: Store, cluster: Cluster) -> str:
     """The plan of one study, for a person; simulates a few units, without storing them, to predict time."""
     study = store.study
     listing = store.listing() if store.exists() else Listing(*np.zeros((2, len(study.grid), study.blocks), bool))

@@ -4,9 +4,11 @@ A study builds the parts of a cell once and calls them for a block of replicatio
 `pipeline.study.study`). Every array has the replications of the block on its first axis, `reps`. Parts are frozen
 dataclasses: equal parameters make equal parts. All randomness comes from the generator that a method is given, so
 that the same part with the same generator gives the same numbers, in any process. What passes between the parts
-(truth, data, release) is each problem's own: only `Estimate.converged` is read by the study itself.
+(truth, data, release) is each problem's own: only `Estimate.converged` is read by the study itself. So the parameters
+of methods have type `Any` here, each problem's own classes in its parts, and `accepts` tells the study which.
 """
 
+from dataclasses import Field
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -14,7 +16,17 @@ from numpy.typing import NDArray
 
 Truth: TypeAlias = Any  # what is to be learned; each problem's own type
 Data: TypeAlias = Any  # what people answered, an object of `Model.produces`
-Release: TypeAlias = Any  # what the public sees, an object of `Mechanism.releases`
+
+
+class Release(Protocol):
+    """What the public sees of the data: a frozen dataclass, an object of `Mechanism.releases`.
+
+    Arrays have the replications first, (reps, …); an axis `reps` of length 1 stands for all of them. The class names
+    the axes in its annotations, such as `counts: Annotated[Floats, "reps", "m", "m"]`, for `pipeline.library.single`.
+    Fields without axes are public constants of all replications, such as ε.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
 @runtime_checkable
@@ -94,8 +106,8 @@ class Estimator(Protocol):
 
     accepts: ClassVar[type]
 
-    def fit(self, release: Release, rng: np.random.Generator) -> Estimate:
-        """Estimates of all replications; arrays are (reps, …). The release stays as it is.
+    def fit(self, release: Any, rng: np.random.Generator) -> Estimate:
+        """Estimates of all replications from a `Release`, an object of `accepts`, which stays as it is.
 
         A replication without a valid estimate is a value (`converged` is false), never an exception.
         """
@@ -114,7 +126,7 @@ class Metric(Protocol):
     long_name: ClassVar[str]
     units: ClassVar[str]
 
-    def __call__(self, truth: Truth, release: Release, estimate: Any) -> NDArray[Any]:
+    def __call__(self, truth: Truth, release: Any, estimate: Any) -> NDArray[Any]:
         """(reps,): the value of each replication; NaN where it is not defined."""
 
 
