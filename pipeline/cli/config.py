@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, replace
+from dataclasses import MISSING, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -73,11 +73,39 @@ class Settings(Checked):
         """Formats of figures: the page needs svg."""
         return tuple(dict.fromkeys(("svg", *self.formats.split(","))))
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_values()
+        self._check_task()
+
     @property
-    def part(self) -> tuple[int, int]:
-        """(number from 0, how many) of the shard; a single one without."""
+    def shard_numbers(self) -> tuple[int, int]:
+        """(number from 0, how many) of the shard; (0, 1) where there is none."""
         match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", "1/1" if self.shard is None else self.shard)
         return (int(match[1]) - 1, int(match[2])) if match else (0, 0)
+
+    def _check_values(self) -> None:
+        """Raise InvalidInput for a text of a form that is not allowed."""
+        if not isinstance(self.store, Storage):
+            raise InvalidInput("store", self.store, "must be a Storage")
+        path_of(self.outputs, "outputs")
+        longest = max(len(name.encode()) for name in self.outputs.split("/"))
+        if not self.outputs.strip() or longest > LONGEST:
+            raise InvalidInput("outputs", self.outputs,
+                               f"must be a folder, of names up to {LONGEST} bytes; outputs=. is this one")
+        if any(one not in FORMATS for one in self.figure_formats):
+            raise InvalidInput("formats", self.formats, f"must be of {', '.join(FORMATS)}, with commas between")
+        number, count = self.shard_numbers
+        if not 0 <= number < count:
+            raise InvalidInput("shard", self.shard, "must be K/N with K from 1 to N, as 3/20")
+
+    def _check_task(self) -> None:
+        """Raise InvalidInput for a setting that the task has no use for."""
+        for name, task in (("repair", "verify"), ("results", "verify"), ("unit", "replay"), ("shard", "run")):
+            if getattr(self, name) and self.task != task:
+                raise InvalidInput(name, getattr(self, name), f"goes with task={task} only, not task={self.task}")
+        if self.results is not None and self.repair:
+            raise InvalidInput("repair", True, "goes with no results=…; a damaged copy must be copied again")
 
 
 @dataclass(frozen=True)
@@ -117,29 +145,8 @@ def read_settings(raw: Mapping[str, Any]) -> Settings:
     """Settings from a plain mapping; InvalidInput names the key."""
     _known(raw, STUDY_KEYS | OTHER_KEYS, "")
     store = _read(Storage, mapping(raw.get("store", {}), "store"), "store.")
-    settings = _read(Settings, {n: raw[n] for n in fields(Settings) if n in raw and n != "store"}, "")
-    settings = replace(settings, store=store)
-    _check_settings(settings)
-    return settings
-
-
-def _check_settings(settings: Settings) -> None:
-    """What no field shows by itself."""
-    path_of(settings.outputs, "outputs")
-    longest = max(len(part.encode()) for part in settings.outputs.split("/"))
-    if not settings.outputs.strip() or longest > LONGEST:
-        raise InvalidInput("outputs", settings.outputs,
-                           f"must be a folder, of names up to {LONGEST} bytes; outputs=. is this one")
-    for one in settings.figure_formats:
-        if one not in FORMATS:
-            raise InvalidInput("formats", settings.formats, f"must be of {', '.join(FORMATS)}, with commas between")
-    if settings.shard is not None and not 0 <= settings.part[0] < settings.part[1]:
-        raise InvalidInput("shard", settings.shard, "must be K/N with K from 1 to N, as 3/20")
-    for name, task in (("repair", "verify"), ("results", "verify"), ("unit", "replay"), ("shard", "run")):
-        if getattr(settings, name) and settings.task != task:
-            raise InvalidInput(name, getattr(settings, name), f"goes with task={task} only, not task={settings.task}")
-    if settings.results is not None and settings.repair:
-        raise InvalidInput("repair", True, "goes with no results=…; a damaged copy must be copied again")
+    given = {name: raw[name] for name in fields(Settings) if name in raw and name != "store"}
+    return _read(Settings, given, "", store=store)
 
 
 def read_cluster(raw: Mapping[str, Any]) -> Cluster:
@@ -207,7 +214,7 @@ def _untaken(raw: Mapping[str, Any], constants: Mapping[str, Any], files: Mappin
     return sorted(named - {name for model in models for name in fields(asked.part("model", model))})
 
 
-def _read(cls: type[Declared], values: Mapping[str, Any], prefix: str) -> Declared:
+def _read(cls: type[Declared], values: Mapping[str, Any], prefix: str, **checked_already: Any) -> Declared:
     """An object of a class whose fields are made by `parameter`; InvalidInput names the key after its prefix."""
     known = fields(cls)
     _known(values, known, prefix)
@@ -216,7 +223,7 @@ def _read(cls: type[Declared], values: Mapping[str, Any], prefix: str) -> Declar
             raise InvalidInput(prefix + name, None, f"is needed ({declared.metadata['meaning']})")
     checked = {name: check(known[name], value, prefix + name) for name, value in values.items()}
     try:
-        return cls(**checked)
+        return cls(**checked, **checked_already)
     except InvalidInput as error:  # a check of the class itself, which does not know its prefix
         raise InvalidInput(prefix + error.key, error.value, error.allowed) from None
 

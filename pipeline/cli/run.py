@@ -5,7 +5,6 @@ import functools
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from dask.utils import format_time
@@ -17,7 +16,7 @@ from pipeline.cli.precision import limits, on_target
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import workers_of
+from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.errors import SweepError
 from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import Schedule, Unit
@@ -37,7 +36,7 @@ class Replaced(OSError):
         super().__init__("the results changed while the report was written")
 
 
-def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> int:
+def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> int:
     """Simulate what is missing, seal and report; returns the exit code."""
     try:
         schedules = simulate(studies, settings, cluster, command)
@@ -63,7 +62,7 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, comman
     raise AssertionError  # the last round returns or raises
 
 
-def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> list[Schedule]:
+def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> list[Schedule]:
     """Simulate what is missing; the schedules afterwards, in which nothing is pending.
 
     Raises Stopped where units are left, SweepError where the sweep cannot go on, InvalidInput.
@@ -94,10 +93,10 @@ def _again(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Sched
     listing = stored.store.listing()
     if schedule.limits:
         schedule.limits.learn(Unit(cell, block) for cell, block in np.argwhere(listing.done).tolist())
-    return Schedule(stored.study, listing, settings.part, schedule.limits)
+    return Schedule(stored.study, listing, settings.shard_numbers, schedule.limits)
 
 
-def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str) -> int:
+def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> int:
     """Write the report of what is known: of the sealed results or, before the end, of the units that are done."""
     for stored in studies:
         if not stored.store.exists():
@@ -124,7 +123,7 @@ def _exit_code(schedules: Sequence[Schedule]) -> int:
     return EXIT_FAILED if any((one.listing.failed & one.mine).any() for one in schedules) else EXIT_DONE
 
 
-def seal(studies: Sequence[StoredStudy], cluster: Any) -> None:
+def seal(studies: Sequence[StoredStudy], cluster: Cluster) -> None:
     """Seal the results of finished studies, where they are not sealed already."""
     waiting = [stored for stored in studies if not results.is_sealed(stored.store)]
     with workers_of(cluster, reduce.worth_a_cluster(waiting)) as executor:
@@ -133,7 +132,7 @@ def seal(studies: Sequence[StoredStudy], cluster: Any) -> None:
 
 
 def _sweep(
-    studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Any, command: str
+    studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Cluster, command: str
 ) -> None:
     """Simulate what is missing, until it is done or stopped; SweepError where the sweep cannot go on."""
     total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
@@ -192,7 +191,7 @@ def _in_session(
 
 
 def _report(
-    studies: Sequence[StoredStudy], settings: Settings, cluster: Any, command: str,
+    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str,
     interim: Sequence[StoredStudy] = (),
 ) -> None:
     """Write the report, if it is not up to date, and print the verdicts. Raises Replaced where results changed."""

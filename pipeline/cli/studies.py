@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.precision import counted, limits
 from pipeline.execution import sweep
+from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule, failures
 from pipeline.storage import results
@@ -35,7 +36,7 @@ def stored_studies(
             for experiment, one in zip(experiments, raw, strict=True)]
 
 
-def scheduled(stored: StoredStudy, settings: Settings, cluster: Any) -> Schedule:
+def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Schedule:
     """What is left to do of a study that was begun; takes failed units back if asked to.
 
     Results that were sealed are removed where units are missing: they were lost, or taken away.
@@ -45,7 +46,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Any) -> Schedule
     if sealed and not listing.done[counted(stored.store)].all():
         with stored.store.locked():
             results.unseal(stored.store)
-    schedule = Schedule(stored.study, listing, settings.part, limits(stored.store, listing, cluster))
+    schedule = Schedule(stored.study, listing, settings.shard_numbers, limits(stored.store, listing, cluster))
     if settings.retry_failed:
         failed = [unit for unit in failures(stored.store, listing) if schedule.mine[unit]]
         with stored.store.locked() if failed else contextlib.nullcontext():
@@ -54,7 +55,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Any) -> Schedule
             for unit in failed:
                 stored.store.forget(*unit)
                 listing.done[unit] = listing.failed[unit] = False
-        schedule = Schedule(stored.study, listing, settings.part, limits(stored.store, listing, cluster))
+        schedule = Schedule(stored.study, listing, settings.shard_numbers, limits(stored.store, listing, cluster))
     return schedule
 
 
@@ -63,7 +64,7 @@ def runner(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Runne
     return Runner(stored.store, schedule.references, settings.accept_code)
 
 
-def agree(stored: StoredStudy, schedule: Schedule, settings: Settings, cluster: Any) -> None:
+def agree(stored: StoredStudy, schedule: Schedule, settings: Settings, cluster: Cluster) -> None:
     """Make sure that the code here computes the stored numbers; where workers are elsewhere, on one of them."""
     here = runner(stored, schedule, settings)
     if not cluster.elsewhere:

@@ -1,4 +1,4 @@
-"""Law: no part, grid or study can be made with a value outside of its declaration; the refusal names the field."""
+"""Law: no part, grid, study or setting can be made with a value that its declaration forbids."""
 
 import dataclasses
 import math
@@ -9,12 +9,14 @@ from engine import mapping
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.cli.config import read_experiment
+from pipeline.cli.config import Settings, Storage, Text, read_experiment, read_settings
+from pipeline.execution.clusters import CLUSTERS
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.protocols import PROTOCOLS
 from pipeline.study.registry import problems
 from pipeline.study.study import Study
+from pipeline.study.targets import Target
 
 PARTS = {f"{one.name}-{kind}-{name}": one.part(kind, name)
          for one in problems().values() for kind in PROTOCOLS for name in one.names(kind)}
@@ -177,3 +179,46 @@ def test_a_grid_is_checked(products, message):
 
 def test_levels_of_numpy_become_plain():
     assert Grid.of({"m": np.array([3, 4]), "x": np.array([0.5])}) == Grid.of({"m": [3, 4], "x": [0.5]})
+
+
+# How a command runs: classes, with values for the fields that have no default.
+NEEDED = {Target: {"metric": "error_l2", "relative": 0.1}, CLUSTERS["address"]: {"address": "tcp://host:8786"}}
+SETTINGS = [pytest.param(cls, declared, id=f"{cls.__name__}-{declared.name}")
+            for cls in (Settings, Storage, Text, Target, *CLUSTERS.values())
+            for declared in fields(cls).values() if "choices" in declared.metadata]
+
+
+@pytest.mark.parametrize("cls, declared", SETTINGS)
+def test_settings_outside_are_refused_by_name(cls, declared):
+    assert cls(**NEEDED.get(cls, {}))
+    for wrong in outside_all(declared):
+        with pytest.raises(InvalidInput) as refusal:
+            cls(**NEEDED.get(cls, {}) | {declared.name: wrong})
+        assert refusal.value.key == declared.name and "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name, wrong", [
+    ("shard", "9/3"), ("shard", "0/3"), ("shard", "1/0"), ("shard", "third"), ("shard", ""), ("formats", "bmp"),
+    ("formats", "svg,bmp"), ("formats", ""), ("outputs", ""), ("outputs", " "), ("outputs", "x" * 101),
+    ("outputs", "~no such user/x"), ("repair", True), ("results", "x.zarr"), ("unit", "study/0/0"),
+])
+def test_a_setting_of_another_form_is_refused_as_in_a_command(name, wrong):
+    with pytest.raises(InvalidInput) as from_python:
+        Settings(**{name: wrong})
+    with pytest.raises(InvalidInput) as from_config:
+        read_settings({name: wrong})
+    assert str(from_python.value) == str(from_config.value) and from_python.value.key == name
+
+
+@settings(max_examples=200, derandomize=True)
+@given(st.sampled_from(["shard", "formats", "outputs", "results", "unit", "task"]),
+       st.text("0123456789/,.~ svgpndfx", max_size=12))
+def test_python_and_command_agree_on_every_text(name, text):
+    """Both accept it or both refuse it, with the same message."""
+    outcomes = []
+    for make in (lambda: Settings(**{name: text}), lambda: read_settings({name: text})):
+        try:
+            outcomes.append(make())
+        except InvalidInput as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]
