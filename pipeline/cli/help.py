@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.cli.config import TASKS, Settings, Storage
 from pipeline.cli.config_files import files, options
 from pipeline.study.parameters import describe, fields
+from pipeline.study.registry import problems
 from pipeline.study.study import Study
 
 
@@ -45,8 +46,9 @@ def text() -> str:
         "  pipeline task=new experiment=survey.yaml, then pipeline experiment=survey.yaml",
         "  pipeline --with parts.py experiment=survey.yaml: with mechanisms or other parts of your own",
         "  pipeline task=verify repair=true",
-        "  pipeline task=release problem=response data.path=answers.csv outputs=released "
-        "parameters.epsilon_user=1 parameters.delta=1e-6",
+        "  pipeline task=release problem=PROBLEM data.path=answers.csv outputs=released parameters.epsilon_user=1",
+        f"      PROBLEM: {', '.join(name for name, one in problems().items() if one.release)}; the command asks for "
+        "what else is needed",
         "",
         "shell completion: eval \"$(pipeline --shell-completion install=bash)\"   (or zsh, fish)",
     ]
