@@ -16,6 +16,9 @@ from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT
 from pipeline.execution.errors import SweepError  # noqa: E402
 from pipeline.study.parameters import InvalidInput  # noqa: E402
 
+HELP = ("-h", "--help", "help")
+COMPLETION = (["-sc"], ["--shell-completion"])
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code and prints one line for whatever a person did wrong."""
@@ -65,28 +68,17 @@ def _open_streams() -> None:
 
 
 def _choose(arguments: list[str]) -> int:
-    """Help, completion, a release, or a task on experiments."""
+    """Perform what the arguments ask for: version, help, completion, the composed config, or a task."""
     if "--version" in arguments:
-        from importlib.metadata import version
-
-        print(f"pipeline {version('private-learning-pipeline')}")
-        return EXIT_DONE
+        return _version()
     if any(word.partition("=")[0] == "--with" for word in arguments):
         from pipeline.cli.flags import load_own_files
 
         arguments = load_own_files(arguments)
-    if any(word in ("-h", "--help", "help") for word in arguments):
+    if any(word in HELP for word in arguments):
         return _help(arguments)
-    if any(word.startswith("query=") for word in arguments):
-        from pipeline.cli import completion
-
-        completion.answer()
-        return EXIT_DONE
-    if arguments and arguments[0] in ("-sc", "--shell-completion"):
-        from pipeline.cli import completion
-
-        completion.install(arguments[1:])
-        return EXIT_DONE
+    if any(word.startswith("query=") for word in arguments) or arguments[:1] in COMPLETION:
+        return _completion(arguments)
     if any(word.startswith("-") for word in arguments):
         from pipeline.cli import flags
 
@@ -94,18 +86,40 @@ def _choose(arguments: list[str]) -> int:
             print(flags.whole_config(rest), end="")
             return EXIT_DONE
         flags.refuse_flags(arguments)
-    if any(re.sub("^[+]+|['\"]", "", word) == "task=new" for word in arguments):
+    return _perform(arguments)
+
+
+def _perform(arguments: list[str]) -> int:
+    """Perform a task; `new` and `release` compose no config."""
+    typed = {re.sub("^[+]+|['\"]", "", word) for word in arguments}
+    if "task=new" in typed:
         from pipeline.cli import starter
 
         return starter.perform(arguments)
-    if any(re.sub("^[+]+|['\"]", "", word) == "task=release" for word in arguments):
-        return _release(arguments)
-    return _run(arguments)
+    return _release(arguments) if "task=release" in typed else _run(arguments)
+
+
+def _version() -> int:
+    from importlib.metadata import version
+
+    print(f"pipeline {version('private-learning-pipeline')}")
+    return EXIT_DONE
+
+
+def _completion(arguments: list[str]) -> int:
+    """Answer a shell that completes a command, or print what installs the completion."""
+    from pipeline.cli import completion
+
+    if arguments[:1] in COMPLETION:
+        completion.install(arguments[1:])
+    else:
+        completion.answer()
+    return EXIT_DONE
 
 
 def _help(arguments: list[str]) -> int:
-    """Print the help page, or what there is of a kind, such as mechanisms."""
-    kinds = [word for word in arguments if "=" not in word and word not in ("-h", "--help", "help")]
+    """Print the help page, or the list of a kind, such as all mechanisms."""
+    kinds = [word for word in arguments if "=" not in word and word not in HELP]
     if kinds:
         from pipeline.cli import catalogue
 

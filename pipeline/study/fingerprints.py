@@ -150,7 +150,7 @@ def _closure(start: str) -> frozenset[str]:
     while waiting:
         name = waiting.pop()
         if not _file(name) and own_files.source(name) is None:
-            name = _home(name)
+            name = _defining_module(name)
         if name in seen or not (_file(name) or own_files.source(name) is not None):
             continue
         seen.add(name)
@@ -158,7 +158,7 @@ def _closure(start: str) -> frozenset[str]:
     return frozenset(seen)
 
 
-def _home(name: str) -> str:
+def _defining_module(name: str) -> str:
     """The module that holds what a name of the library stands for, such as `pipeline.ranking.Debiased`."""
     first, *rest = name.split(".")
     if first != PROGRAM or len(rest) < 1 or _file(f"{first}.{rest[0]}"):
@@ -171,28 +171,47 @@ def _home(name: str) -> str:
 
 def _imported(nodes: tuple[ast.AST, ...], package: str) -> Iterator[str]:
     """Names of what a module imports, and of what it takes from modules as attributes; nothing for type checkers."""
-    for_types = {id(node) for one in nodes if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)
-                 for line in one.body for node in ast.walk(line)}
-    bound: dict[str, str] = {}
-    for node in nodes:
-        if id(node) in for_types:
-            continue
+    skipped = _for_type_checkers(nodes)
+    statements = [node for node in nodes if id(node) not in skipped]
+    for node in statements:
         if isinstance(node, ast.Import):
-            bound |= {alias.asname or alias.name.partition(".")[0]: alias.name if alias.asname else
-                      alias.name.partition(".")[0] for alias in node.names}
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                base = importlib.util.resolve_name("." * node.level + base, package)
+            base = _absolute(node, package)
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
-    if PROGRAM in bound.values():
-        for node in nodes:
-            name = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
-            first, _, rest = name.partition(".")
-            if bound.get(first) == PROGRAM and all(part.isidentifier() for part in rest.split(".")):
-                yield f"{PROGRAM}.{rest}"
+    aliases = {name for node in statements if isinstance(node, ast.Import) for name in _program_aliases(node)}
+    if aliases:
+        yield from _library_names(nodes, aliases)
+
+
+def _for_type_checkers(nodes: Iterable[ast.AST]) -> set[int]:
+    """Ids of the nodes under `if TYPE_CHECKING`, which never run."""
+    return {id(node) for one in nodes if isinstance(one, ast.If) and "TYPE_CHECKING" in ast.dump(one.test)
+            for line in one.body for node in ast.walk(line)}
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    """The module that a statement `from … import` names, without leading dots."""
+    module = node.module or ""
+    return importlib.util.resolve_name("." * node.level + module, package) if node.level else module
+
+
+def _program_aliases(node: ast.Import) -> Iterator[str]:
+    """Names that an import gives to the program itself, such as pl."""
+    for alias in node.names:
+        if alias.asname is None and alias.name.partition(".")[0] == PROGRAM:
+            yield PROGRAM
+        elif alias.name == PROGRAM:
+            yield alias.asname or PROGRAM
+
+
+def _library_names(nodes: Iterable[ast.AST], aliases: set[str]) -> Iterator[str]:
+    """Names of the library that are used as attributes, such as `pipeline.ranking.Debiased`."""
+    for node in nodes:
+        first, _, rest = (ast.unparse(node) if isinstance(node, ast.Attribute) else "").partition(".")
+        if first in aliases and all(name.isidentifier() for name in rest.split(".")):
+            yield f"{PROGRAM}.{rest}"
 
 
 def _own(name: str, start: str) -> bool:

@@ -46,8 +46,8 @@ def code_texts(code: CodeType, documented: bool = False) -> Iterator[str]:
             yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
 
 
-def _texts(one: Any, home: str, seen: dict[int, Any], names: set[str]) -> Iterator[str]:
-    """Texts of an object and of all that it refers to in the module `home`."""
+def _texts(one: Any, module: str, seen: dict[int, Any], names: set[str]) -> Iterator[str]:
+    """Texts of an object and of all that it refers to in the module."""
     if isinstance(one, (bool, int, float, complex, str, bytes, type(None))):
         yield repr(one)
         return
@@ -58,13 +58,13 @@ def _texts(one: Any, home: str, seen: dict[int, Any], names: set[str]) -> Iterat
         names.add(one.__name__)
     elif isinstance(one, np.ndarray) and one.dtype != object:
         yield f"{one.dtype} {one.shape} {hashlib.blake2b(one.tobytes(), digest_size=16).hexdigest()}"
-    elif isinstance(one, (type, FunctionType)) and one.__module__ != home:
+    elif isinstance(one, (type, FunctionType)) and one.__module__ != module:
         names.add(one.__module__)
         yield f"{one.__module__}:{one.__qualname__}"
     else:
         for name, value in _members(one):
             yield name
-            yield from [value] if name == "code" else _texts(value, home, seen, names)
+            yield from [value] if name == "code" else _texts(value, module, seen, names)
 
 
 @functools.singledispatch
@@ -137,27 +137,27 @@ def _of_partial(one: Any) -> Iterator[tuple[str, Any]]:
     yield "partial", (one.func, one.args, one.keywords)
 
 
-def _used(code: CodeType, known: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _used(code: CodeType, variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Globals that code loads, with what it takes from modules, such as `pl.ranking.Debiased`."""
-    found: list[tuple[str, Any]] = []
+    used: list[tuple[str, Any]] = []
     now: Any = None
     for step in dis.get_instructions(code):
         name = str(step.argval)
         if step.opname in LOADS:
-            now = known.get(name)
-            if name in known:
-                found.append((name, now))
-        elif step.opname in ATTRIBUTES and now is not None and _is_a_place(now):
+            now = variables.get(name)
+            if name in variables:
+                used.append((name, now))
+        elif step.opname in ATTRIBUTES and now is not None and _is_namespace(now):
             now = getattr(now, name, None)
-            found.append((name, now))
+            used.append((name, now))
         else:
             now = None
-    yield from found
+    yield from used
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _used(constant, known)
+            yield from _used(constant, variables)
 
 
-def _is_a_place(one: Any) -> bool:
+def _is_namespace(one: Any) -> bool:
     """Whether its attributes are names of code: a module, or the parts of a problem."""
     return isinstance(one, ModuleType) or type(one).__module__ == f"{__name__.partition('.')[0]}.library.parts"
