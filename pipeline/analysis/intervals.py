@@ -8,13 +8,13 @@ from scipy import stats
 from pipeline.study.arrays import Array, Floats
 
 
-def mean_interval(part: Mapping[str, Array], confidence: float, share: bool) -> tuple[Array, Array]:
-    """Ends of the interval of a mean from its moments, by their names (n, mean, m2, m3), arrays of one shape.
+def mean_interval(moments: Mapping[str, Array], confidence: float, share: bool) -> tuple[Array, Array]:
+    """Ends of the interval of a mean from its moments by name (n, mean, m2, m3), arrays of one shape.
 
     `wilson` for values that are all 0 or 1 if they are declared to lie between (share); else `skewed_mean`.
     """
-    n, mean, m2 = part["n"], part["mean"], part["m2"]
-    low, high = skewed_mean(mean, m2, part["m3"], n, confidence)
+    n, mean, m2 = moments["n"], moments["mean"], moments["m2"]
+    low, high = skewed_mean(mean, m2, moments["m3"], n, confidence)
     if share:  # Σ v(1 − v) = 0
         binary = np.isclose(m2, n * mean * (1 - mean), rtol=1e-9, atol=1e-9)
         ends = wilson(mean, n, confidence)
@@ -37,6 +37,32 @@ def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
         half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     # at a share of 0 or 1 both are equal but for rounding
     return np.where(share == 0, 0.0, centre - half), np.where(share == 1, 1.0, centre + half)
+
+
+def clopper_pearson(count: int, n: int, confidence: float) -> tuple[float, float]:
+    """Ends of the exact interval of a probability, from the count of successes in n ≥ 1 trials.
+
+    Quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k); 0 and 1 where k is 0 or n. Source: Clopper and Pearson,
+    Biometrika 26 (1934).
+
+    >>> [round(end, 4) for end in clopper_pearson(0, 10, 0.95)]
+    [0.0, 0.3085]
+    """
+    tail = (1 - confidence) / 2
+    low = float(stats.beta.ppf(tail, count, n - count + 1)) if count else 0.0
+    high = float(stats.beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
+    return low, high
+
+
+def rule_of_three(n: Array, confidence: float) -> Array:
+    """Upper bound of the probability of what happened in none of n ≥ 1 trials: 1 − (1 − confidence)^(1/n), exact.
+
+    About 3/n at confidence 0.95; shape of n. Source: Hanley and Lippman-Hand, JAMA 249 (1983).
+
+    >>> round(float(rule_of_three(np.array(1000), 0.95)), 5)
+    0.00299
+    """
+    return 1 - (1 - confidence) ** (1 / n)
 
 
 def skewed_mean(mean: Array, m2: Array, m3: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:

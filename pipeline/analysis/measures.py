@@ -1,7 +1,7 @@
 """What claims measure: means, differences, ratios, shares and exponents, as estimates with their intervals.
 
 The intervals of one claim hold together with probability `CONFIDENCE`: where several cells decide it they share the
-error (Bonferroni). A claim of several parts gives each a `part` of the error.
+error (Bonferroni). A claim of several parts gives each an `error_share`.
 """
 
 import math
@@ -11,9 +11,9 @@ from statistics import NormalDist
 
 import numpy as np
 import xarray as xr
-from scipy import stats
 
 from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.intervals import clopper_pearson, rule_of_three, wilson
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.selection import InsufficientEvidence, Level, NotTested
@@ -50,28 +50,30 @@ def measure_every_cell(
     return lambda compute: Measure(estimand, compute, every_cell=True)
 
 
-def confidence_for(cells: xr.Dataset | int = 1, part: float = 1.0) -> float:
-    """Confidence of one interval out of several: spends `part` of a claim's error on all these cells together.
+def confidence_for(cells: xr.Dataset | int = 1, error_share: float = 1.0) -> float:
+    """Confidence of one interval out of several: spends `error_share` of a claim's error on all these cells together.
 
     cells: their number, or selected data, whose cells in use are counted.
     """
     used = cells if isinstance(cells, int) else int((cells["status"] > 0).any(REPLICATION).sum())
-    return 1 - (1 - CONFIDENCE) * part / used
+    return 1 - (1 - CONFIDENCE) * error_share / used
 
 
 # ------------------------------------------------------------------------------------------------------- every cell
 
 
-def mean_cells(data: xr.Dataset, metric: str, part: float = 1.0) -> Cells:
+def mean_cells(data: xr.Dataset, metric: str, error_share: float = 1.0) -> Cells:
     """Mean of a metric in every cell, for a metric in [0, 1] (see `normal_cells`)."""
     cells = summarise(data[[metric, "status"]])
-    return normal_cells(data, cells[metric], cells[f"{metric}_mcse"], part)
+    return normal_cells(data, cells[metric], cells[f"{metric}_mcse"], error_share)
 
 
-def paired_cells(data: xr.Dataset, metric: str, axis: str, first: Level, second: Level, part: float = 1.0) -> Cells:
+def paired_cells(
+    data: xr.Dataset, metric: str, axis: str, first: Level, second: Level, error_share: float = 1.0
+) -> Cells:
     """Mean of a metric in [0, 1] at one level of an axis less that at another, on the same data, in every cell."""
     apart = difference(data, metric, axis, first, second)
-    return normal_cells(data, apart["mean"], apart["mcse"], part)
+    return normal_cells(data, apart["mean"], apart["mcse"], error_share)
 
 
 def difference(data: xr.Dataset, metric: str, axis: str, first: Level, second: Level) -> xr.Dataset:
@@ -82,22 +84,22 @@ def difference(data: xr.Dataset, metric: str, axis: str, first: Level, second: L
     return paired_difference(data, metric, axis, first, second)
 
 
-def ratio_cells(data: xr.Dataset, metric: str, yardstick: str, power: float = 2, part: float = 1.0) -> Cells:
+def ratio_cells(data: xr.Dataset, metric: str, yardstick: str, power: float = 2, error_share: float = 1.0) -> Cells:
     """Mean of metric^power over the mean of its yardstick, paired, in every cell (see `risk_ratio`)."""
-    cells = risk_ratio(data, metric, yardstick, power, confidence_for(data, part))
+    cells = risk_ratio(data, metric, yardstick, power, confidence_for(data, error_share))
     return labelled(cells.reset_coords(drop=True), "ratio", "low", "high", "mcse")
 
 
-def normal_cells(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, part: float = 1.0) -> Cells:
+def normal_cells(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, error_share: float = 1.0) -> Cells:
     """Cells with their normal intervals, simultaneous over the cells of `data` in use.
 
     Where all replications are alike there is no error to go by: of numbers in [0, 1], or differences of such, all R
     of which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by the exact interval of a share.
     """
-    confidence = confidence_for(data, part)
+    confidence = confidence_for(data, error_share)
     runs = (data["status"] > 0).sum(REPLICATION)
     fewest = int(runs.where(runs > 0).min())
-    alike = (1 + abs(value)) * (1 - ((1 - confidence) / 2) ** (1 / fewest))
+    alike = (1 + abs(value)) * rule_of_three(np.array(fewest), (1 + confidence) / 2)
     half = (normal(0, 1, confidence).high * error).where(error > 0, alike)
     cells = xr.Dataset(dict(value=value, low=value - half, high=value + half, error=error))
     return labelled(cells.reset_coords(drop=True))
@@ -135,7 +137,7 @@ def normal(value: float, error: float, confidence: float) -> Estimate:
     return Estimate(value, value - half, value + half, error)
 
 
-def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, part: float = 1.0) -> Estimate:
+def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, error_share: float = 1.0) -> Estimate:
     """Mean of independent cells with its normal interval; cells without a value are left out.
 
     Raises `InsufficientEvidence` if no cell has one.
@@ -145,42 +147,42 @@ def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, part: float = 1.0) -
     if not count:
         raise InsufficientEvidence("no cell has a value")
     total, error = float(mean.where(used).sum()), float(np.sqrt((mcse.where(used) ** 2).sum()))
-    return normal(total / count, error / count, confidence_for(part=part))
+    return normal(total / count, error / count, confidence_for(error_share=error_share))
 
 
 def exponent(
-    data: xr.Dataset, metric: str, groups: tuple[str, ...], part: float = 1.0, **predictors: xr.DataArray
+    data: xr.Dataset, metric: str, groups: tuple[str, ...], error_share: float = 1.0, **predictors: xr.DataArray
 ) -> Estimate:
     """Exponent of the mean of `metric` in the first of the predictors; each level of the groups has its constant."""
     summary = summarise(data[[metric, "status"]])
     mean, mcse = summary[metric], summary[f"{metric}_mcse"]
-    rate = fit_rate(mean, mcse, groups=groups, confidence=confidence_for(part=part), **predictors)
+    rate = fit_rate(mean, mcse, groups=groups, confidence=confidence_for(error_share=error_share), **predictors)
     return next(iter(rate.exponents.values()))
 
 
-def share(broken: xr.DataArray) -> Estimate:
-    """Share of replications that are true, with Clopper and Pearson's exact interval; NaN where not in use."""
-    used = broken.notnull()
-    n, k = int(used.sum()), int(broken.where(used, 0).sum())
-    tail = (1 - CONFIDENCE) / 2
-    low = float(stats.beta.ppf(tail, k, n - k + 1)) if k else 0.0
-    high = float(stats.beta.ppf(1 - tail, k + 1, n - k)) if k < n else 1.0
-    return Estimate(k / n, low, high, (k * (n - k) / n**3) ** 0.5)
+def share(flags: xr.DataArray) -> Estimate:
+    """Share of replications whose flag is true, with Clopper and Pearson's exact interval; NaN where not in use."""
+    used = flags.notnull()
+    n, count = int(used.sum()), int(flags.where(used, 0).sum())
+    return Estimate(count / n, *clopper_pearson(count, n, CONFIDENCE), _error_of_share(count, n))
 
 
 def share_of_exceptions(broken: xr.DataArray, used: xr.DataArray) -> Estimate:
     """Share of the replications used that break a law; for the tolerance `NoException`.
 
-    The interval is exact if none does, else Wilson's (JASA 22 (1927) 209).
+    The interval is Wilson's; where no replication breaks it, from 0 to the one-sided exact bound.
     """
-    k, n = int((broken & used).sum()), int(used.sum())
-    if k:
-        z2 = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) ** 2
-        middle, half = k + z2 / 2, math.sqrt(z2 * (k * (n - k) / n + z2 / 4))
-        low, high = (middle - half) / (n + z2), min((middle + half) / (n + z2), 1.0)
+    count, n = int((broken & used).sum()), int(used.sum())
+    if count:
+        low, high = (float(end) for end in wilson(np.array(count / n), np.array(n), CONFIDENCE))
     else:
-        low, high = 0.0, 1 - (1 - CONFIDENCE) ** (1 / n)
-    return Estimate(k / n, low, high, math.sqrt(k * (n - k) / n**3))
+        low, high = 0.0, float(rule_of_three(np.array(n), CONFIDENCE))
+    return Estimate(count / n, low, high, _error_of_share(count, n))
+
+
+def _error_of_share(count: int, n: int) -> float:
+    """Standard error √(p(1 − p)/n) of a share p = count/n."""
+    return math.sqrt(count * (n - count) / n**3)
 
 
 def share_above(data: xr.Dataset, metric: str, bound: xr.DataArray) -> Estimate:

@@ -30,7 +30,7 @@ class Moments(NamedTuple):
     pairs: Mapping[int, Floats]
 
 
-def moments(values: Floats, status: Array, paired: Sequence[int] = ()) -> Moments:
+def block_moments(values: Floats, status: Array, paired: Sequence[int] = ()) -> Moments:
     """Moments of a block of replications. values: (metrics, cells…, reps); status: (cells…, reps) int8.
 
     paired: axes of the cells whose levels share their data. The least value is subtracted before summing, so that

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from pipeline.analysis.intervals import mean_interval
-from pipeline.analysis.moments import STATISTICS, Moments, merged, moments
+from pipeline.analysis.intervals import mean_interval, rule_of_three
+from pipeline.analysis.moments import STATISTICS, Moments, block_moments, merged
 from pipeline.analysis.pairs import merged_pairs, pair_moments
 from pipeline.study.arrays import Array, Booleans, Floats
 from pipeline.study.pairing import Pairing
@@ -59,7 +59,7 @@ class Rule:
         both = np.stack([status, status], -2)
         ratios = [pair_moments(np.stack([values[i] ** power, values[j]], -2)[None], both, both.ndim - 2)[0]
                   for i, j, power in self.ratios]
-        return Sums(moments(values, status, self.differ), tuple(ratios))
+        return Sums(block_moments(values, status, self.differ), tuple(ratios))
 
     def merge(self, a: "Sums", b: "Sums") -> "Sums":
         """Of the replications of both."""
@@ -108,13 +108,13 @@ class Rule:
         return mean - other[..., 1], np.where(half > 0, half, unseen)
 
     def _unseen(self, column: int, n: Array, confidence: float) -> Array:
-        """How far a mean of n equal values may be off: others have probability 1 − (1 − confidence)^(1/n) at most.
+        """How far a mean of n equal values may be off: bound of the probability of others, times the metric's range.
 
         Infinite for a metric without a range: equal values then say nothing of others.
         """
         least, most = self.ranges[column]
         with np.errstate(divide="ignore"):
-            unseen: Array = (most - least) * (1 - (1 - confidence) ** (1 / np.asarray(n, float)))
+            unseen: Array = (most - least) * rule_of_three(np.asarray(n, float), confidence)
         return unseen
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.summary import moments, t_interval
+from pipeline.analysis.summary import mean_over_replications, t_interval
 from pipeline.study.status import FAILED
 
 
@@ -25,10 +25,10 @@ def risk_ratio(
     predicted = results[yardstick].where(used)
     both = np.isfinite(risk) & np.isfinite(predicted)
     risk, predicted = risk.where(both), predicted.where(both)
-    scale, _, pairs = moments(predicted)
+    scale, _, pairs = mean_over_replications(predicted)
     scale = scale.where(scale > 0)
-    ratio = moments(risk)[0] / scale
-    _, mcse, _ = moments((risk - ratio * predicted) / scale)
+    ratio = mean_over_replications(risk)[0] / scale
+    _, mcse, _ = mean_over_replications((risk - ratio * predicted) / scale)
     mcse = mcse.where(np.isfinite(ratio))
     low, high = t_interval(ratio, mcse, pairs, confidence)
     columns = dict(ratio=ratio, mcse=mcse, low=low, high=high)

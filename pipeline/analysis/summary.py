@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-from pipeline.analysis.moments import COUNTS, STATISTICS
-from pipeline.analysis.moments import moments as block_moments
+from pipeline.analysis.intervals import rule_of_three
+from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments
 from pipeline.study.arrays import Array
 from pipeline.study.grid import Level
 from pipeline.study.status import FAILED
@@ -16,7 +16,7 @@ from pipeline.study.status import FAILED
 REPLICATION = "replication"
 
 
-def moments(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+def mean_over_replications(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Mean over finite replications, its Monte Carlo standard error, and their number.
 
     mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension `replication`; where they are
@@ -79,7 +79,8 @@ def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     `results` holds float metrics and the int8 `status` over (grid axes…, replication). For a metric v, over
     the grid axes and in its unit:
 
-    - `v`, `v_mcse`: mean of the finite values, converged or not, and Monte Carlo standard error (`moments`);
+    - `v`, `v_mcse`: mean of the finite values, converged or not, and Monte Carlo standard error
+      (`mean_over_replications`);
     - `v_low`, `v_high`: t interval. Where all n values agree it would have width 0; within a metric's range
       (attributes `least`, `most`) it is then the exact one: another value has probability at most
       p = 1 − (1 − confidence)^(1/n), so the mean is within p of the way to either end ("rule of three");
@@ -136,7 +137,7 @@ def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> d
     low, high = t_interval(mean, mcse, n, confidence)
     least, most = (_bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf)))
     constant = (mcse == 0) & (n > 1)
-    unseen = 1 - (1 - confidence) ** (1 / np.maximum(n, 1))
+    unseen = rule_of_three(np.maximum(n, 1), confidence)
     if np.isfinite(least):
         low = low.where(~constant, mean - unseen * (mean - least))
     if np.isfinite(most):
@@ -177,7 +178,7 @@ def paired_difference(
     """
     values = results[metric].where(~results["status"].isin([0, FAILED]))
     one, other = (values.sel({along: level}).reset_coords(drop=True) for level in (first, second))
-    mean, mcse, pairs = moments(one - other)
+    mean, mcse, pairs = mean_over_replications(one - other)
     low, high = t_interval(mean, mcse, pairs, confidence)
     units = {"units": values.attrs.get("units", "1")}
     columns = dict(mean=mean, mcse=mcse, low=low, high=high)

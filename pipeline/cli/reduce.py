@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.analysis.moments import COUNTS, STATISTICS, merged, moments
+from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments, merged
 from pipeline.analysis.pairs import PAIR
 from pipeline.cli.precision import rule_of
 from pipeline.cli.studies import StoredStudy
@@ -58,7 +58,7 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
             writers.update(part.writers)
             excess.extend(part.excess)
 
-    reduce = Reduce(stored.store, staged, moments, merged, partial, rule_of(study))
+    reduce = Reduce(stored.store, staged, block_moments, merged, partial, rule_of(study))
     sweep.run(executor, reduce, ((region, 1.0) for region in Layout.of(study).regions()), on_done=collect)
     if staged.results != names[0]:  # in a bucket it is built where it stays
         backend.remove(names[0])  # never an older dataset beside a newer summary

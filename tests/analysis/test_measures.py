@@ -33,7 +33,7 @@ def cells(sealed):
 
 def test_cells_share_the_error(cells):
     used = cells.assign(status=cells["status"].where(cells["L"] > 1, 0))
-    assert confidence_for() == pytest.approx(CONFIDENCE) and confidence_for(part=0.5) == pytest.approx(0.995)
+    assert confidence_for() == pytest.approx(CONFIDENCE) and confidence_for(error_share=0.5) == pytest.approx(0.995)
     assert confidence_for(4) == pytest.approx(0.9975)
     assert confidence_for(used, 0.5) == pytest.approx(1 - 0.005 / 4)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.analysis.moments import merged, moments
+from pipeline.analysis.moments import block_moments, merged
 from pipeline.analysis.pairs import PAIR, merged_pairs, pair_moments
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
 
@@ -40,10 +40,10 @@ def test_moments_of_pairs_are_the_sums(axis):
 def test_moments_of_pairs_merge():
     values, status = sample(60)
     parts = [slice(0, 7), slice(7, 8), slice(8, 60)]
-    whole = moments(values, status, (1,))
-    joined = moments(values[..., parts[0]], status[..., parts[0]], (1,))
+    whole = block_moments(values, status, (1,))
+    joined = block_moments(values[..., parts[0]], status[..., parts[0]], (1,))
     for part in parts[1:]:
-        joined = merged(joined, moments(values[..., part], status[..., part], (1,)))
+        joined = merged(joined, block_moments(values[..., part], status[..., part], (1,)))
     np.testing.assert_allclose(joined.pairs[1], whole.pairs[1], rtol=1e-8, atol=1e-8)
     first, rest = (pair_moments(values[..., part], status[..., part], 1) for part in (slice(0, 20), slice(20, 60)))
     forgetful = first[..., 3] + rest[..., 3]  # the negative control: without the distance of the means

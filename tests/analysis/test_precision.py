@@ -9,7 +9,7 @@ from engine import study
 from scipy import stats
 
 from pipeline.analysis.intervals import mean_interval
-from pipeline.analysis.moments import moments
+from pipeline.analysis.moments import block_moments
 from pipeline.analysis.precision import Prefix, Rule
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import paired_difference
@@ -50,7 +50,7 @@ def half_width(kind, values, confidence):
     data = xr.Dataset({name: (dims, one) for name, one in zip(("a", "b"), values, strict=False)},
                       {"estimator": [0, 1]}).assign(status=(dims, np.ones(values.shape[1:], np.int8)))
     if kind == "mean":
-        part = moments(values[:1], np.ones(values.shape[1:], np.int8)).values[0]
+        part = block_moments(values[:1], np.ones(values.shape[1:], np.int8)).values[0]
         low, high = mean_interval(dict(n=part[:, 0], mean=part[:, 1], m2=part[:, 2], m3=part[:, 3]), confidence, False)
         return (high - low) / 2, part[:, 1]
     if kind == "ratio":

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.summary import moments, paired_difference, summarise
+from pipeline.analysis.summary import mean_over_replications, paired_difference, summarise
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -108,7 +108,7 @@ def test_pairs_need_both_values(sealed):
 def test_order_and_missing_replications_change_nothing(values, random, missing):
     mixed = values + [np.nan] * missing
     random.shuffle(mixed)
-    one, two = (moments(xr.DataArray(v, dims="replication")) for v in (values, mixed))
+    one, two = (mean_over_replications(xr.DataArray(v, dims="replication")) for v in (values, mixed))
     assert float(one[2]) == float(two[2]) == len(values)
     np.testing.assert_allclose(one[:2], two[:2], rtol=1e-9, atol=1e-9)
 

@@ -10,14 +10,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import pipeline as pl
-from pipeline.analysis.summary import moments
+from pipeline.analysis.summary import mean_over_replications
 from pipeline.privacy.randomized_response import laplace_equivalent
 
 results = pl.simulate(pl.Study(
     "laplace", "ranking", seed=1, replications=500, block=500, metrics=("error_l2",),
     grid={"epsilon": [0.5, 1, 2, 4], "mechanism": ["randomized_response", "laplace"]},
     parameters=dict(model="btl", m=10, L=2000, estimator="debiased", lambda_scale=0.01)))
-mean, mcse, _ = moments(results.error_l2**2)
+mean, mcse, _ = mean_over_replications(results.error_l2**2)
 flips, noise = (mean.sel(mechanism=name) for name in ("randomized_response", "laplace"))
 ratio = noise / flips
 relative = np.hypot(mcse.sel(mechanism="laplace") / noise, mcse.sel(mechanism="randomized_response") / flips)

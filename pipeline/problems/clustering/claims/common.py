@@ -59,7 +59,7 @@ def boundary_over(users: xr.Dataset, number: xr.DataArray | float = 1.0) -> xr.D
     ratio = users["value"] / number
     error = users["standard_error"].where(np.isfinite(ratio))
     count = max(int(np.isfinite(ratio).sum()), 1)
-    half = normal(0, 1, confidence_for(part=1 / count)).high * error
+    half = normal(0, 1, confidence_for(error_share=1 / count)).high * error
     return xr.Dataset(dict(value=ratio, low=ratio * xr.ufuncs.exp(-half), high=ratio * xr.ufuncs.exp(half),
                            error=ratio * error)).reset_coords(drop=True)
 
@@ -79,7 +79,7 @@ def exponents(
     as rarely as in 84 % of all cases with one degree of freedom, trust a scatter about the law that few boundaries
     cannot show. Raises `InsufficientEvidence` where there are no more boundaries than parameters.
     """
-    rate = boundary_exponent(users, groups, confidence_for(part=1 / len(predictors)), **predictors)
+    rate = boundary_exponent(users, groups, confidence_for(error_share=1 / len(predictors)), **predictors)
     if not rate.dof:
         raise InsufficientEvidence(f"{rate.n} boundaries do not determine {len(predictors)} exponents: add levels")
     return {f"in {name}": fitted for name, fitted in rate.exponents.items()}
@@ -90,9 +90,9 @@ def above_zero(results: xr.Dataset, axis: str) -> xr.Dataset:
     return results.sel({axis: results[axis] > 0}) if axis in results.dims else results
 
 
-def success_cells(data: xr.Dataset, part: float = 1.0) -> Cells:
-    """Share of replications with every item right in every cell; `part`: share of the claim's error."""
-    means = summarise(data, confidence_for(data, part))
+def success_cells(data: xr.Dataset, error_share: float = 1.0) -> Cells:
+    """Share of replications with every item right in every cell; error_share: see `measures`."""
+    means = summarise(data, confidence_for(data, error_share))
     return labelled(means, "recovered", "recovered_low", "recovered_high", "recovered_mcse")
 
 

@@ -18,7 +18,7 @@ def _success(results: xr.Dataset, mechanism: str, least_users: float) -> Cells:
     """Shares of success with classes of equal size, half of the claim's error."""
     data = select(results, "recovered", at=dict(lean=0, mechanism=mechanism, estimator=ESTIMATOR_OF[mechanism]),
                   min_levels=dict(U=1), within=lambda d: d["U"] >= least_users)
-    return success_cells(data, part=0.5)
+    return success_cells(data, error_share=0.5)
 
 
 @measure_every_cell("share of replications with every item right, two classes of opposite tastes and equal size")

@@ -61,10 +61,10 @@ def _by_budget(cells: xr.DataArray, epsilon: xr.DataArray) -> xr.DataArray:
     return xr.DataArray(list(curves.values()), dict(curve=range(len(curves)), L=levels), ("curve", "L"))
 
 
-def _error_over(yardstick: str, power: float, words: str, within: Condition) -> Measure:
+def _error_over(yardstick: str, power: float, estimand: str, within: Condition) -> Measure:
     """Mean error_l2^power over the mean of a bound or prediction."""
 
-    @measure_every_cell(words)
+    @measure_every_cell(estimand)
     def ratio(results: xr.Dataset) -> Cells:
         data = phase(results, "error_l2", yardstick, x=1, within=within)
         return ratio_cells(data, "error_l2", yardstick, power)

@@ -86,9 +86,9 @@ def above_log(data: xr.Dataset) -> xr.DataArray:
 # --------------------------------------------------------------------------------------------------------- measures
 
 
-def t_cells(data: xr.Dataset, metric: str, part: float = 1.0) -> Cells:
+def t_cells(data: xr.Dataset, metric: str, error_share: float = 1.0) -> Cells:
     """Mean of a metric in every cell with its t interval (see `summarise`), simultaneous over the cells in use."""
-    cells = summarise(data[[metric, "status"]], confidence_for(data, part))
+    cells = summarise(data[[metric, "status"]], confidence_for(data, error_share))
     return labelled(cells, metric, f"{metric}_low", f"{metric}_high", f"{metric}_mcse")
 
 
@@ -103,10 +103,10 @@ def over_common(mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confide
     return labelled(ratios.sel(profile=ratio["profile"] != COMMON).reset_coords(drop=True))
 
 
-def exponent_in_users(words: str, metric: str, at: Mapping[str, str], least: int = LEAST) -> Measure:
+def exponent_in_users(estimand: str, metric: str, at: Mapping[str, str], least: int = LEAST) -> Measure:
     """Exponent of a mean in the number of users L, common to all m, at these levels of the other axes."""
 
-    @measure(words)
+    @measure(estimand)
     def in_users(results: xr.Dataset) -> Estimate:
         data = select(one_budget(results), metric, at=at, min_levels=dict(m=1, L=3), least=least)
         return exponent(data, metric, ("m",), L=data["L"])
@@ -126,8 +126,8 @@ def rate_and_ratio(metric: str, symbol: str, over_rate: Callable[[xr.Dataset], x
         large = phase(results, metric, within=large_sample_small_budget)
         data = phase(results, metric)
         data[metric] = over_rate(data)
-        return {IN_SAMPLE: exponent(large, metric, ("m",), part=0.5, size=released_sample(large)),
-                RATIO_IN_USERS: exponent(data, metric, ("m", "x"), part=0.5, L=data["L"])}
+        return {IN_SAMPLE: exponent(large, metric, ("m",), error_share=0.5, size=released_sample(large)),
+                RATIO_IN_USERS: exponent(data, metric, ("m", "x"), error_share=0.5, L=data["L"])}
 
     return exponents
 

@@ -8,7 +8,7 @@ from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import mean_over_cells, measure
 from pipeline.analysis.selection import select
-from pipeline.analysis.summary import moments
+from pipeline.analysis.summary import mean_over_replications
 from pipeline.analysis.tolerances import AtMost, Within
 
 from .common import one_budget
@@ -25,7 +25,8 @@ def _wins(results: xr.Dataset) -> Mapping[str, Estimate]:
     odds = data["lean_next"] / (1 - data["lean_next"])
     implied = odds**2 / (1 + odds**2)  # by a BTL model
     wins = {_NEXT: data["lean_next"], _LAST: data["lean_two_apart"], _GAP: data["lean_two_apart"] - implied}
-    return {part: mean_over_cells(*moments(values)[:2], part=1 / len(wins)) for part, values in wins.items()}
+    means = {part: mean_over_replications(values) for part, values in wins.items()}
+    return {part: mean_over_cells(mean, mcse, error_share=1 / len(wins)) for part, (mean, mcse, _) in means.items()}
 
 
 def _raw(results: xr.Dataset) -> xr.Dataset:

@@ -9,7 +9,7 @@ import xarray as xr
 
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.measures import Cells, Measured, confidence_for, labelled, mean_over_cells, measure
-from pipeline.analysis.summary import REPLICATION, moments, t_interval
+from pipeline.analysis.summary import REPLICATION, mean_over_replications, t_interval
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
 from .common import (
@@ -35,10 +35,11 @@ def _tail(results: xr.Dataset) -> Mapping[str, Measured]:
     middle, far, farthest = _batch_quantiles(
         data["excess_risk"].where(data["status"] > 0) * data["m"] * released_sample(data))
     near, out = (math.log((1 - p) / (1 - q)) for p, q in itertools.pairwise(QUANTILES))
-    steady, noise, _ = moments((far - middle) / near - (farthest - far) / out)  # ≥ 0: falls no slower further out
-    scale = moments(farthest - far)[0] / out
-    return {_FALL: _falls(farthest - far, out, confidence_for(data, part=0.5)),
-            _STEADY: mean_over_cells(steady / scale, noise / scale, part=0.5)}
+    # ≥ 0: falls no slower further out
+    steady, noise, _ = mean_over_replications((far - middle) / near - (farthest - far) / out)
+    scale = mean_over_replications(farthest - far)[0] / out
+    return {_FALL: _falls(farthest - far, out, confidence_for(data, error_share=0.5)),
+            _STEADY: mean_over_cells(steady / scale, noise / scale, error_share=0.5)}
 
 
 def _batch_quantiles(values: xr.DataArray) -> tuple[xr.DataArray, ...]:
@@ -52,7 +53,7 @@ def _batch_quantiles(values: xr.DataArray) -> tuple[xr.DataArray, ...]:
 
 def _falls(distance: xr.DataArray, log_ratio: float, confidence: float) -> Cells:
     """log_ratio over the mean distance of two quantiles; its interval is that of the distance, inverted."""
-    gap, error, n = moments(distance)
+    gap, error, n = mean_over_replications(distance)
     low, high = t_interval(gap, error, n, confidence)
     cells = xr.Dataset(dict(value=log_ratio / gap, low=log_ratio / high, high=log_ratio / low.where(low > 0),
                             error=log_ratio * error / gap**2))

@@ -49,8 +49,8 @@ def _figure_2(metric: str, symbol: str) -> Measure:
     @measure(f"exponents of the mean {symbol}")
     def exponents(results: xr.Dataset) -> Mapping[str, Estimate]:
         data = select(one_budget(results), metric, min_levels=dict(L=2, m=2, epsilon=1), least=FEW)
-        return {_USERS: exponent(data, metric, ("m", "epsilon"), part=0.5, L=data["L"]),
-                _ITEMS: exponent(data, metric, ("L", "epsilon"), part=0.5, m=data["m"])}
+        return {_USERS: exponent(data, metric, ("m", "epsilon"), error_share=0.5, L=data["L"]),
+                _ITEMS: exponent(data, metric, ("L", "epsilon"), error_share=0.5, m=data["m"])}
 
     return exponents
 
@@ -66,7 +66,7 @@ def _figure_4(metric: str, name: str) -> Measure:
             before, after = cells.sel({axis: first}), cells.sel({axis: last})
             change = (after[metric] - before[metric]).reset_coords(drop=True)
             error = xr.ufuncs.hypot(after[f"{metric}_mcse"], before[f"{metric}_mcse"]).reset_coords(drop=True)
-            estimates[f"{axis} from {first:g} to {last:g}"] = mean_over_cells(change, error, part=1 / len(ends))
+            estimates[f"{axis} from {first:g} to {last:g}"] = mean_over_cells(change, error, error_share=1 / len(ends))
         return estimates
 
     return changes
@@ -82,10 +82,10 @@ def _last_cell(results: xr.Dataset) -> Estimate:
 def _less_rival(error: str, axis: str) -> Measure:
     """Error with debiased randomized response less that with the rival mechanism or estimator."""
     metric, name = _ERRORS[error]
-    rival, words = _RIVALS[axis]
+    rival, described = _RIVALS[axis]
     other = "estimator" if axis == "mechanism" else "mechanism"
 
-    @measure(f"mean {name} over all cells, debiased randomized response less {words}, on the same raw comparisons")
+    @measure(f"mean {name} over all cells, debiased randomized response less {described}, on the same raw comparisons")
     def apart(results: xr.Dataset) -> Estimate:
         data = select(one_budget(results), metric, at={other: _OWN[other]}, min_levels={"L": 2, "m": 1, axis: 2})
         cells = difference(data, metric, axis, _OWN[axis], rival)

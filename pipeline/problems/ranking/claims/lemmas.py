@@ -26,10 +26,10 @@ def _t(data: xr.Dataset) -> xr.DataArray:
     return factor
 
 
-def _law(words: str, measured: str, predict: Callable[[xr.Dataset], xr.DataArray], *inputs: str) -> Measure:
+def _law(estimand: str, measured: str, predict: Callable[[xr.Dataset], xr.DataArray], *inputs: str) -> Measure:
     """Mean of a metric over the mean of predict(dataset), paired in every replication; `inputs`: what it reads."""
 
-    @measure(words)
+    @measure(estimand)
     def over_prediction(results: xr.Dataset) -> Mapping[str, Cells]:
         data = select(one_budget(results), measured, *inputs, min_levels=_LEVELS)
         data["predicted"] = predict(data).transpose(*data[measured].dims)

@@ -43,7 +43,7 @@ def _over_prediction(results: xr.Dataset) -> Mapping[str, Cells]:
     return {TOGETHER: law_ratios(data, "kendall", "kendall_predicted", 1, "profile")[TOGETHER]}
 
 
-def _claim(name: str, metric: str, words: str, theta: str, margin: float, why: str, conditions: str) -> Claim:
+def _claim(name: str, metric: str, error: str, theta: str, margin: float, why: str, conditions: str) -> Claim:
     stored = "exact_top_k" if metric == "missed" else metric
 
     def make(results: xr.Dataset) -> xr.Dataset:
@@ -54,7 +54,7 @@ def _claim(name: str, metric: str, words: str, theta: str, margin: float, why: s
 
     return Claim(
         id=f"xu.personal.{name}",
-        statement=f"With mixed budgets the {words} depends on them through G(ε) alone, also where H(ε) ≫ mG(ε).",
+        statement=f"With mixed budgets the {error} depends on them through G(ε) alone, also where H(ε) ≫ mG(ε).",
         source=f"Xu, Sun and Cheng, Theorem {name[8]}",
         experiment="xu/mixed",
         measure=_over_one_budget(metric, theta),
@@ -66,16 +66,16 @@ def _claim(name: str, metric: str, words: str, theta: str, margin: float, why: s
 
 
 CLAIMS = (
-    *(_claim(name, metric, words, "redrawn", 0.1,
+    *(_claim(name, metric, error, "redrawn", 0.1,
              "By the first order it is exactly so: all users' noise enters through the variance of z̄. Theorem 2's "
              "probability is 1 − O(1) where H(ε) ≫ G(ε); the noise of one user is bounded, and no worse than normal.",
              "θ* uniform on (−2, 2), mL/G(ε) = 2·10⁶ and more.")
-      for name, (metric, words) in ERRORS.items()),
-    *(_claim(name, metric, words, "spaced", 0.15,
+      for name, (metric, error) in ERRORS.items()),
+    *(_claim(name, metric, error, "spaced", 0.15,
              "Scores order the items, and by the central limit theorem and by Hoeffding's inequality (theory.tails) "
              "only G(ε) matters: the condition H(ε) ≲ mG(ε) of Theorems 5 and 6 is not needed.",
              "θ* evenly spaced, signal mLΔ²/G(ε) = 2, κ near 1.")
-      for name, (metric, words) in ORDERS.items()),
+      for name, (metric, error) in ORDERS.items()),
     Claim(
         id="xu.personal.kendall",
         statement="With mixed budgets the Kendall distance is that of items ordered by Gaussian scores.",

@@ -17,7 +17,7 @@ from pipeline.analysis.measures import (
 )
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.selection import RecordedData, select
-from pipeline.analysis.summary import moments
+from pipeline.analysis.summary import mean_over_replications
 from pipeline.analysis.tolerances import AtLeast, AtMost
 from pipeline.problems.common.rating_files import MOVIELENS
 
@@ -46,8 +46,8 @@ def _falls(metric: str, name: str) -> Measure:
     def slope_and_difference(results: xr.Dataset) -> Mapping[str, Estimate]:
         data = _films(results, metric, at=_PRIVATE, min_levels=dict(scheme=3, L=3))
         last = difference(data.isel(L=[-1]), metric, "scheme", "log", "inverse_log")
-        return {_SLOPE: exponent(data.sel(scheme="log"), metric, (), part=0.5, L=data["L"]),
-                _APART: mean_over_cells(last["mean"], last["mcse"], part=0.5)}
+        return {_SLOPE: exponent(data.sel(scheme="log"), metric, (), error_share=0.5, L=data["L"]),
+                _APART: mean_over_cells(last["mean"], last["mcse"], error_share=0.5)}
 
     return slope_and_difference
 
@@ -85,7 +85,8 @@ def _added(scheme: str) -> Measure:
 def _deciders(results: xr.Dataset) -> Mapping[str, Estimate]:
     shares = {_RATED: "share_two_ratings", _COINS: "share_coin_flips"}
     data = _films(results, *shares.values(), at=_PRIVATE | dict(scheme="critical"), min_levels=dict(L=1))
-    return {part: mean_over_cells(*moments(data[name])[:2], part=0.5) for part, name in shares.items()}
+    means = {part: mean_over_replications(data[name]) for part, name in shares.items()}
+    return {part: mean_over_cells(mean, mcse, error_share=0.5) for part, (mean, mcse, _) in means.items()}
 
 
 _OURS = ("Rule paper, L = 100 to 600 of the 610 users without replacement, ε = 1 at L = 100: the paper leaves the L "

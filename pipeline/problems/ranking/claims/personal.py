@@ -58,7 +58,7 @@ def _over_bound_over_common(results: xr.Dataset, estimator: str) -> Cells:
     """Mean error over Theorem 3's bound with mixed budgets, over the same with one budget."""
     data = _cells(results, estimator, "information", "minimax_bound")
     cells = risk_ratio(data, "error_l2", "minimax_bound", 1)
-    return over_common(cells["ratio"], cells["mcse"], cells["pairs"], confidence_for(data, part=0.5))
+    return over_common(cells["ratio"], cells["mcse"], cells["pairs"], confidence_for(data, error_share=0.5))
 
 
 def _only(cells: Cells, label: str | None) -> Cells:
@@ -95,7 +95,7 @@ def _over_cramer_rao(estimator: str) -> Measure:
         cells: dict[str, Estimate] = {}
         for matched in ("G", "information"):
             data = _cells(results, estimator, matched, "cramer_rao_risk", within=_much_information)
-            own = ratio_cells(data, "error_l2", "cramer_rao_risk", part=0.5)
+            own = ratio_cells(data, "error_l2", "cramer_rao_risk", error_share=0.5)
             cells |= {f"matched={matched}, {label}": ratio for label, ratio in own.items()}
         return cells
 

@@ -53,7 +53,7 @@ def _threshold(norm: str) -> Measure:
             raise InsufficientEvidence("some curve reaches its threshold outside the grid: add levels of x")
         boundary = boundary.sel(L=(boundary["value"] <= SMALL_BUDGET).all("m"))
         groups = () if "m" in sizes.values() else ("m",)
-        rate = boundary_exponent(boundary, groups, confidence_for(part=1 / len(sizes)),
+        rate = boundary_exponent(boundary, groups, confidence_for(error_share=1 / len(sizes)),
                                  **{size: boundary[size] for size in sizes.values()})
         return {part: rate.exponents[size] for part, size in sizes.items()}
 
@@ -77,8 +77,8 @@ def _corollary_2(norm: str) -> Measure:
     @measure(f"mean {symbol}")
     def flat_and_floor(results: xr.Dataset) -> Mapping[str, Measured]:
         data = phase(results, metric, x=1, within=lambda d: d["x"] <= 8)
-        return {_FLAT: exponent(data, metric, ("m", "x"), part=0.5, L=data["L"]),
-                _FLOOR: t_cells(data, metric, part=0.5)}
+        return {_FLAT: exponent(data, metric, ("m", "x"), error_share=0.5, L=data["L"]),
+                _FLOOR: t_cells(data, metric, error_share=0.5)}
 
     return flat_and_floor
 

@@ -67,7 +67,7 @@ def _users_needed(results: xr.Dataset) -> Mapping[str, Estimate]:
     boundary = crossing(cells["exact_top_k"], cells["exact_top_k_mcse"], "signal", 0.9, at=cells["L"])
     if (boundary["side"] != INSIDE).any():
         raise InsufficientEvidence("some curve reaches 0.9 outside the grid: add levels of signal")
-    rate = boundary_exponent(boundary, (), confidence_for(part=1 / 3), m=boundary["m"], gap=boundary["spacing"],
+    rate = boundary_exponent(boundary, (), confidence_for(error_share=1 / 3), m=boundary["m"], gap=boundary["spacing"],
                              G=gain(boundary))
     return {_GAP: rate.exponents["gap"], _BUDGET: rate.exponents["G"], _ITEMS: rate.exponents["m"]}
 
@@ -83,7 +83,7 @@ def _decay(metric: str, name: str) -> Measure:
         first, second = -np.diff(np.log(total)) / np.diff(signal)
         weight = 1 / np.diff(signal) / (first, second)  # of log errors in the logarithms of the two rates
         change = np.linalg.norm(relative * (weight[0], weight[0] + weight[1], weight[1])) * second / first
-        confidence = confidence_for(part=0.5)
+        confidence = confidence_for(error_share=0.5)
         return {_FALL: normal(second, float(np.hypot(*relative[1:])) / (signal[2] - signal[1]), confidence),
                 _STEADY: normal(second / first, float(change), confidence)}
 

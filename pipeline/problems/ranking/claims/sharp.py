@@ -34,8 +34,8 @@ def _cells(results: xr.Dataset, estimator: str, *variables: str, theta: str = "r
                   min_levels=dict(m=1, epsilon=2, spread=2))
 
 
-def _over_prediction(words: str, estimator: str, yardstick: str) -> Measure:
-    @measure(words)
+def _over_prediction(estimand: str, estimator: str, yardstick: str) -> Measure:
+    @measure(estimand)
     def ratios(results: xr.Dataset) -> Mapping[str, Cells]:
         return law_ratios(_cells(results, estimator, "error_l2", yardstick), "error_l2", yardstick, 2)
 
@@ -45,7 +45,7 @@ def _over_prediction(words: str, estimator: str, yardstick: str) -> Measure:
 @measure("mean sandwich risk over mean Cramér–Rao bound")
 def _loss(results: xr.Dataset) -> Mapping[str, Cells]:
     data = _cells(results, "debiased", "sandwich_risk", "cramer_rao_risk")
-    cells = risk_ratio(data, "sandwich_risk", "cramer_rao_risk", 1, confidence_for(data, part=0.5))
+    cells = risk_ratio(data, "sandwich_risk", "cramer_rao_risk", 1, confidence_for(data, error_share=0.5))
     spreads = data["spread"].values
     chosen = {_NARROW: cells.sel(spread=spreads[:1]),
               _WIDE: cells.sel(spread=spreads[-1:], epsilon=data["epsilon"].values[:1])}
@@ -63,7 +63,7 @@ def _in_condition(norm: str) -> Measure:
         for theta, kind in _THETAS.items():
             data = _cells(results, "debiased", metric, "log_condition", theta=theta)
             rate, error = _last_slope(summarise(data).squeeze("m", drop=True), metric)
-            confidence = confidence_for(part=0.5 / rate.size)
+            confidence = confidence_for(error_share=0.5 / rate.size)
             for epsilon, value, noise in zip(rate["epsilon"].values, rate.values, error.values, strict=True):
                 cells[f"ε={epsilon:g}, {kind}"] = normal(float(value), float(noise), confidence)
         return cells

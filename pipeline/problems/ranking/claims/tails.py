@@ -20,8 +20,8 @@ _EXACT = "Numbers without Monte Carlo error: sums of binomial probabilities, how
 _TWO = "m = 2, budgets of one G(ε); in the last profile H(ε) is up to 60 times mG(ε)."
 
 
-def _tail(words: str, metric: str, over: Callable[[xr.Dataset], xr.DataArray]) -> Measure:
-    @measure_every_cell(words)
+def _tail(estimand: str, metric: str, over: Callable[[xr.Dataset], xr.DataArray]) -> Measure:
+    @measure_every_cell(estimand)
     def ratio(results: xr.Dataset) -> Cells:
         data = select(results, metric, min_levels=dict(profile=2, L=2, signal=2))
         return exact_cells(data[metric] / over(data))

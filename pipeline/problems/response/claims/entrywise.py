@@ -27,9 +27,10 @@ def _dense(data: xr.Dataset) -> xr.DataArray:
 @measure("exponent of the mean ‖β̂ − β*‖∞ in np, and exponent in m of this mean over √(log m/(np))")
 def _largest_error(results: xr.Dataset) -> Mapping[str, Estimate]:
     data = select(results, "error_inf", min_levels=_GRID, within=_dense)
-    in_responses = exponent(data, "error_inf", ("m",), part=0.5, np=data["n"] * data["p"])
+    in_responses = exponent(data, "error_inf", ("m",), error_share=0.5, np=data["n"] * data["p"])
     data["error_inf"] = data["error_inf"] * xr.ufuncs.sqrt(data["n"] * data["p"] / xr.ufuncs.log(data["m"]))
-    return {_IN_RESPONSES: in_responses, _IN_ITEMS: exponent(data, "error_inf", ("n", "p"), part=0.5, m=data["m"])}
+    in_items = exponent(data, "error_inf", ("n", "p"), error_share=0.5, m=data["m"])
+    return {_IN_RESPONSES: in_responses, _IN_ITEMS: in_items}
 
 
 def largest_gaussian(m: int) -> float:
@@ -49,8 +50,8 @@ def _largest_over_gaussian(results: xr.Dataset) -> Cells:
 def _squared_error(results: xr.Dataset) -> Mapping[str, Estimate]:
     data = select(results, "error_l2", min_levels=_GRID, within=_dense)
     data["square"] = data["m"] * data["error_l2"] ** 2
-    return {_IN_RESPONSES: exponent(data, "square", ("m",), part=0.5, np=data["n"] * data["p"]),
-            _IN_ITEMS: exponent(data, "square", ("n", "p"), part=0.5, m=data["m"])}
+    return {_IN_RESPONSES: exponent(data, "square", ("m",), error_share=0.5, np=data["n"] * data["p"]),
+            _IN_ITEMS: exponent(data, "square", ("n", "p"), error_share=0.5, m=data["m"])}
 
 
 @measure_every_cell("mean ‖β̂ − β*‖₂²/m over the mean Cramér–Rao bound")

@@ -44,8 +44,8 @@ def _from(least: float, cells: xr.Dataset) -> xr.Dataset:
     return cells.sel(epsilon_user=cells["epsilon_user"] >= least)
 
 
-def _average(cells: xr.Dataset, part: float = 1.0) -> Estimate:
-    return mean_over_cells(cells["mean"], cells["mcse"], part)
+def _average(cells: xr.Dataset, error_share: float = 1.0) -> Estimate:
+    return mean_over_cells(cells["mean"], cells["mcse"], error_share)
 
 
 def _over_budgets(text: str, first: Levels, second: Levels) -> Measure:
@@ -53,7 +53,7 @@ def _over_budgets(text: str, first: Levels, second: Levels) -> Measure:
     def apart(results: xr.Dataset) -> Cells:
         cells = _from(MODERATE, _difference(results, first, second))
         sizes = [(n, m) for n in cells["n"].values.tolist() for m in cells["m"].values.tolist()]
-        return {f"n={n}, m={m}": _average(cells.sel(n=n, m=m), part=1 / len(sizes)) for n, m in sizes}
+        return {f"n={n}, m={m}": _average(cells.sel(n=n, m=m), error_share=1 / len(sizes)) for n, m in sizes}
 
     return apart
 
@@ -66,17 +66,17 @@ def _debiasing(results: xr.Dataset) -> Estimate:
 @measure(f"mean ‖β̂ − β*‖₂/√m at ε = {HIGHEST_PRIVACY:g}, mean over cells")
 def _at_highest_privacy(results: xr.Dataset) -> Mapping[str, Estimate]:
     level = dict(epsilon_user=HIGHEST_PRIVACY)
-    errors = {name: _average(at_levels(_errors(results, way | _TIGHT), level), part=0.2)
+    errors = {name: _average(at_levels(_errors(results, way | _TIGHT), level), error_share=0.2)
               for name, way in _INACCURATE.items()}
     apart = at_levels(_difference(results, SPARSE | _TIGHT, GAUSSIAN | _TIGHT), level)
-    return errors | {_SPARSE_LESS_DENSE: _average(apart, part=0.2)}
+    return errors | {_SPARSE_LESS_DENSE: _average(apart, error_share=0.2)}
 
 
 @measure("mean over ε of the difference of mean ‖β̂ − β*‖₂/√m, sparse less dense graph")
 def _sparse_at_corners(results: xr.Dataset) -> Mapping[str, Estimate]:
     cells = _from(LOW_PRIVACY, _difference(results, SPARSE | _TIGHT, GAUSSIAN | _TIGHT))
-    return {_MANY_ITEMS: _average(cells.isel(n=0, m=-1), part=0.5),
-            _FEW_ITEMS: _average(cells.isel(n=-1, m=0), part=0.5)}
+    return {_MANY_ITEMS: _average(cells.isel(n=0, m=-1), error_share=0.5),
+            _FEW_ITEMS: _average(cells.isel(n=-1, m=0), error_share=0.5)}
 
 
 _SOURCE = "Nguyen and Zhang, §5.1, Figure 1"

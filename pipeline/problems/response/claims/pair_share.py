@@ -30,7 +30,7 @@ def _less_all_pairs(calibration: str, epsilon: float, p0: float) -> Measure:
         apart = some - every_pair
         apart["error_l2_mcse"] = xr.ufuncs.hypot(some["error_l2_mcse"], every_pair["error_l2_mcse"])
         sizes = {name: at_levels(apart, dict(n=n)) for name, n in _PERSONS.items()}
-        return {name: mean_over_cells(cell["error_l2"], cell["error_l2_mcse"], part=1 / len(sizes))
+        return {name: mean_over_cells(cell["error_l2"], cell["error_l2_mcse"], error_share=1 / len(sizes))
                 for name, cell in sizes.items()}
 
     return apart

@@ -52,7 +52,7 @@ def _exponents(results: xr.Dataset) -> Mapping[str, Estimate]:
     data, excess, error = _excess(results)
     small = (excess > 0.1) & (excess < 2)
     rho: xr.DataArray = xr.apply_ufunc(zcdp_rho, data["epsilon_user"], DELTA)
-    rate = fit_rate(excess.where(small), error, confidence=confidence_for(part=1 / 3), n=data["n"], m=data["m"],
+    rate = fit_rate(excess.where(small), error, confidence=confidence_for(error_share=1 / 3), n=data["n"], m=data["m"],
                     rho=rho)
     return {"in n": rate.exponents["n"], "in m": rate.exponents["m"], "in ρ": rate.exponents["rho"]}
 

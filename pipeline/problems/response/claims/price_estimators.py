@@ -68,7 +68,8 @@ def _exponents(estimator: str, metric: str) -> Measure:
         excess, error, data = _excess(results, estimator, metric)
         budgets = data["epsilon_user"].fillna(1.0)  # any number in cells that were not run
         rho: xr.DataArray = xr.apply_ufunc(zcdp_rho, budgets, DELTA)
-        rate = fit_rate(_small(excess), error, confidence=confidence_for(part=1 / 3), n=data["n"], m=data["m"], rho=rho)
+        rate = fit_rate(_small(excess), error, confidence=confidence_for(error_share=1 / 3), n=data["n"], m=data["m"],
+                        rho=rho)
         return {"in n": rate.exponents["n"], "in m": rate.exponents["m"], "in ρ": rate.exponents["rho"]}
 
     return exponents

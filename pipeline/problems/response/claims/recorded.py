@@ -9,7 +9,7 @@ from pipeline.analysis.controls import reversed_along
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Measure, confidence_for, measure
 from pipeline.analysis.selection import InsufficientEvidence, Level, RecordedData, select
-from pipeline.analysis.summary import REPLICATION, moments, t_interval
+from pipeline.analysis.summary import REPLICATION, mean_over_replications, t_interval
 from pipeline.analysis.tolerances import AtLeast, AtMost
 from pipeline.problems.common.rating_files import MOVIELENS
 
@@ -48,16 +48,17 @@ def _levels(mechanism: str, calibration: str, **graph: Level) -> dict[str, Level
     return dict(mechanism=mechanism, calibration=calibration, estimator="spectral") | graph
 
 
-def mean_difference(one: xr.DataArray, other: xr.DataArray, part: float = 1.0) -> Estimate:
+def mean_difference(one: xr.DataArray, other: xr.DataArray, error_share: float = 1.0) -> Estimate:
     """Mean over cells of the difference of two errors (axes…, replication), with its t interval.
 
     The mean over cells is taken within each replication first, because the cells of a replication share its data.
     """
     apart = (one - other).reset_coords(drop=True)
-    mean, mcse, n = moments(apart.mean([axis for axis in apart.dims if axis != REPLICATION], skipna=False))
+    axes = [axis for axis in apart.dims if axis != REPLICATION]
+    mean, mcse, n = mean_over_replications(apart.mean(axes, skipna=False))
     if n < FEW:
         raise InsufficientEvidence(f"{int(n)} replications ran in all cells, {FEW} are needed")
-    low, high = t_interval(mean, mcse, n, confidence_for(part=part))
+    low, high = t_interval(mean, mcse, n, confidence_for(error_share=error_share))
     return Estimate(*map(float, (mean, low, high, mcse)))
 
 
@@ -70,7 +71,7 @@ def _less_randomized(calibration: str, epsilon: float, epsilon_randomized: float
             return select(results, "error_l2", at=at, least=FEW)["error_l2"]
 
         randomized = errors("randomized_response", epsilon_randomized)
-        return {name: mean_difference(errors(mechanism, epsilon), randomized, part=0.5)
+        return {name: mean_difference(errors(mechanism, epsilon), randomized, error_share=0.5)
                 for name, mechanism in _LESS_RANDOMIZED.items()}
 
     return less
@@ -136,7 +137,7 @@ def _gaussian_less(calibration: str) -> Measure:
             return data["error_l2"].sel(epsilon_user=data["epsilon_user"] >= MODERATE)
 
         gaussian = errors("discrete_gaussian")
-        return {name: mean_difference(gaussian, errors(mechanism), part=0.5)
+        return {name: mean_difference(gaussian, errors(mechanism), error_share=0.5)
                 for name, mechanism in _GAUSSIAN_LESS.items()}
 
     return less

@@ -39,7 +39,7 @@ def _persons_needed(results: xr.Dataset) -> Mapping[str, Estimate]:
     if (boundary["side"] != INSIDE).any():
         raise InsufficientEvidence("some curve reaches 0.8 outside the grid: add levels of recovery")
     rate = boundary_exponent(
-        boundary, ("m",), confidence_for(part=0.5), gap=boundary["spacing"], p=boundary["p"])
+        boundary, ("m",), confidence_for(error_share=0.5), gap=boundary["spacing"], p=boundary["p"])
     return {"in Δ": rate.exponents["gap"], "in p": rate.exponents["p"]}
 
 
