@@ -25,17 +25,17 @@ GROWTH = 1.1  # of the block count from one look to the next
 class Rule:
     """The targets of a study, and how they are read from the moments of a group of cells.
 
-    columns: indices of the study's metrics that the targets need.
+    columns: indices of the study's metrics that the targets need. pairing: the study's groups.
     """
 
-    def __init__(self, study: Study, pairing: Pairing):
-        self.targets = study.precision
+    def __init__(self, study: Study):
+        self.targets, self.pairing = study.precision, Pairing(study)
         used = {name for target in self.targets for name in (target.metric, target.over)}
         self.names = [name for name in study.metrics if name in used]
         self.columns = [study.metrics.index(name) for name in self.names]
         parts = [study.part("metric", name) for name in self.names]
         self.ranges = [(getattr(one, "least", -math.inf), getattr(one, "most", math.inf)) for one in parts]
-        self.axes = pairing.axes
+        self.axes = self.pairing.axes
         self.differ = tuple(k for k, axis in enumerate(self.axes) if any(axis == one.across for one in self.targets))
         self.ratios = [(self.names.index(one.metric), self.names.index(one.over), one.power)
                        for one in self.targets if one.over]

@@ -81,7 +81,7 @@ def _sized(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     if size not in SIZES:
         raise InvalidInput("size", size, nearest(size, SIZES))
     if size == "quick":
-        config = _compose([*_as_overrides(quick), *overrides])
+        config = _compose([*map(quoted, _as_overrides(quick)), *overrides])
     config.pop("quick", None)
     return config
 
@@ -91,7 +91,7 @@ def _as_overrides(quick: Mapping[str, Any]) -> Iterator[str]:
     for key, value in quick.items():
         inner = {f"{key}.{name}": one for name, one in value.items()} if isinstance(value, dict) else {key: value}
         for name, one in inner.items():
-            yield f"{'++' * (key == 'precision')}{name}={as_text(one)}"
+            yield f"{name}={as_text(one)}"
 
 
 def as_text(value: Any) -> str:

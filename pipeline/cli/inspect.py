@@ -10,7 +10,7 @@ from dask.utils import format_time
 from pipeline.cli import reports
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
-from pipeline.cli.precision import counted, on_target
+from pipeline.cli.precision import all_done, on_target, settled
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.clusters import Cluster
@@ -60,14 +60,14 @@ def status(stored: StoredStudy, command: str) -> int:
     for past in sessions(store.folder)[-3:]:
         print(f"  session {past['started']}: {past['state']}, {past['units']:,} units in "
               + format_time(past["seconds"]))
-    if not done[counted(store) if sealed else ...].all():
+    if not all_done(listing, settled(store, listing) if sealed else None):
         return EXIT_MORE_TO_DO
     return EXIT_FAILED if listing.failed.any() else EXIT_DONE
 
 
 def print_failures(stored: StoredStudy, listing: Listing, command: str) -> None:
     """How many units failed, and for the first of them what happened and the command that replays it."""
-    failed = list(failures(stored.store, listing))
+    failed = list(failures(listing))
     for unit in failed[:MOST_FAILURES]:
         replayed = reports.replay_command(command, stored.study, unit)
         print(f"  failed: {replayed}  # {reports.last_line(stored.store, unit)}")

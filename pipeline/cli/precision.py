@@ -5,17 +5,13 @@ import numpy as np
 
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import Cluster, workers_of
+from pipeline.execution.clusters import FEW_FILES, Cluster, workers_of
 from pipeline.execution.schedule import Limits
 from pipeline.execution.stopping import Advance, Prefix, Rule, Settled, Stopping
 from pipeline.storage import results
 from pipeline.storage.layout import Layout, positions
 from pipeline.storage.replications import Listing, Store
-from pipeline.study.arrays import Booleans, Integers
-from pipeline.study.pairing import Pairing
 from pipeline.study.study import Study
-
-FEW = 20_000  # units that are read before worker processes have started
 
 
 def rule_of(study: Study) -> Rule | None:
@@ -24,28 +20,29 @@ def rule_of(study: Study) -> Rule | None:
         return None
     from pipeline.analysis.precision import Rule  # SciPy
 
-    return Rule(study, Pairing(study))
+    return Rule(study)
 
 
-def counted(store: Store) -> Booleans:
-    """(cells, blocks): units that the sealed results are made of."""
-    units: Booleans = np.arange(store.study.blocks) < _sealed_blocks(store)[:, None]
-    return units
+def all_done(listing: Listing, limits: Limits | None) -> bool:
+    """Whether every unit that counts is there."""
+    if limits is None:
+        return bool(listing.done.all())
+    return bool(listing.done[np.arange(listing.done.shape[1]) < limits.predicted[:, None]].all())
 
 
-def _sealed_blocks(store: Store) -> Integers:
-    """(cells,) number of blocks that the sealed results are made of."""
+def settled(store: Store, listing: Listing) -> Settled | None:
+    """What counts of sealed results; None without targets of precision."""
     study = store.study
     if not study.precision:
-        return np.full(len(study.grid), study.blocks)
+        return None
     if wrong := results.problems_of(store.backend, results.SUMMARY):
         raise store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same command makes "
                             "it again", results.SUMMARY)
     summary = results.load(store, results.SUMMARY)
     if summary.attrs["request"] != results.request(study):
         raise OSError("another driver sealed other results in between")
-    run: Integers = summary["status"].sel(count="run").values.reshape(-1)
-    return run[positions(study, Layout.of(study))] // study.block
+    run = summary["status"].sel(count="run").values.reshape(-1)
+    return Settled(run[positions(study, Layout.of(study))] // study.block, listing.done)
 
 
 def on_target(store: Store) -> str:
@@ -63,13 +60,13 @@ def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
     if (rule := rule_of(store.study)) is None:
         return None
     if results.is_sealed(store):
-        return Settled(_sealed_blocks(store), listing.done)
+        return settled(store, listing)
     prefixes: dict[int, Prefix] = {}
-    groups = len(Pairing(store.study).cells)
+    groups = len(rule.pairing.cells)
 
     def collect(found: list[Prefix], bundle: Bundle, _: int) -> None:
         prefixes.update(zip(bundle.units, found, strict=True))
 
-    with workers_of(cluster, listing.done.sum() > FEW) as executor:
+    with workers_of(cluster, listing.done.sum() > FEW_FILES) as executor:
         sweep.run(executor, Advance(store, rule), ((group, 1.0) for group in range(groups)), on_done=collect)
     return Stopping(store, rule, (prefixes[group] for group in range(groups)), listing.done)

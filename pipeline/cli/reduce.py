@@ -9,7 +9,7 @@ from pipeline.analysis.pairs import PAIR
 from pipeline.cli.precision import rule_of
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
-from pipeline.execution.clusters import Executor
+from pipeline.execution.clusters import FEW_FILES, Executor
 from pipeline.execution.reduction import Pack, Reduce, Reduced, Staged
 from pipeline.storage import agreement, datasets, results
 from pipeline.storage.datasets import ZarrLocation
@@ -92,5 +92,5 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
 
 def worth_a_cluster(studies: list[StoredStudy]) -> bool:
     """Whether reducing takes longer than starting worker processes does."""
-    return sum(len(stored.study.grid) * stored.study.blocks for stored in studies) > 20_000
+    return sum(len(stored.study.grid) * stored.study.blocks for stored in studies) > FEW_FILES
 

@@ -172,7 +172,7 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
     study, store = stored.study, stored.store
     listing = store.listing()
     failed = [{"unit": unit_name(study, unit), "error": last_line(store, unit),
-               "replay": replay_command(command, study, unit)} for unit in failures(store, listing)]
+               "replay": replay_command(command, study, unit)} for unit in failures(listing)]
     return {
         "command": command, "folder": str(store.backend), "seed": study.seed, "replications": study.replications,
         "block": study.block, "cells": len(study.grid), "units": len(study.grid) * study.blocks,

@@ -1,11 +1,10 @@
 """The studies of one command, each with where it is stored."""
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.cli.config import Experiment, Settings
-from pipeline.cli.precision import counted, limits
+from pipeline.cli.precision import all_done, limits
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
@@ -43,15 +42,16 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
     """
     sealed = results.is_sealed(stored.store)  # before the listing: another driver may come to its end in between
     listing = stored.store.listing()
-    if sealed and not listing.done[counted(stored.store)].all():
+    known = limits(stored.store, listing, cluster)
+    if sealed and not all_done(listing, known):
         with stored.store.locked():
             results.unseal(stored.store)
-    schedule = Schedule(stored.study, listing, settings.shard_numbers, limits(stored.store, listing, cluster))
-    if settings.retry_failed:
-        failed = [unit for unit in failures(stored.store, listing) if schedule.mine[unit]]
-        with stored.store.locked() if failed else contextlib.nullcontext():
-            if failed:
-                results.unseal(stored.store)
+        known = limits(stored.store, listing, cluster)
+    schedule = Schedule(stored.study, listing, settings.shard_numbers, known)
+    failed = [unit for unit in failures(listing) if schedule.mine[unit]] if settings.retry_failed else []
+    if failed:
+        with stored.store.locked():
+            results.unseal(stored.store)
             for unit in failed:
                 stored.store.forget(*unit)
                 listing.done[unit] = listing.failed[unit] = False

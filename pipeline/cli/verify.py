@@ -7,7 +7,7 @@ from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.studies import StoredStudy, agree
 from pipeline.execution import sessions, sweep
-from pipeline.execution.clusters import Cluster, workers_of
+from pipeline.execution.clusters import FEW_FILES, Cluster, workers_of
 from pipeline.execution.reduction import Check
 from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement, results
@@ -16,7 +16,6 @@ from pipeline.storage.integrity import Damage, Integrity
 from pipeline.study.parameters import InvalidInput, path_of, shorten
 
 LONGEST = 300  # characters of what is printed of a damage
-FEW = 20_000  # files that are checked before worker processes have started
 
 
 def verify(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster) -> int:
@@ -88,6 +87,6 @@ def _damaged(integrity: Integrity, files: list[str], cluster: Cluster) -> Iterat
         damaged.extend(damage for damage in damages if damage)
 
     items = ((key, 1.0) for key in files)
-    with workers_of(cluster, len(files) > FEW) as executor:
+    with workers_of(cluster, len(files) > FEW_FILES) as executor:
         sweep.run(executor, Check(integrity), items, total_cost=float(len(files)), on_done=collect)
     yield from sorted(damaged)

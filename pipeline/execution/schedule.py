@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pipeline.storage.replications import Listing, Store
+from pipeline.storage.replications import Listing
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.checks import ROLES
 from pipeline.study.grid import cell_key
@@ -132,7 +132,7 @@ class Schedule:
                     yield Unit(cell, block), float(self.costs[cell])
 
 
-def failures(store: Store, listing: Listing) -> Iterator[Unit]:
+def failures(listing: Listing) -> Iterator[Unit]:
     """Every failed unit of the study."""
     return (Unit(int(cell), int(block)) for cell, block in np.argwhere(listing.failed))
 

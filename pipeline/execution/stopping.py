@@ -1,6 +1,6 @@
 """Which blocks of a cell are still wanted, where a study has targets of precision: kept while a sweep goes on."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,9 +34,10 @@ class Prefix(Protocol):
 
 
 class Rule(Protocol):
-    """Makes prefixes of groups. columns: indices of the metrics that they need."""
+    """Makes prefixes of groups. columns: indices of the metrics that they need. pairing: the study's groups."""
 
     columns: list[int]
+    pairing: Pairing
 
     def start(self, present: Booleans) -> Prefix:
         """The prefix of a group of cells before its first block. present: (levels…), cells that there are."""
@@ -49,19 +50,17 @@ class Advance:
         self.store, self.rule = store, rule
 
     def __call__(self, groups: list[int]) -> list[Prefix]:
-        pairing = Pairing(self.store.study)
-        prefixes = []
-        for group in groups:
-            prefix = self.rule.start(pairing.present(group))
-            advance(self.store, self.rule, pairing.cells[group], prefix)
-            prefixes.append(prefix)
+        prefixes = [self.rule.start(self.rule.pairing.present(group)) for group in groups]
+        for group, prefix in zip(groups, prefixes, strict=True):
+            advance(self.store, self.rule, group, prefix, self.store.holds)
         return prefixes
 
 
-def advance(store: Store, rule: Rule, cells: Integers, prefix: Prefix) -> None:
-    """Add the finished blocks that follow to the prefix of a group. cells: (levels…), −1 outside of the grid."""
+def advance(store: Store, rule: Rule, group: int, prefix: Prefix, done: Callable[[int, int], bool]) -> None:
+    """Add the finished blocks that follow to the prefix of a group. done: whether a cell's unit of a block is."""
+    cells = rule.pairing.cells[group]
     there = cells[cells >= 0].tolist()
-    while prefix.counted is None and all(store.holds(cell, prefix.blocks) for cell in there):
+    while prefix.counted is None and all(done(cell, prefix.blocks) for cell in there):
         prefix.add(*stored_block(store, rule, cells, prefix.blocks))
 
 
@@ -111,26 +110,23 @@ class Stopping:
     """
 
     def __init__(self, store: Store, rule: Rule, prefixes: Iterable[Prefix], done: Booleans):
-        self.store, self.rule, self.pairing = store, rule, Pairing(store.study)
+        self.store, self.rule = store, rule
         self.prefixes, self.done = [*prefixes], done.copy()
 
     @property
     def predicted(self) -> Integers:
         """(cells,) blocks that will count, as far as is known."""
-        return np.array([prefix.predicted for prefix in self.prefixes])[self.pairing.of_cell]
+        return np.array([prefix.predicted for prefix in self.prefixes])[self.rule.pairing.of_cell]
 
     def decided(self, cell: int) -> bool:
         """Whether a cell needs no more units."""
-        return self.prefixes[self.pairing.of_cell[cell]].counted is not None
+        return self.prefixes[self.rule.pairing.of_cell[cell]].counted is not None
 
     def learn(self, units: Iterable[Unit]) -> None:
         """Take note of finished units: those that follow the prefix of their group are read and added to it."""
         groups = set()
         for unit in units:
             self.done[unit] = True
-            groups.add(int(self.pairing.of_cell[unit.cell]))
+            groups.add(int(self.rule.pairing.of_cell[unit.cell]))
         for group in sorted(groups):
-            prefix, cells = self.prefixes[group], self.pairing.cells[group]
-            there = cells[cells >= 0]
-            while prefix.counted is None and self.done[there, prefix.blocks].all():
-                prefix.add(*stored_block(self.store, self.rule, cells, prefix.blocks))
+            advance(self.store, self.rule, group, self.prefixes[group], lambda *unit: bool(self.done[unit]))

@@ -91,8 +91,8 @@ def _words(changes: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[st
         if key in SECTIONS and isinstance(value, dict):
             names = known[0] if isinstance(known, list) and known else known or {}
             yield from (_word(f"{key}.{name}", one, name in names, True) for name, one in value.items())
-        elif isinstance(value, dict) or isinstance(known, dict) and value is not None:
-            yield from (f"~{key}", f"+{key}={as_text(value)}") if known is not None else (f"++{key}={as_text(value)}",)
+        elif known is not None and value is not None and dict in map(type, (known, value)):
+            yield from (f"~{key}", f"+{key}={as_text(value)}")
         else:
             yield _word(key, value, key in config, False)
 

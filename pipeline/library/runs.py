@@ -127,7 +127,7 @@ def _failure(request: Request) -> str:
     from pipeline.execution.schedule import failures, unit_name
 
     store = request.stored.store
-    unit = next(iter(failures(store, store.listing())))
+    unit = next(iter(failures(store.listing())))
     return f"{unit_name(request.stored.study, unit)}: {reports.last_line(store, unit)}"
 
 

@@ -46,7 +46,7 @@ class Layout:
     def of(cls, study: Study) -> "Layout":
         """The layout of a study: the same on every machine."""
         shape = tuple(len(levels) for levels in study.grid.axes.values())
-        paired = tuple(k for k, axis in enumerate(study.grid.axes) if axis in study.paired and shape[k] > 1)
+        paired = tuple(map([*study.grid.axes].index, study.paired_axes))
         together = math.prod(shape[k] for k in paired)
         most = SHARD_BYTES // (8 * (len(study.metrics) + 1)) // together
         length = min(study.replications, max(most // study.block, 1) * study.block)

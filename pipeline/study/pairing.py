@@ -12,23 +12,20 @@ from pipeline.study.study import Study
 class Pairing:
     """Groups of cells that differ in the levels of paired axes only.
 
-    of_cell: (cells,) number of a cell's group. axes: paired axes with more than one level, in the order of the grid.
+    of_cell: (cells,) number of a cell's group. axes: see `Study.paired_axes`.
     """
 
     def __init__(self, study: Study):
         paired = set(study.paired)
-        self.axes = tuple(axis for axis, levels in study.grid.axes.items() if axis in paired and len(levels) > 1)
-        self.levels = tuple(study.grid.axes[axis] for axis in self.axes)
-        self.study = study
+        self.study, self.axes = study, study.paired_axes
         keys = (cell_key({n: v for n, v in labels.items() if n not in paired}) for labels in study.grid)
         self.of_cell: Integers = np.unique(np.fromiter(keys, np.uint64, len(study.grid)), return_inverse=True)[1]
 
     @cached_property
     def cells(self) -> Integers:
         """(groups, levels…): the cell at every combination of levels of `axes`, −1 outside of the grid."""
-        shape = tuple(map(len, self.levels))
-        index = [{level: k for k, level in enumerate(levels)} for levels in self.levels]
-        table = np.full((int(self.of_cell.max()) + 1, *shape), -1)
+        index = [{level: k for k, level in enumerate(self.study.grid.axes[axis])} for axis in self.axes]
+        table = np.full((int(self.of_cell.max()) + 1, *map(len, index)), -1)
         for cell, labels in enumerate(self.study.grid):
             table[(self.of_cell[cell], *(at[labels[axis]] for axis, at in zip(self.axes, index, strict=True)))] = cell
         return table

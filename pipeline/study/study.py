@@ -113,8 +113,7 @@ class Study(Checked):
         self._check_names(asked)
         declared = self._check_parameters(asked)
         self._check_paired_and_coordinates()
-        axes = [axis for axis, levels in self.grid.axes.items() if axis in self.paired and len(levels) > 1]
-        self._set("precision", read_targets(self.precision, self.metrics, axes))
+        self._set("precision", read_targets(self.precision, self.metrics, self.paired_axes))
         self._check_inputs_of_derivations()
         self._check_cells({name for name, parts in declared.items() if any("DataFile" in str(p.type) for p in parts)})
 
@@ -217,6 +216,11 @@ class Study(Checked):
             return name
         sections = {"grid": self.grid.axes, "derive": self.derive, "coordinates": self.coordinates}
         return f"{next((key for key, names in sections.items() if name in names), 'parameters')}.{name}"
+
+    @property
+    def paired_axes(self) -> tuple[str, ...]:
+        """Axes with several levels across which cells share their data, in the order of the grid."""
+        return tuple(axis for axis, levels in self.grid.axes.items() if axis in self.paired and len(levels) > 1)
 
     @property
     def blocks(self) -> int:

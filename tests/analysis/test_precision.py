@@ -13,7 +13,6 @@ from pipeline.analysis.moments import block_moments
 from pipeline.analysis.precision import Prefix, Rule
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import paired_difference
-from pipeline.study.pairing import Pairing
 from pipeline.study.status import FAILED, OK
 
 BLOCK, BLOCKS = 10, 200
@@ -21,7 +20,7 @@ BLOCK, BLOCKS = 10, 200
 
 def rule(precision, **changes):
     one = study(block=BLOCK, replications=BLOCK * BLOCKS, precision=precision, **changes)
-    return Rule(one, Pairing(one))
+    return Rule(one)
 
 
 def fed(rule, values, status=None):

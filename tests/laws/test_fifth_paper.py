@@ -122,7 +122,7 @@ def test_its_failures_in_workers_are_kept_and_told(tmp_path, monkeypatch, capsys
     code, folder = perform(tmp_path, Local(workers=2), grid=grid)
     assert code == 1 and "16 failed units" in capsys.readouterr().out
     store = Store(read_experiment(toy_paper.CONFIG | {"grid": grid}).study, folder)
-    texts = [store.read(*unit, failed=True).error for unit in failures(store, store.listing())]
+    texts = [store.read(*unit, failed=True).error for unit in failures(store.listing())]
     assert len(texts) == 16 and all("toy_paper.py" in t and t.endswith("ZeroDivisionError: planted\n") for t in texts)
     summary = summarise(xr.open_zarr(folder / "results.zarr").load())
     assert (summary["n_failed"] == [0, 4000]).all() and (summary["n_ok"] == [4000, 0]).all()

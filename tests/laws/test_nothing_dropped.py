@@ -52,7 +52,7 @@ def results(where):
 def kept(words, where):
     """The text of every failed unit that is stored, in the order of the grid."""
     store = Store(read_experiment(compose(words)[0]).study, results(where).parent)
-    return [store.read(*unit, failed=True).error for unit in failures(store, store.listing())]
+    return [store.read(*unit, failed=True).error for unit in failures(store.listing())]
 
 
 def traceback(text):

@@ -87,7 +87,7 @@ def test_same_bytes_in_any_order_with_surplus_and_after_stops(how, tmp_path, exp
 def test_what_counts_is_the_prefix_that_met_its_targets(expected):
     folder = expected[1]
     results, what = xr.open_zarr(folder / SEALED).load(), targeted()
-    rule, pairing = Rule(what, Pairing(what)), Pairing(what)
+    rule, pairing = Rule(what), Pairing(what)
     run = results["status"] > 0
     n = run.sum("replication")
     assert (run.values == (np.arange(400) < n.values[..., None])).all()  # a prefix, no holes

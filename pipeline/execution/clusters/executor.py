@@ -110,6 +110,9 @@ class Cluster(Protocol):
         ...
 
 
+FEW_FILES = 20_000  # are read sooner than worker processes start
+
+
 def workers_of(cluster: Cluster, worthwhile: bool) -> AbstractContextManager[Executor]:
     """The cluster's workers, or this process where starting workers takes longer than the work."""
     return cluster.open() if worthwhile else contextlib.nullcontext(Executor())

@@ -102,7 +102,7 @@ class GivenResponses(Responses):
 
     def __init__(self, answers: Booleans, observed: Booleans | None):
         self._drawn = answers, observed
-        _, self.persons, self.items = _, self.n, self.m = answers.shape
+        self.n, self.m = self.persons, self.items = answers.shape[1:]
 
 
 @dataclass(frozen=True)
