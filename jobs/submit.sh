@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Submit a study as a job array of shards, and a last job that finishes, seals and reports (on PBS it also submits all
-# of it again, if there is more to do). From the folder that has .venv:
+# Submit a study as three jobs, one after the other: an array of shards that simulates; the same array again, which
+# simulates what its shards did not end and reduces their parts of the results; and a last job that seals and reports (on
+# PBS it also submits all of it again, if there is more to do). From the folder that has .venv:
 #   jobs/submit.sh slurm 20 experiment=xu/scenario_2      (or pbs, lsf, sge)
 # What a job may use stands in jobs/slurm.sh, pbs.sh, lsf.sh and sge.sh.
 set -euo pipefail
@@ -35,20 +36,25 @@ job=$(dirname "$0")/$system.sh
 case $system in
     slurm)
         array=$(sbatch --parsable --array="1-$shards" "$job" "$@")
-        last=$(sbatch --parsable --dependency="afterany:$array" "$job" "$@")
+        again=$(sbatch --parsable --array="1-$shards" --dependency="afterany:$array" "$job" "$@")
+        last=$(sbatch --parsable --dependency="afterany:$again" "$job" "$@")
         ;;
     sge)
         array=$(qsub -terse -t "1-$shards" "$job" "$@")
         array=${array%%.*}
-        last=$(qsub -terse -hold_jid "$array" "$job" "$@")
+        again=$(qsub -terse -t "1-$shards" -hold_jid "$array" "$job" "$@")
+        again=${again%%.*}
+        last=$(qsub -terse -hold_jid "$again" "$job" "$@")
         ;;
     pbs)
         array=$(qsub -J "1-$shards" "$job")
-        last=$(qsub -W "depend=afterany:$array" "$job")
+        again=$(qsub -J "1-$shards" -W "depend=afterany:$array" "$job")
+        last=$(qsub -W "depend=afterany:$again" "$job")
         ;;
     lsf)
         array=$(bsub -J "pipeline[1-$shards]" < "$job" | grep -o '[0-9]\+' | head -n 1)
-        last=$(bsub -w "ended($array)" < "$job" | grep -o '[0-9]\+' | head -n 1)
+        again=$(bsub -J "pipeline[1-$shards]" -w "ended($array)" < "$job" | grep -o '[0-9]\+' | head -n 1)
+        last=$(bsub -w "ended($again)" < "$job" | grep -o '[0-9]\+' | head -n 1)
         ;;
 esac
-echo "array $array of $shards shards, then job $last"
+echo "array $array of $shards shards, then array $again, then job $last"

@@ -1,7 +1,7 @@
 """From finished units to sealed results and their summary: reductions as tasks on the cluster of the units."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments, merged
@@ -9,13 +9,17 @@ from pipeline.analysis.pairs import PAIR
 from pipeline.cli.precision import rule_of
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
+from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Executor
-from pipeline.execution.reduction import Pack, Reduce, Reduced, Staged
-from pipeline.storage import agreement, datasets, results
+from pipeline.execution.reduction import Pack, Reduce
+from pipeline.storage import agreement, datasets, reductions, results
 from pipeline.storage.datasets import ZarrLocation
-from pipeline.storage.layout import Layout
-from pipeline.storage.results import SEALED, SUMMARY
+from pipeline.storage.layout import Layout, Region
+from pipeline.storage.reductions import Ready, Reduced, Staged
+from pipeline.storage.replications import Listing
+from pipeline.storage.results import REDUCTIONS, SEALED, SUMMARY
 from pipeline.study import own_files
+from pipeline.study.fingerprints import fingerprint
 from pipeline.study.pairing import Pairing
 from pipeline.study.study import Study
 
@@ -32,7 +36,7 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
     with stored.store.locked():
         if not results.is_sealed(stored.store):
             _write(stored, executor, (SEALED, SUMMARY), partial=False)
-        for name in INTERIM:
+        for name in (*INTERIM, REDUCTIONS):
             stored.store.backend.remove(name)
         sweep.run(executor, Pack(stored.store), ((keys, 1.0) for keys in stored.store.unpacked()))
 
@@ -43,29 +47,71 @@ def interim(stored: StoredStudy, executor: Executor) -> None:
         _write(stored, executor, INTERIM, partial=True)
 
 
+def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tuple[int, int]) -> tuple[int, int]:
+    """Reduce every n-th region of a study whose units are all done, for `seal` to copy; how many, of how many.
+
+    shard: its number from 0, and n. Nothing happens where there is only one region, or where results are sealed.
+    Raises InvalidInput when a unit is damaged.
+    """
+    study, store = stored.study, stored.store
+    regions = [*Layout.of(study).regions()]
+    mine = regions[shard[0]::shard[1]]
+    if len(regions) == 1 or results.is_sealed(store):
+        return 0, len(regions)
+    state = reductions.states(study, listing, mine, _code(study))
+    if len(reductions.ready(store, state)) < len(mine):
+        folder = f"{shard[0] + 1}-of-{shard[1]}"
+        store.backend.remove(f"{REDUCTIONS}/{folder}")
+        try:
+            reductions.record(store, folder, _reduce(stored, executor, reductions.staged_in(folder), mine), state)
+        except OSError:
+            if not results.is_sealed(store):  # by another driver, which removed all that is here
+                raise
+        if results.is_sealed(store):
+            store.backend.remove(f"{REDUCTIONS}/{folder}")
+    return len(mine), len(regions)
+
+
+def _code(study: Study) -> str:
+    """What, besides units, the files of a region depend on."""
+    parts = [Reduce, block_moments, merged, *((type(rule),) if (rule := rule_of(study)) else ())]
+    return json.dumps([results.request(study), results.versions(), *map(fingerprint, parts)])
+
+
 def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], partial: bool) -> None:
-    study, backend = stored.study, stored.store.backend
+    study, store, backend = stored.study, stored.store, stored.store.backend
     staged = Staged(*map(backend.stage, names))
-    datasets.template(study, ZarrLocation(backend, staged.results))
-    datasets.summary_template(study, ZarrLocation(backend, staged.summary), STATISTICS, COUNTS, PAIR)
-    digests: dict[str, str] = {}
-    writers: set[str] = set()
-    excess: list[float] = []
-
-    def collect(parts: list[Reduced], *_: Any) -> None:
-        for part in parts:
-            digests.update(part.digests)
-            writers.update(part.writers)
-            excess.extend(part.excess)
-
-    reduce = Reduce(stored.store, staged, block_moments, merged, partial, rule_of(study))
-    sweep.run(executor, reduce, ((region, 1.0) for region in Layout.of(study).regions()), on_done=collect)
+    regions = [*Layout.of(study).regions()]
+    ready = {}
+    if not partial and any(backend.keys(REDUCTIONS)):
+        ready = reductions.ready(store, reductions.states(study, store.listing(), regions, _code(study)))
+    reduced = _reduce(stored, executor, staged, regions, partial, ready).values()
+    digests = {key: digest for one in reduced for key, digest in one.digests.items()}
     if staged.results != names[0]:  # in a bucket it is built where it stays
         backend.remove(names[0])  # never an older dataset beside a newer summary
-    attributes = {**_attributes(stored, partial, writers), **_precision(study, excess)}
+    attributes = {**_attributes(stored, partial, {writer for one in reduced for writer in one.writers}),
+                  **_precision(study, [excess for one in reduced for excess in one.excess])}
     for name, where in reversed([*zip(names, staged, strict=True)]):  # results last: they say that all is there
         own = {key.removeprefix(f"{where}/"): digest for key, digest in digests.items() if key.startswith(f"{where}/")}
         results.finish(backend, where, name, attributes, own)
+
+
+def _reduce(
+    stored: StoredStudy, executor: Executor, staged: Staged, regions: Iterable[Region], partial: bool = False,
+    ready: Mapping[Region, Ready] | None = None,
+) -> dict[Region, Reduced]:
+    """Make the datasets and write some of their regions."""
+    study, backend = stored.study, stored.store.backend
+    datasets.template(study, ZarrLocation(backend, staged.results))
+    datasets.summary_template(study, ZarrLocation(backend, staged.summary), STATISTICS, COUNTS, PAIR)
+    reduced: dict[Region, Reduced] = {}
+
+    def collect(some: list[Reduced], bundle: Bundle, _: int) -> None:
+        reduced.update(zip(bundle.units, some, strict=True))
+
+    reduce = Reduce(stored.store, staged, block_moments, merged, partial, rule_of(study), ready)
+    sweep.run(executor, reduce, ((region, 1.0) for region in regions), on_done=collect)
+    return reduced
 
 
 def _precision(study: Study, excess: list[float]) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from dask.utils import format_time
 from pipeline.cli import inspect, reduce, reports
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
-from pipeline.cli.precision import limits, on_target
+from pipeline.cli.precision import all_done, limits, on_target
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.bundles import Bundle
@@ -48,6 +48,7 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, co
         return EXIT_FAILED
     if settings.shard:
         print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
+        _reduce_share(studies, schedules, settings, cluster)
         return _exit_code(schedules)
     for left in reversed(range(ROUNDS)):
         seal(studies, cluster)
@@ -129,6 +130,19 @@ def seal(studies: Sequence[StoredStudy], cluster: Cluster) -> None:
     with workers_of(cluster, reduce.worth_a_cluster(waiting)) as executor:
         for stored in waiting:
             reduce.seal(stored, executor)
+
+
+def _reduce_share(
+    studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Cluster
+) -> None:
+    """Reduce a shard's regions of the studies whose units are all done."""
+    ended = [(stored, schedule.listing) for stored, schedule in zip(studies, schedules, strict=True)
+             if all_done(schedule.listing, schedule.limits)]
+    with workers_of(cluster, reduce.worth_a_cluster([stored for stored, _ in ended])) as executor:
+        for stored, listing in ended:
+            mine, regions = reduce.share(stored, executor, listing, settings.shard_numbers)
+            if mine:
+                print(f"{stored.study.name}: {mine} of the {regions} regions of its results are reduced")
 
 
 def _sweep(

@@ -1,9 +1,9 @@
 """Reductions as tasks: what a worker does with a group of cells, or of files, once their units are done."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from pipeline.execution.schedule import Unit
 from pipeline.execution.stopping import Prefix, Rule, read
 from pipeline.storage.datasets import ZarrLocation, across
 from pipeline.storage.integrity import Damage, Integrity
-from pipeline.storage.layout import Layout, Region, positions, shard_key
+from pipeline.storage.layout import Layout, Region, shard_key
+from pipeline.storage.reductions import Ready, Reduced, Staged, cells_of, copy
 from pipeline.storage.replications import Store
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.parameters import InvalidInput
@@ -23,42 +24,25 @@ Moments = Callable[[Floats, Array, tuple[int, ...]], Any]
 Merge = Callable[[Any, Any], Any]
 
 
-class Staged(NamedTuple):
-    """Keys under which the datasets are being built."""
-
-    results: str
-    summary: str
-
-
-class Reduced(NamedTuple):
-    """What came of a region: key -> digest of the files written, and names of the writers of its units.
-
-    excess: of every group of cells, with targets of precision, the greatest half-width over its target.
-    """
-
-    digests: dict[str, str]
-    writers: set[str]
-    excess: list[float]
-
-
 class Reduce:
     """Callable that writes regions of results.zarr and of summary.zarr.
 
     Memory: one shard of every variable, see `Layout`, some times over. partial: units may be missing; their
     replications then have status 0. Otherwise, and where one is damaged, InvalidInput names it. rule: of a study with
     targets of precision; replications after the look at which a group met them have status 0, whether simulated or not.
+    ready: regions that jobs of an array reduced, which are copied where their files are what was written.
     """
 
     def __init__(self, store: Store, staged: Staged, moments: Moments, merge: Merge, partial: bool = False,
-                 rule: Rule | None = None):
+                 rule: Rule | None = None, ready: Mapping[Region, Ready] | None = None):
         self.store, self.staged, self.moments, self.merge, self.partial = store, staged, moments, merge, partial
-        self.rule, self.columns = rule, rule.columns if rule else []
+        self.rule, self.columns, self.ready = rule, rule.columns if rule else [], ready or {}
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached here is made again by each worker
         return {name: value for name, value in vars(self).items() if name not in ("layout", "cells")}
 
     def __call__(self, regions: list[Region]) -> list[Reduced]:
-        return [self._region(region) for region in regions]
+        return [self._copied(region) or self._region(region) for region in regions]
 
     @cached_property
     def layout(self) -> Layout:
@@ -68,9 +52,10 @@ class Reduce:
     @cached_property
     def cells(self) -> Array:
         """(grid…) number of the cell at every combination of levels, −1 outside of the grid."""
-        cells = np.full(int(np.prod(self.layout.shape)), -1)
-        cells[positions(self.store.study, self.layout)] = np.arange(len(self.store.study.grid))
-        return cells.reshape(self.layout.shape)
+        return cells_of(self.store.study, self.layout)
+
+    def _copied(self, region: Region) -> Reduced | None:
+        return copy(self.store, self.ready[region], self.staged) if region in self.ready else None
 
     def _region(self, region: Region) -> Reduced:
         results = ZarrLocation(self.store.backend, self.staged.results)

@@ -43,7 +43,12 @@ class ZarrLocation(NamedTuple):
 
     def file_digest(self, path: str) -> str:
         """Digest of the content of a file, by its path within the group."""
-        return hashlib.blake2b(self.backend.read(f"{self.key}/{path}") or b"", digest_size=16).hexdigest()
+        return file_digest(self.backend.read(f"{self.key}/{path}") or b"")
+
+
+def file_digest(content: bytes) -> str:
+    """Digest of the content of a file."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def template(study: Study, location: ZarrLocation) -> None:

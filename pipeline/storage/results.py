@@ -26,6 +26,7 @@ PACKAGES = ("numpy", "scipy", "xarray", "zarr", "dask", "distributed", "hydra-co
 IN_MEMORY = 2**28  # bytes of a dataset that a process may read at once
 SEALED = "results.zarr"
 SUMMARY = "summary.zarr"
+REDUCTIONS = "reductions"  # of jobs of an array, see `reductions`
 
 
 def versions() -> dict[str, str]:
@@ -67,8 +68,8 @@ def stamp(store: Store) -> str | None:
 
 def unseal(store: Store) -> None:
     """Remove the sealed results, before units are taken back; the caller holds the lock."""
-    store.backend.remove(SEALED)
-    store.backend.remove(SUMMARY)
+    for name in (SEALED, SUMMARY, REDUCTIONS):
+        store.backend.remove(name)
 
 
 def finish(

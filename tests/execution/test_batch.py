@@ -284,9 +284,9 @@ def test_what_cannot_be_submitted_is_one_line(system, command, tmp_path):
         assert not (tmp_path / "given").exists()
     assert system != "pbs" or "at least 2 shards" in submit(system, "1", "a=b").stderr
     done = submit(system, "2", "a=b", "c=[1,2]", AWS_SECRET_ACCESS_KEY="planted")
-    assert done.returncode == 0 and done.stdout == "array 7 of 2 shards, then job 7\n", done.stderr
+    assert done.returncode == 0 and done.stdout == "array 7 of 2 shards, then array 7, then job 7\n", done.stderr
     given = (tmp_path / "given").read_text()
-    assert given.count("a=b c=[1,2]") == 2 and given.count("planted") == (2 if system == "slurm" else 0)
+    assert given.count("a=b c=[1,2]") == 3 and given.count("planted") == (3 if system == "slurm" else 0)
 
 
 @pytest.mark.parametrize("system, code, asked", [("slurm", 143, "requeue 5"), ("sge", 99, "")])
