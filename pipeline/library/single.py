@@ -89,7 +89,7 @@ def _check_part(role: str, part: Any, kind: type[Any]) -> None:
     """Raises InvalidInput for what is no part of that kind, or the class of one in place of one with its values."""
     if isinstance(part, type) or not isinstance(part, kind):
         made = f"is a class; give its parameters, as {part.__name__}(…)" if isinstance(part, type) else \
-            f"is no {role}; dir(pl.ranking.{role}s) lists those of rankings"
+            f"is no {role}; dir(pl.PROBLEM.{role}s) lists those of a problem"
         raise InvalidInput(role, part.__name__ if isinstance(part, type) else type(part).__name__, made)
 
 

@@ -333,5 +333,5 @@ def test_scripts_that_no_server_runs_start_the_right_command(system, variables, 
 def test_a_worker_lives_for_the_unit_that_it_checks_and_one_of_its_own(seconds, enough, tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "_longest", lambda _: seconds)
     cluster = types.SimpleNamespace(lifetime=30, walltime="00:01:00")
-    with contextlib.nullcontext() if enough else pytest.raises(InvalidInput, match="and a worker makes a finished one"):
+    with contextlib.nullcontext() if enough else pytest.raises(InvalidInput, match="a new worker first simulates a finished one again"):
         plan.check_lifetime([Store(study(), tmp_path)], cluster)
