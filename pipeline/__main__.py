@@ -110,10 +110,10 @@ def _completion(arguments: list[str]) -> int:
     """Answer a shell that completes a command, or print what installs the completion."""
     from pipeline.cli import completion
 
-    if arguments[:1] in COMPLETION:
-        completion.install(arguments[1:])
-    else:
+    if any(word.startswith("query=") for word in arguments):
         completion.answer()
+    else:
+        completion.install(arguments[1:])
     return EXIT_DONE
 
 
