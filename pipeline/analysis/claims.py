@@ -5,6 +5,7 @@ made wrong on purpose, which it must reject. A claim that is contradicted may ha
 would hold, and which must support it.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -31,15 +32,21 @@ __all__ = [
     "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotTested", "PositiveControl", "judge",
 ]
 
+MOST_CELLS = 12  # that a check lists
+
 
 @dataclass(frozen=True)
 class Check:
-    """One decision: the verdict, the estimate that decided (None without data), a sentence on both, its tolerance."""
+    """One decision: the verdict, the estimate that decided (None without data), a sentence on both, its tolerance.
+
+    cells: where several decide, those nearest to a contradiction, that one first: label, estimate and verdict.
+    """
 
     verdict: str
     estimate: Estimate | None
     text: str
     tolerance: Tolerance | None = None
+    cells: tuple[tuple[str, Estimate, str], ...] = ()
 
     @property
     def detected(self) -> str:
@@ -74,6 +81,7 @@ class Claim:
     contradict the claim: that they do is then not for want of a way to support it. only_refutable: a one-sided bound so
     loose that plausible data cannot come near it: data on its right side are then "not refuted" instead of
     "supported". recorded: the real data that the claim is about, if it is about any; it is "not tested" on others.
+    headline: whether it is among the main findings of its experiment, which a report says first.
     """
 
     id: str
@@ -88,6 +96,7 @@ class Claim:
     positive: PositiveControl | None = None
     only_refutable: bool = False
     recorded: RecordedData | None = None
+    headline: bool = False
 
     @property
     def estimand(self) -> str:
@@ -167,10 +176,13 @@ def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, p
     if not cells:
         raise NotTested("no cell meets the conditions")
     names = list(cells)
-    order = [names[i] for i in by_badness([cell.value for cell in cells.values()], tolerance)]
-    worst = max(order, key=lambda name: VERDICTS.index(tolerance.verdict(cells[name])))
+    by_value = [names[i] for i in by_badness([cell.value for cell in cells.values()], tolerance)]
+    order = sorted(by_value, key=lambda name: -VERDICTS.index(tolerance.verdict(cells[name])))
+    worst = order[0]
     where = f" at {worst}" * bool(worst) + f" (the worst of {len(cells)} cells)" * (len(cells) > 1)
-    return Check(tolerance.verdict(cells[worst]), cells[worst], part + _text(cells[worst], tolerance, where), tolerance)
+    listed = tuple((part + name, cells[name], tolerance.verdict(cells[name])) for name in order[:MOST_CELLS])
+    return Check(tolerance.verdict(cells[worst]), cells[worst], part + _text(cells[worst], tolerance, where), tolerance,
+                 listed if len(cells) > 1 else ())
 
 
 def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
@@ -180,7 +192,8 @@ def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
 
 def every(*checks: Check) -> Check:
     """All must hold: contradicted by one, supported by all. The estimate is that of the first worst check."""
-    return replace(_worst(checks), text="; ".join(check.text for check in checks))
+    return replace(_worst(checks), text="; ".join(check.text for check in checks),
+                   cells=tuple(itertools.chain.from_iterable(check.cells for check in checks)))
 
 
 def _worst(checks: Sequence[Check]) -> Check:

@@ -138,7 +138,7 @@ class Experiment:
 Declared = TypeVar("Declared")
 STUDY_KEYS = {*fields(Study), *fields(Text), "figures", "data"}
 FILES = ("path", "items", "truth")  # of a person's own data
-OTHER_KEYS = {*fields(Settings), "cluster", "size", "quick", "suite", "experiments"}
+OTHER_KEYS = {*fields(Settings), "cluster", "size", "quick", "suite", "suite_title", "experiments"}
 
 
 def read_settings(raw: Mapping[str, Any]) -> Settings:

@@ -22,13 +22,15 @@ from pipeline.study import own_files
 from pipeline.study.checks import ROLES
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import path_of, shorten
+from pipeline.study.registry import problem
 from pipeline.study.study import Study, build
 
 # Not needed to repeat a study.
 PASSING = ("task", "stop_after", "retry_failed", "repair", "results", "unit", "accept_code")
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
+TITLE = "What does privacy cost, and where does learning break down?"  # of several studies without another
 QUOTES = "'\""
-SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite")
+SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite", "suite_title")
 
 
 def shown(raw: Mapping[str, Any]) -> str:
@@ -86,17 +88,21 @@ def last_line(store: Store, unit: Unit) -> str:
 
 def replay_command(command: str, study: Study, unit: Unit) -> str:
     """Command that simulates one unit again, here and with its traceback: the same overrides, another task."""
+    return shlex.join([*_alone(command, study, ("outputs",)), "task=replay", f"unit={unit_name(study, unit)}"])
+
+
+def _alone(command: str, study: Study, settings: Sequence[str] = ()) -> list[str]:
+    """The words of a command for this study alone, without the settings but these."""
     def matters(word: str) -> bool:
         key = word.partition("=")[0]
-        return key == "outputs" or key.partition(".")[0] not in (*SETTING_KEYS, "experiment")
+        return key in settings or key.partition(".")[0] not in (*SETTING_KEYS, "experiment")
 
     arguments = shlex.split(command)[1:]
     experiment = [f"experiment={study.name}"]
     # The study's name is not that of its config, or the config is a person's own.
     if any(word.startswith("name=") or own_path(word) for word in arguments):
         experiment = [word for word in arguments if word.startswith("experiment=")]
-    name = unit_name(study, unit)
-    return shlex.join(["pipeline", *experiment, *filter(matters, arguments), "task=replay", f"unit={name}"])
+    return ["pipeline", *experiment, *filter(matters, arguments)]
 
 
 def write(
@@ -125,9 +131,9 @@ def write(
         sections.append(page.Section(
             name=stored.study.name, title=stored.experiment.text.title, question=stored.experiment.text.question,
             summary=summarise_moments(seal.load(stored.store, source.summary)), figures=drawn,
-            verdicts=judgements, facts=facts(stored, command, interim=stored in interim)))
-    title = studies[0].experiment.text.title if len(studies) == 1 else \
-        "What does privacy cost, and where does learning break down?"
+            verdicts=judgements, paper=problem(stored.study.problem).paper,
+            facts=facts(stored, command, interim=stored in interim)))
+    title = studies[0].experiment.text.title if len(studies) == 1 else str(studies[0].raw.get("suite_title") or TITLE)
     for file in own_files.loaded():  # beside report.yaml: the folder then has all that a repetition needs
         write_whole(where / file.name, file.content)
     data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
@@ -179,7 +185,7 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
         "missing": int((~listing.done).sum()) if interim else 0,
         "config": shown(stored.raw),
         "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
-        "source": source(study),
+        "source": source(study), "experiment": repeated(shlex.join(_alone(command, study))),
     }
 
 

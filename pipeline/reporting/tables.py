@@ -69,9 +69,17 @@ def verdicts(section: str, judged: Sequence[Any]) -> list[dict[str, Any]]:
             "shown": "" if estimate is None else interval(estimate), "text": check.text,
             "control": claim.control_of(check.verdict).description, "control_verdict": control.verdict,
             "control_text": control.text, "control_sound": one.sound, "detected": check.detected,
-            "tolerance": claim.claimed, "why": claim.why,
+            "tolerance": claim.claimed, "why": claim.why, "headline": claim.headline,
+            "allowed": str(check.tolerance or ""), "computed": _where(claim.measure),
+            "cells": [(label, interval(cell), verdict) for label, cell, verdict in check.cells],
         })
     return rows
+
+
+def _where(measure: Any) -> str:
+    """Module and line of the code that measures a claim."""
+    code = measure.compute
+    return f"{code.__module__}, line {code.__code__.co_firstlineno}" if hasattr(code, "__code__") else ""
 
 
 def verdict_table(rows: Sequence[Mapping[str, Any]]) -> "DataFrame":

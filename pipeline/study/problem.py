@@ -20,7 +20,7 @@ class Problem:
     the code of a function that releases real people's data once, from the command's arguments, and returns a text on
     what it released.
     experiments: folders of `conf/experiment` that ask about this problem; `conf` is the program's own, and any folder
-    of that name in the problem's package.
+    of that name in the problem's package. paper: whose claims are judged, as a report names it.
 
     >>> PROBLEM = Problem("toy", "The private mean", "toy_package", models={"answers": ".model:Answers"})
     """
@@ -36,6 +36,7 @@ class Problem:
     claims: Any = ()
     release: Any = None
     experiments: tuple[str, ...] = ()
+    paper: str = ""
 
     def names(self, kind: str) -> Mapping[str, Any]:
         """Name -> code of the parts of one kind: model, mechanism, estimator, metric or derivation."""

@@ -55,9 +55,10 @@ def report(tmp_path_factory):
 def verdict(name, word):
     """A verdict of two findings."""
     claim = Plain(id=name, statement="It falls.", source="Theorem 1", conditions="", estimand="slope",
-                  claimed="0.1", why="so", control_of=lambda verdict: Plain(description="flat data"))
+                  claimed="0.1", why="so", measure=Plain(compute=verdict), headline=False,
+                  control_of=lambda verdict: Plain(description="flat data"))
     check = Plain(verdict=word, estimate=Estimate(-0.5, -0.6, -0.4), text="slope; exponent of nothing 0.1 [0, 0.2]",
-                  detected="a slope of 0.3")
+                  detected="a slope of 0.3", tolerance=None, cells=())
     return Plain(claim=claim, check=check, control=Plain(verdict="contradicted", text="slope 0"), sound=True)
 
 
@@ -106,7 +107,7 @@ def test_dom_and_requests(served, tmp_path):
     dom, urls = opened(tmp_path, address)
     assert "<title>A title &lt;b&gt;</title>" in dom
     for word, n in {"supported": 2, "contradicted": 1, "inconclusive": 1}.items():
-        assert len(re.findall(f'class="verdict {word}"', dom)) == 2 * n  # among all claims, and in the section
+        assert len(re.findall(f'<details class="claim {word}"', dom)) == n
     assert len(re.findall("<figure", dom)) == len(re.findall("<svg", dom)) == 3
     assert set(asked) == {"/report.html"}
     assert not urls - {address}

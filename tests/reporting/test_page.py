@@ -9,8 +9,10 @@ import pytest
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
+from pipeline.analysis.tolerances import Within
 from pipeline.reporting import page, specs
 from pipeline.reporting.drawn import render
+from pipeline.reporting.headline import findings
 from pipeline.reporting.specs import FORMATS
 
 FIGURES = [
@@ -23,15 +25,15 @@ EVIL = "<script>alert('x')</script>"
 
 def verdict(name, word, estimate=None, control="contradicted"):
     claim = Plain(id=name, statement=f"Statement of {name} {EVIL}", source="Theorem 1", conditions="always",
-                  estimand="exponent", claimed="0.05", why="because",
+                  estimand="exponent", claimed="0.05", why="because", measure=Plain(compute=sections), headline=False,
                   control_of=lambda verdict: Plain(description="data scaled"))
-    check = Plain(verdict=word, estimate=estimate, text="exponent -0.5 found", detected="seen from 0.1 on")
+    check = Plain(verdict=word, estimate=estimate, text="exponent -0.5 found", detected="seen from 0.1 on",
+                  tolerance=None if estimate is None else Within(-0.5, 0.05),
+                  cells=(("m=10", Estimate(-0.4, -0.5, -0.3), "contradicted"),) if word == "contradicted" else ())
     return Plain(claim=claim, check=check, control=Plain(verdict=control, text="control text"),
                  sound=control == "contradicted")
 
 
-VERDICTS = [verdict("a.one", "supported", Estimate(-0.498, -0.503, -0.493)), verdict("a.two", "contradicted",
-            Estimate(1.0, 0.9, 1.1)), verdict("a.three", "inconclusive", None, "inconclusive")]
 SESSION = {"started": "2026-01-01", "seconds": 61.0, "units": 3, "workers": 2, "state": "stopped",
            "versions": {"numpy": "2.4"}, "machine": "Linux"}
 FACTS = {
@@ -48,7 +50,7 @@ FACTS = {
 class Reader(HTMLParser):
     """Tags, attributes and text of a page; checks that tags are closed in order."""
 
-    VOID = {"meta", "link", "br", "img", "hr"}
+    VOID = {"meta", "link", "br", "img", "hr", "input"}
 
     def __init__(self, text):
         super().__init__()
@@ -77,8 +79,11 @@ def sections(data, **changes):
                          ["error", "bound"])
     summary = summarise(data)
     drawn = [render(spec, data, summary, FORMATS) for spec in figures]
+    judged = [verdict("a.one", "supported", Estimate(-0.498, -0.503, -0.493)),
+              verdict("a.two", "contradicted", Estimate(1.0, 0.9, 1.1)), verdict("a.three", "inconclusive", None,
+                                                                                 "inconclusive")]
     first = dict(name="a/one", title=f"One {EVIL}", question="Why?", summary=summary, figures=drawn,
-                 verdicts=VERDICTS, facts=FACTS)
+                 verdicts=judged, facts=FACTS, paper="Paper & Co")
     return [page.Section(**first | changes),
             page.Section("a/two", "Two", "", summarise(data.isel(m=[0])), facts={"privacy": FACTS["privacy"][:1]})]
 
@@ -129,47 +134,71 @@ def test_links_lead_somewhere_and_ids_are_unique(written):
     assert not list(folder.rglob("*.partial"))
 
 
-def test_the_answer_comes_first(written):
-    _, text, reader, data = written
-    answer = " ".join(re.sub("<[^>]*>", " ", text[text.index('id="answer"'):text.index("<nav>")]).split())
-    assert "Of 3 claims, 1 is supported , 1 is contradicted ( a.two ) and 1 is inconclusive ." in answer
-    assert "all came out so. 480 replications in 48 cells were simulated in 71.00 s on 4 workers" in answer
-    assert "stopped once and resumed" in answer and "failed" in answer and "did not converge" in answer
-
-
-def test_verdicts_have_a_word_and_a_symbol(written):
-    _, text, reader, _ = written
-    for word in ("supported", "contradicted", "inconclusive"):
-        symbol = page.SYMBOLS[word]
-        assert re.search(rf'verdict {word}"><span class="mark"[^>]*>{re.escape(symbol)}</span>{word}', text)
-    assert "−0.498 [−0.503, −0.493]" in reader.text and "exponent −0.5 found" in reader.text
-
-
 def between(text, start, end):
     """Words of a part of the page."""
     part = text[text.index(start):]
     return " ".join(re.sub("<[^>]*>", " ", part[: part.index(end)]).replace("&lt;", "<").split())
 
 
-def test_contents_count_the_verdicts_of_every_section(written):
-    contents = between(written[1], "<nav>", "</nav>")
-    assert "✓ 1 supported ✗ 1 contradicted ? 1 inconclusive Two no claims" in contents
+def test_the_first_screen_says_what_was_found(written):
+    """Paper, verdicts and findings with their numbers come before the first figure, and that before the contents."""
+    _, text, _, _ = written
+    first = between(text, '<header id="top">', "</header>")
+    order = ["Claims of Paper &amp; Co", "All",
+             "Of 3 claims, 1 is supported , 1 is contradicted and 1 is inconclusive .",
+             "✗ contradicted : Statement of a.two", "1.00 [0.90, 1.10] , claimed −½ ± 0.05. Estimated: exponent.",
+             "✓ supported : Statement of a.one", "−0.498 [−0.503, −0.493] , claimed", "Figure 1.",
+             "480 replications in 48 cells were simulated in 71.00 s on 4 workers", "stopped once and resumed",
+             "4 replications failed and 6 did not converge", "all came out so."]
+    assert sorted(order, key=first.index) == order
+    assert first.count("Statement of") == 2  # an undecided claim is no finding
 
 
-def test_all_claims_stand_in_one_table_the_worst_first(written):
+def test_every_claim_and_every_figure_stands_once(written):
+    _, text, _, _ = written
+    assert re.findall(r'<details class="claim ([a-z -]*)" id="([^"]*)"( open)?>', text) == [
+        ("contradicted", "a.two", " open"), ("inconclusive", "a.three", ""), ("supported", "a.one", "")]
+    assert text.count("<figure") == text.count("<svg") == 2
+    assert text.index("<figure") < text.index("<table")
+    assert 'stands at the top of this page' in text
+
+
+def test_a_contradicted_claim_shows_what_computed_it(written):
+    claim = between(written[1], '<details class="claim contradicted"', "</table>")
+    assert "Computed by test_page, line" in claim and "m=10 −0.40 [−0.50, −0.30] contradicted" in claim
+    assert "Control data scaled: contradicted, as it must be (control text)" in claim
+
+
+def test_verdicts_have_a_word_and_a_symbol(written):
     _, text, reader, _ = written
-    table = text[text.index('<section id="claims">'):text.index("</section>")]
-    assert re.findall(r'<a class="small" href="#([^"]*)">', table) == ["a.two", "a.three", "a.one"]
-    worst, *others = re.findall(r"<tbody.*?</tbody>", table, re.S)
-    assert 'class="worst"' in worst and "1.00 [0.90, 1.10]" in worst and "exponent −0.5 found" in worst
-    assert not any("worst" in row for row in others) and text.count('class="worst"') == 2
-    assert "exponent −0.5 found" in others[0] and "−0.498 [−0.503, −0.493]" in others[1]
+    for word in ("supported", "contradicted", "inconclusive"):
+        symbol = page.SYMBOLS[word]
+        assert re.search(rf'verdict is-{word}"><span class="mark"[^>]*>{re.escape(symbol)}</span>{word}', text)
+    assert "exponent −0.5 found" in reader.text
 
 
-def test_a_single_study_has_neither_contents_nor_a_second_table(make, tmp_path):
-    text = page.write(tmp_path, "T", sections(make(replications=5))[:1], {}).read_text()
-    assert "<nav>" not in text and "All claims" not in text
-    assert text.count("with 99 % confidence") == 1
+def test_contents_count_the_verdicts_of_every_section(written):
+    contents = between(written[1], "<nav", "</nav>")
+    assert "✓ 1 supported ✗ 1 contradicted ? 1 inconclusive Two" in contents
+    assert "Show claims all 3 1 supported 1 contradicted 1 inconclusive" in contents
+
+
+def test_findings_prefer_contradicted_claims_and_main_findings():
+    rows = [dict(id=k, verdict=word, shown="1", headline=main) for k, (word, main) in enumerate([
+        ("supported", False), ("supported", True), ("inconclusive", True), ("not refuted", False),
+        *[("contradicted", False)] * 4, ("supported", True), ("supported", True)])]
+    assert [row["id"] for row in findings(rows)] == [4, 5, 6, 1]
+    assert [row["id"] for row in findings(rows[:4])] == [1, 2]
+    assert [row["id"] for row in findings([rows[0], rows[3]])] == [0, 3]
+
+
+def test_without_claims_the_first_screen_has_the_ends_of_the_means(make, tmp_path):
+    (one, _) = sections(make(replications=10, noise=0), verdicts=())
+    text = page.write(tmp_path, "T", [one], {}).read_text()
+    first = between(text, '<header id="top">', "</header>")
+    assert re.search(r"Error of it \(logits\): 0\.273 \[\S+, \S+\] to 0\.75 \[\S+, \S+\] "
+                     r"the least at m = 10, L = 100, x = 8, rule = plain; the greatest at m = 10", first)
+    assert "Claims of" not in text and "Show claims" not in text
 
 
 def test_budgets_per_section_and_statements_once(written):
@@ -182,7 +211,7 @@ def test_budgets_per_section_and_statements_once(written):
 
 
 def test_the_origin_of_the_data_is_said(written):
-    assert "Data: A synthetic stand-in" in between(written[1], '<section id="a-one">', "<h3>")
+    assert "Data: A synthetic stand-in" in between(written[1], '<section class="study" id="a-one">', "<h3>")
     assert written[1].count("<b>Data:</b>") == 1
 
 
@@ -253,7 +282,7 @@ def test_a_page_without_anything_to_say(make, tmp_path):
     text = page.write(tmp_path, "Bare", [page.Section("bare", "", "", summarise(data))], {}).read_text()
     reader = Reader(text)
     assert "1 replication in 1 cell" in " ".join(reader.text.split())
-    assert "claim" not in reader.text.replace(str(tmp_path), "")
+    assert "claim" not in reader.text
 
 
 def test_findings_are_lines_with_bold_estimates():
@@ -270,5 +299,5 @@ def test_an_estimate_is_said_once_and_a_weak_check_is_named(make, tmp_path):
     found.check.text = "exponent -0.50 [-0.60, -0.40], claimed -0.5"
     section = page.Section("a", "A", "", summarise(make(replications=5)), (), [found])
     text = page.write(tmp_path, "T", [section], {}).read_text()
-    assert text.count("−0.50 [−0.60, −0.40]") == 1
+    assert text.count("exponent <b>−0.50 [−0.60, −0.40]</b>, claimed −0.5") == 1
     assert "inconclusive: the check is too weak" in text and "with 99 % confidence" in text

@@ -5,6 +5,7 @@ from pipeline.study.problem import Problem
 PROBLEM = Problem(
     name="clustering",
     title="Private item clustering (bipartite block model)",
+    paper="Banerjee, Hegde and Massoulié, The Price of Privacy in Untrusted Recommendation Engines, arXiv:1207.3269",
     package=__name__,
     models={
         "block_model": ".model:BlockModel",

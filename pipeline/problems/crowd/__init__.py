@@ -5,6 +5,7 @@ from pipeline.study.problem import Problem
 PROBLEM = Problem(
     name="crowd",
     title="Private crowdsourced labels (one-coin Dawid–Skene)",
+    paper="Wang and Xu, Inferring Ground Truth From Crowdsourced Data Under Local Attribute Differential Privacy",
     package=__name__,
     models={
         "dawid_skene": ".model:DawidSkene",

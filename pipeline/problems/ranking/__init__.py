@@ -5,6 +5,7 @@ from pipeline.study.problem import Problem
 PROBLEM = Problem(
     name="ranking",
     title="Private pairwise rankings (Bradley–Terry–Luce)",
+    paper="Xu, Sun and Cheng, Rate-Optimal Rank Aggregation with Private Pairwise Rankings, arXiv:2402.16792",
     package=__name__,
     models={
         "btl": ".model:BTL",

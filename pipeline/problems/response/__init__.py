@@ -5,6 +5,7 @@ from pipeline.study.problem import Problem
 PROBLEM = Problem(
     name="response",
     title="Private item response (Rasch)",
+    paper="Nguyen and Zhang, Optimal and Private Learning from Human Response Data, arXiv:2303.06234",
     package=__name__,
     models={
         "rasch": ".model:Rasch",

@@ -64,6 +64,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_15.scaling",
+        headline=True,
         statement="The users over log N at which MaxSense succeeds scale like N²/(w ε̂² δ²).",
         source="Banerjee, Hegde and Massoulié, Theorem 15",
         experiment="banerjee/maxsense",

@@ -61,6 +61,7 @@ _TWICE = NegativeControl("twice the users", users_times(lambda r: 2))
 CLAIMS = (
     Claim(
         id="banerjee.theorem_8",
+        headline=True,
         statement="Where half of the items are rated, Pairwise-Preference needs users like N log N.",
         source="Banerjee, Hegde and Massoulié, Theorem 8",
         experiment="banerjee/pairs",

@@ -121,6 +121,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.rich_scarce.change",
+        headline=True,
         statement="MaxSense needs fewer users where at most 40 % of the items are rated, Pairwise-Preference where at "
                   "least 80 % are.",
         source="finding; Banerjee, Hegde and Massoulié leave open where their two regimes meet",

@@ -64,6 +64,7 @@ CLAIMS = (
     ),
     Claim(
         id="wang.theorem_4",
+        headline=True,
         statement="There Dawid and Skene's method labels better than majority vote.",
         source="Wang and Xu, Theorem 4",
         experiment="wang/experts",

@@ -129,6 +129,7 @@ CLAIMS = (
     ),
     Claim(
         id="wang.theorem_2.sharp",
+        headline=True,
         statement="½ is the right rate where abilities are near ½, as privacy makes them: errors fall like "
                   "exp(−n v̂/2)/√(n v̂).",
         source="sharpens Wang and Xu, Theorem 2; Bhattacharyya's coefficient of the oracle",

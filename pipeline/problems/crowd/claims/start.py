@@ -135,6 +135,7 @@ CLAIMS = (
     ),
     Claim(
         id="wang.basin.collapse",
+        headline=True,
         statement="Where EM stops recovering is ruled by (1 − 2r)√m, r the initial error.",
         source="relaxes eq. (14) of Wang and Xu, their open problem",
         experiment="wang/basin",

@@ -84,6 +84,7 @@ def _theorem_2_claim(norm: str) -> Claim:
     _, symbol = NORMS[norm]
     return Claim(
         id=f"xu.theorem_2.{norm}",
+        headline=norm == "l2",
         statement=f"The error {symbol} falls like √(G(ε)/(mL)), within the rate √(G(ε) log(mL)/(mL)).",
         source=THEOREM_2[norm],
         experiment="xu/phase_transition",

@@ -166,6 +166,7 @@ CLAIMS = (
     ),
     Claim(
         id="xu.personal.gap",
+        headline=True,
         statement="With mixed budgets the plain estimator is not rate-optimal: weighting alone more than halves the "
                   "squared error of a mixture.",
         source="Xu, Sun and Cheng, between Theorems 2 and 3: mean coth² against mean tanh²; not in the paper",

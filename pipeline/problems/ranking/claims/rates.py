@@ -99,6 +99,7 @@ def _table_1_claim(scheme: str, norm: str) -> Claim:
     order, verb = SCHEMES[scheme]
     return Claim(
         id=f"xu.table_1.{scheme}.{norm}",
+        headline=(scheme, norm) == ("critical", "l2"),
         statement=f"With a budget ε ∝ {order} the error {symbol} {verb} as users are added.",
         source="Xu, Sun and Cheng, Table 1 and Figure 3 (Scenario II)",
         experiment="xu/scenario_2",
@@ -117,6 +118,7 @@ def _threshold_claim(norm: str) -> Claim:
     _, symbol = NORMS[norm]
     return Claim(
         id=f"xu.threshold.{norm}",
+        headline=norm == "l2",
         statement=f"The budget at which the error {symbol} leaves its plateau shrinks like 1/√(mL).",
         source="Xu, Sun and Cheng, Corollaries 1 and 2: the critical order of ε",
         experiment="xu/phase_transition",

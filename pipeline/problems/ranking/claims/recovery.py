@@ -170,6 +170,7 @@ CLAIMS = (
     ),
     Claim(
         id="xu.theorem_4.scaling",
+        headline=True,
         statement="The users needed to recover the top K scale like G(ε)/(mΔ²).",
         source="Xu, Sun and Cheng, Theorem 4: m²L/2 ≳ G(ε)κ⁴ m log(mL)/Δ_K²",
         experiment="xu/recovery",

@@ -117,6 +117,7 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.figure_1.randomized",
+        headline=True,
         statement="Randomized response is far less accurate than the Gaussian mechanism, also when it is debiased.",
         source=_SOURCE,
         experiment="nguyen/figure_1",

@@ -72,7 +72,7 @@ CLAIMS = (
                                 lambda r: r.assign_coords(epsilon_user=4 * r["epsilon_user"])),
     ),
     Claim(
-        id="nguyen.price",
+        id="nguyen.price", headline=True,
         statement="What privacy adds to the squared error, relative to the error without it, is proportional to "
                   "m/(nρ), ρ of order ε²: a power of m less than the theorem's order, m²/(nε²).",
         source="against the order of Theorem 3.3 in the supplement of Nguyen and Zhang, which is sufficient only",

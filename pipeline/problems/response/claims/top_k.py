@@ -72,6 +72,7 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.theorem_3_2.scaling",
+        headline=True,
         statement="The number of persons needed to find the top K is proportional to 1/(pΔ²).",
         source="Nguyen and Zhang, Theorems 3.2 and 3.4",
         experiment="nguyen/top_k",

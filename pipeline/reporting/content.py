@@ -1,0 +1,133 @@
+"""What the page shows of one study, as plain values for the template."""
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import xarray as xr
+
+from pipeline.reporting import tables
+from pipeline.reporting.drawn import Drawn
+from pipeline.reporting.formatting import count, number, percent, symbol
+from pipeline.reporting.headline import extremes, ranked, tally
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Rows = Sequence[Mapping[str, Any]]
+FACTS = ("seed", "units", "config", "folder", "failures", "source", "missing", "experiment")
+MOST_ROWS = 60  # shown on the page; the files have all
+
+
+def slug(name: str) -> str:
+    """A name that is safe in a file name and in an id."""
+    return re.sub(r"[^A-Za-z0-9_]+", "-", name).strip("-") or "section"
+
+
+def study(section: Any, folder: Path, table: "DataFrame", verdicts: Rows) -> dict[str, Any]:
+    """Everything but the figures of a `page.Section`. folder: of the page; table, verdicts: see `tables`."""
+    return {**_numbers(section, section.summary, table), **_run(section, folder), "verdicts": ranked(verdicts),
+            "tally": tally(verdicts)}
+
+
+def figures(section: Any, folder: Path, numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
+    """Write the files of a section's figures; what the page shows of each. numbers: of the figures of the page."""
+    from markupsafe import Markup
+
+    from pipeline.reporting import style
+
+    drawn: Drawn
+    for i, drawn in enumerate(section.figures, 1):
+        stem = f"{slug(section.name)}-{i}-{drawn.kind}"
+        for ending, content in drawn.files.items():
+            (folder / f"{stem}.{ending}").write_bytes(content)
+        k = next(numbers)
+        # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
+        yield {"stem": stem, "title": drawn.title, "caption": drawn.caption, "endings": [*drawn.files], "number": k,
+               "section": slug(section.name), "svg": Markup(style.inline(drawn.files["svg"], f"f{k}",
+                                                                         drawn.description))}
+
+
+def _numbers(section: Any, summary: xr.Dataset, table: "DataFrame") -> dict[str, Any]:
+    """Names and numbers of a section."""
+    names = [*map(str, summary["n_run"].dims)]
+    lines = [
+        [*(number(line[name]) for name in names), symbol(line["metric"]), number(line["mean"], 4),
+         f"[{number(line['low'], 4)}, {number(line['high'], 4)}]", _unit(line["unit"]), number(line["values"])]
+        for line in table.head(MOST_ROWS).to_dict("records")]
+    return {
+        "id": slug(section.name), "name": section.name, "title": section.title or section.name,
+        "question": section.question, "paper": section.paper if section.verdicts else "",
+        "grid": tables.grid(summary), "levels": tables.named_levels(summary),
+        "missing": tables.missing_effects(summary), "extremes": [*extremes(summary)],
+        "mixed": _mixed(summary),
+        "counts": {name: int(summary[name].sum()) for name in tables.COUNTS},
+        "cells": int((summary["n_run"] > 0).sum()), "most_run": int(summary["n_run"].max()),
+        "confidence": percent(summary.attrs["confidence"]), "head": [*map(symbol, names)],
+        "rows": lines, "row_count": len(table),
+    }
+
+
+def _run(section: Any, folder: Path) -> dict[str, Any]:
+    """How a section was made: facts, sessions, versions, budgets. folder: of the page, from which results are named."""
+    sessions = section.facts.get("sessions", ())
+    return {
+        "facts": {**dict.fromkeys(FACTS), **section.facts}, "sessions": [_session(one) for one in sessions],
+        "versions": tables.versions(section.summary, sessions), "budgets": _budgets(section.facts.get("privacy", ())),
+        "results": _relative(section.facts.get("folder") or ".", folder) + "/results.zarr",
+    }
+
+
+def _relative(results: str, folder: Path) -> str:
+    """A folder relative to another, so that a page does not name the disk it was written on; a URL as it is."""
+    return results if "://" in results else os.path.relpath(results, folder)
+
+
+def _mixed(data: xr.Dataset) -> list[str]:
+    """Why numbers of code or arithmetic that do not agree are together in a dataset; empty if all agree."""
+    return [one["accepted"] for one in json.loads(data.attrs.get("writers", "[]")) if one["accepted"]]
+
+
+def _budgets(privacy: Rows) -> dict[str, list[Any]] | None:
+    """Columns and rows of the table of budgets; None if no mechanism says what it spends."""
+    kinds = list(dict.fromkeys(what for one in privacy for what in one.get("spent", ())))
+    rows = [[symbol(one["mechanism"]), *(_ends(*one["spent"][what]) if what in one["spent"] else "–" for what in kinds)]
+            for one in privacy if one.get("spent")]
+    remarks = [f"{symbol(one['mechanism'])}, {count(len(all_of), 'cell')}: {all_of[0]}"
+               f"{'; and so on' * (len({*all_of}) > 1)}" for one in privacy if (all_of := one.get("remarks"))]
+    return {"of": kinds, "rows": rows, "remarks": remarks} if rows else None
+
+
+def _ends(least: float, most: float) -> str:
+    return " to ".join(dict.fromkeys(number(end, 3) for end in (least, most)))
+
+
+def mechanisms(sections: Sequence[Any]) -> list[dict[str, str]]:
+    """Privacy statements of all sections, each once."""
+    statements = [{name: one[name] for name in ("mechanism", "unit", "neighbours", "budget")}
+                  for section in sections for one in section.facts.get("privacy", ())]
+    return [one for i, one in enumerate(statements) if one not in statements[:i]]
+
+
+def versions(shown: Rows) -> list[dict[str, Any]]:
+    """Versions that took part, each set once with the sections that it made."""
+    made: dict[str, list[str]] = {}
+    for section in shown:
+        for version in section["versions"]:
+            text = ", ".join(f"{package} {number}" for package, number in version.items())
+            made.setdefault(text, []).append(section["name"])
+    return [{"text": text, "sections": names} for text, names in made.items()]
+
+
+def _unit(unit: str) -> str:
+    return "" if unit == "1" else unit
+
+
+def _session(session: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = {name: session.get(name) or 0 for name in ("seconds", "units", "workers", "lost")}
+    state = session.get("state") or ("stopped" if session.get("interrupted") else "finished")
+    return {"started": session.get("started", "–"), "state": state, **numbers,
+            "host": session.get("machine") or session.get("host") or "–"}

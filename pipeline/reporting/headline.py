@@ -1,0 +1,83 @@
+"""The first screen of a report: the findings with their numbers, made from the verdicts, and what they rest on."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_REFUTED, NOT_TESTED, SUPPORTED
+from pipeline.reporting.formatting import levels, metric_label, number
+from pipeline.reporting.tables import metrics
+
+Rows = Sequence[Mapping[str, Any]]
+SYMBOLS = {SUPPORTED: "✓", NOT_REFUTED: "≈", CONTRADICTED: "✗", INCONCLUSIVE: "?", NOT_TESTED: "–"}
+WORST_FIRST = (CONTRADICTED, INCONCLUSIVE, NOT_REFUTED, NOT_TESTED, SUPPORTED)
+MOST_WRONG, MOST = 3, 4  # findings that are contradicted claims; all findings
+
+
+def ranked(rows: Rows) -> list[Mapping[str, Any]]:
+    """Verdicts, the contradicted ones first and the supported ones last."""
+    return sorted(rows, key=lambda row: WORST_FIRST.index(row["verdict"]))
+
+
+def tally(rows: Rows) -> dict[str, int]:
+    """How many claims have each verdict."""
+    return {word: sum(row["verdict"] == word for row in rows) for word in SYMBOLS}
+
+
+def findings(rows: Rows) -> list[Mapping[str, Any]]:
+    """At most four verdicts for the first screen: contradicted claims, then those that are main findings.
+
+    Where no decided claim is called a main finding, the first ones are.
+    """
+    wrong = [row for row in rows if row["verdict"] == CONTRADICTED][:MOST_WRONG]
+    others = [row for row in rows if row["shown"] and row["verdict"] != CONTRADICTED]
+    decided = [row for row in others if row["verdict"] in (SUPPORTED, NOT_REFUTED)]
+    main = [row for row in others if row["headline"]] or decided
+    return [*wrong, *main[:min(3, MOST - len(wrong))]]
+
+
+def extremes(summary: xr.Dataset) -> Iterator[dict[str, str]]:
+    """Where no claim is judged: for the first two metrics, the least and the greatest mean, with their cells."""
+    for name in metrics(summary)[:2]:
+        mean = summary[name]
+        if not bool(np.isfinite(mean).any()):
+            continue
+        least, most = (_cell(summary, name, int(pick(mean.values))) for pick in (np.nanargmin, np.nanargmax))
+        label = metric_label(mean, name)
+        yield {"statement": f"{label[:1].upper()}{label[1:]}",
+               "shown": least[0] if least == most else f"{least[0]} to {most[0]}",
+               "where": least[1] if least == most else f"the least at {least[1]}; the greatest at {most[1]}"}
+
+
+def _cell(summary: xr.Dataset, name: str, position: int) -> tuple[str, str]:
+    """The mean of a cell with its interval, and the labels of the axes that vary."""
+    at = np.unravel_index(position, summary[name].shape)
+    one = summary.isel(dict(zip(summary[name].dims, map(int, at), strict=True)))
+    varying = {str(axis): one[axis].item() for axis in summary[name].dims if summary.sizes[axis] > 1}
+    mean, low, high = (number(one[name + end].item(), 3) for end in ("", "_low", "_high"))
+    return f"{mean} [{low}, {high}]", levels(varying)
+
+
+def headline(sections: Rows, judged: Rows) -> dict[str, Any]:
+    """What the first screen says: findings, verdicts, and what was simulated."""
+    sessions = [s for section in sections for s in section["sessions"]]
+    decided = [row for row in judged if row["verdict"] not in (INCONCLUSIVE, NOT_TESTED)]
+    chosen = findings(judged)
+    where = chosen[0]["section"] if chosen else None
+    first = next((s for s in sections if s["name"] == where and s["figures"]), None)
+    return {
+        "claims": len(judged), "verdicts": tally(judged), "findings": chosen,
+        "extremes": [] if judged else [one for section in sections for one in section["extremes"]][:3],
+        "more_wrong": sum(row["verdict"] == CONTRADICTED for row in judged) - MOST_WRONG,
+        "papers": list(dict.fromkeys(section["paper"] for section in sections if section["paper"])),
+        "picture": (first or next((s for s in sections if s["figures"]), {"figures": [None]}))["figures"][0],
+        "controls": len(decided), "sound": sum(row["control_sound"] for row in decided),
+        "replications": sum(s["counts"]["n_run"] for s in sections), "cells": sum(s["cells"] for s in sections),
+        "failed": sum(s["counts"]["n_failed"] for s in sections),
+        "not_converged": sum(s["counts"]["n_not_converged"] for s in sections),
+        "seconds": sum(s["seconds"] for s in sessions), "workers": max((s["workers"] for s in sessions), default=0),
+        "interrupted": sum(s["state"] != "finished" for s in sessions),
+        "missing": [s for s in sections if s["facts"]["missing"]],
+    }
