@@ -50,7 +50,7 @@ class Check:
 
     @property
     def detected(self) -> str:
-        """The least falsehood that data like these contradict with a power of 90 %, in a sentence, or nothing."""
+        """The smallest violation that data like these would contradict with power 90 %, in a sentence, or nothing."""
         return sentence(self.estimate, self.tolerance) if self.estimate and self.tolerance else ""
 
 
@@ -78,9 +78,9 @@ class Claim:
     measure: what is estimated. tolerance: what the estimate may be; for a claim of several parts, one for each part
     that the measure returns. why: reason for the tolerance. conditions: where the theorem speaks, and which cells are
     used. control: the negative control. positive: the positive control, in place of the negative one where the data
-    contradict the claim: that they do is then not for want of a way to support it. only_refutable: a one-sided bound so
-    loose that plausible data cannot come near it: data on its right side are then "not refuted" instead of
-    "supported". recorded: the real data that the claim is about, if it is about any; it is "not tested" on others.
+    contradict the claim: it shows that the claim can be supported at all. only_refutable: the claim is a one-sided
+    bound so loose that plausible data cannot come near it; data on its right side are then "not refuted" instead of
+    "supported". recorded: the real data that the claim is about, if any; on other data it is "not tested".
     headline: whether it is among the main findings of its experiment, which a report says first.
     """
 
@@ -140,7 +140,7 @@ class Judgement:
 
     @property
     def sound(self) -> bool:
-        """Whether the control came out as it must: other than the data."""
+        """Whether the control was decided as it must be: otherwise than the data."""
         used = self.claim.control_of(self.check.verdict)
         return self.control.verdict == (SUPPORTED if isinstance(used, PositiveControl) else CONTRADICTED)
 

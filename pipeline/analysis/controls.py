@@ -10,7 +10,7 @@ Make = Callable[[xr.Dataset], xr.Dataset]
 
 
 def exchanged(axis: str, first: str, second: str) -> Make:
-    """Two levels of an axis under each other's name."""
+    """Two levels of an axis, exchanged."""
     names = {first: second, second: first}
     return lambda results: results.assign_coords(
         {axis: [names.get(str(level), str(level)) for level in results[axis].values]})
@@ -37,7 +37,7 @@ def reversed_along(variable: str, axis: str) -> Make:
 
 
 def shifted_along(variable: str, axis: str, level: Level) -> Make:
-    """A variable moved along an axis, so that its first level is at `level` (round the end)."""
+    """A variable rotated along an axis, so that its first level is at `level` and the last ones come first."""
     return lambda results: results.assign({variable: results[variable].roll(
         {axis: results[axis].values.tolist().index(level)}).variable})
 

@@ -15,7 +15,7 @@ SIGMA = 0.6826894921370859  # probability within one standard deviation of a nor
 class Estimate:
     """A number, its confidence interval [low, high] and its standard error, all in the number's own unit.
 
-    The interval is infinite where the data do not determine the number, and the value NaN where they give none.
+    The interval is infinite where the data do not determine the number, and the value is NaN where they give none.
     """
 
     value: float

@@ -11,7 +11,7 @@ from pipeline.study.arrays import Array, Floats
 def mean_interval(moments: Mapping[str, Array], confidence: float, share: bool) -> tuple[Array, Array]:
     """Ends of the interval of a mean from its moments by name (n, mean, m2, m3), arrays of one shape.
 
-    `wilson` for values that are all 0 or 1 if they are declared to lie between (share); else `skewed_mean`.
+    `wilson` for values that are all 0 or 1, if the metric is declared to lie in [0, 1] (share); else `skewed_mean`.
     """
     n, mean, m2 = moments["n"], moments["mean"], moments["m2"]
     low, high = skewed_mean(mean, m2, moments["m3"], n, confidence)

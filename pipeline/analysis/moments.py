@@ -16,7 +16,7 @@ from pipeline.study.status import FAILED, OK
 
 STATISTICS = ("n", "mean", "m2", "m3", "m4", "least", "greatest", "trusted_n", "trusted_mean")
 COUNTS = ("run", "ok", "not_converged", "failed", "not_finite")
-SLICE = 2**15  # values worked on at a time: near the L2 cache
+SLICE = 2**15  # values processed at a time, about what the L2 cache holds
 
 
 class Moments(NamedTuple):
@@ -34,7 +34,7 @@ def block_moments(values: Floats, status: Array, paired: Sequence[int] = ()) -> 
     """Moments of a block of replications. values: (metrics, cells…, reps); status: (cells…, reps) int8.
 
     paired: axes of the cells whose levels share their data. The least value is subtracted before summing, so that
-    equal values have exactly their mean and M_k = 0. Works on some `SLICE` values at a time. O(values).
+    equal values have exactly their mean and M_k = 0. Processes about `SLICE` values at a time. O(values).
     """
     pairs = {axis: pair_moments(values, status, axis) for axis in paired}
     metrics, *cells, reps = values.shape

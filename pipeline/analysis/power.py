@@ -1,4 +1,4 @@
-"""What a claim would have seen: the least deviation of the truth from its tolerance that data like these contradict."""
+"""Power of a claim: the smallest deviation of the truth from its tolerance that data like these would contradict."""
 
 import math
 from statistics import NormalDist
@@ -7,12 +7,12 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import CONFIDENCE
 from pipeline.analysis.tolerances import CONTRADICTED, NoException, Tolerance, finite, written
 
-POWER = 0.9  # chance with which a deviation that is said to be seen is seen
+POWER = 0.9  # probability that a deviation of the stated size is contradicted
 STEPS = 60  # of bisection: past the last digit of a double
 
 
 def detected(estimate: Estimate, tolerance: Tolerance, power: float = POWER) -> tuple[float, float]:
-    """True values, below and above the tolerance, that data as precise as these contradict with this chance.
+    """True values, below and above the tolerance, that data as precise as these contradict with probability `power`.
 
     An estimate with an interval of the same width, moved to x, contradicts from some x on; a normal estimate is beyond
     that with chance `power` if the truth is z standard errors further, z the quantile of `power`. Infinite where no

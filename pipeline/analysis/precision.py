@@ -1,8 +1,8 @@
 """When a cell needs no more replications: targets of precision, read on the prefix of its blocks.
 
-A group of cells that share their data is looked at together, after block counts that grow by a tenth. The first look
-at which every target is met in every cell of the group ends it, so what counts is a function of the numbers alone:
-not of workers, order, or how many surplus blocks were simulated before anybody looked.
+A group of cells that share their data is read at looks: block counts that grow by a tenth from one to the next. The
+first look at which every target is met in every cell of the group ends it. So what counts is a function of the numbers
+alone, not of workers, order, or how many surplus blocks were simulated before a look.
 """
 
 import math
@@ -47,22 +47,23 @@ class Rule:
         return Prefix(self, present)
 
     def next_look(self, blocks: int) -> int:
-        """Blocks at the first look after so many."""
+        """Block count of the next look after this many blocks."""
         look = self.least
         while look <= blocks:
             look = max(look + 1, math.floor(GROWTH * look))
         return min(look, self.blocks)
 
     def read(self, values: Floats, status: Array) -> "Sums":
-        """What is needed of a block. values: (columns, levels…, reps); status: (levels…, reps)."""
-        values, status = np.ascontiguousarray(values), np.ascontiguousarray(status)  # so that sums round alike
+        """The sums that are needed of a block. values: (columns, levels…, reps); status: (levels…, reps)."""
+        # contiguous, so that sums are rounded in the same way
+        values, status = np.ascontiguousarray(values), np.ascontiguousarray(status)
         both = np.stack([status, status], -2)
         ratios = [pair_moments(np.stack([values[i] ** power, values[j]], -2)[None], both, both.ndim - 2)[0]
                   for i, j, power in self.ratios]
         return Sums(block_moments(values, status, self.differ), tuple(ratios))
 
     def merge(self, a: "Sums", b: "Sums") -> "Sums":
-        """Of the replications of both."""
+        """Sums over the replications of both."""
         ratios = (merged_pairs(x[None], y[None], x.ndim - 3)[0] for x, y in zip(a.ratios, b.ratios, strict=True))
         return Sums(merged(a.moments, b.moments), tuple(ratios))
 
@@ -132,11 +133,11 @@ def _ratio(first: Array, other: Array, confidence: float) -> tuple[Array, Array]
         ratio = np.where(other[..., 1] != 0, mean / other[..., 1], np.nan)
         squares = (m2 - 2 * ratio * cross + ratio**2 * other[..., 2]) / other[..., 1] ** 2
     half = _half(squares, n, confidence)
-    return ratio, np.where(half > 0, half, np.inf)  # equal values say nothing of others
+    return ratio, np.where(half > 0, half, np.inf)  # equal values say nothing about others
 
 
 def _half(squares: Array, n: Array, confidence: float) -> Array:
-    """t √(squares / (n(n − 1))); infinite for n < 2. What rounding leaves below 0 is 0."""
+    """t √(squares / (n(n − 1))); infinite for n < 2. Squares below 0, by rounding, count as 0."""
     freedom = np.maximum(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         half = stats.t.ppf(0.5 + confidence / 2, freedom) * np.sqrt(np.maximum(squares, 0.0) / (n * freedom))

@@ -1,4 +1,4 @@
-"""What a claim may use of a sealed dataset: some variables, at some levels, with enough sound replications."""
+"""What a claim may use of a sealed dataset: some variables, at some levels, with enough valid replications."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -72,11 +72,11 @@ def _cells(
     if any(results.sizes[axis] > 1 for axis in others):
         raise NotTested(f"needs one level of {', '.join(map(str, others))}")
     results = results.squeeze(others, drop=True)
-    return results if results.chunks else results.compute()  # in chunks, it is more than memory should hold
+    return results if results.chunks else results.compute()  # in chunks: it is too large for memory
 
 
 def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: int) -> None:
-    """Raise for too few or unsound replications in the cells that are used."""
+    """Raise for too few replications, or invalid ones, in the cells that are used."""
     ran = chosen["status"] > 0
     counts = ran.sum(REPLICATION).values
     if not counts.any():

@@ -24,7 +24,8 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Tolerance(Protocol):
-    """What an estimate may be. `worst` says which of several cells is reported, `target` what "farthest" is from.
+    """What an estimate may be. `worst` says which of several cells is reported, and `target` from where "farthest"
+    counts.
 
     A tolerance of your own is any class with these three attributes and a `__str__` that says what `verdict` decides.
     """

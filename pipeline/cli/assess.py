@@ -16,7 +16,7 @@ from pipeline.study.registry import adopt, problem, registered
 if TYPE_CHECKING:
     import xarray as xr
 
-FEW = 12  # claims and figures that one process is done with before workers have started
+FEW = 12  # claims and figures that one process finishes before worker processes have started
 
 
 class Item(NamedTuple):
@@ -37,9 +37,10 @@ class Source(NamedTuple):
 
 
 class Assess:
-    """Callable that judges claims and draws figures; for each what `judge` or `render` gives.
+    """Callable that judges claims and draws figures; for each, what `judge` or `render` returns.
 
-    Of a claim the two checks come back, of the data and of the negative control: its code cannot travel.
+    Of a claim only the two checks are returned, of the data and of the control: its code cannot be sent between
+    processes.
     """
 
     def __init__(self, sources: Sequence[Source], formats: tuple[str, ...]):
@@ -88,7 +89,7 @@ def items(sources: Sequence[Source]) -> Iterator[Item]:
 
 
 def assess(sources: Sequence[Source], executor: Executor, formats: tuple[str, ...]) -> dict[Item, Any]:
-    """What every claim and every figure of some studies came to."""
+    """The result of every claim and every figure of some studies."""
     answers: dict[Item, Any] = {}
 
     def collect(parts: list[tuple[Item, Any]], *_: Any) -> None:

@@ -1,4 +1,4 @@
-"""`--help mechanisms`, estimators, …: what there is of a kind, from what the parts declare of themselves."""
+"""`--help mechanisms`, estimators, …: all parts of a kind, described by their own declarations."""
 
 import inspect
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def _problem(problem: Problem, kind: str) -> Iterator[str]:
 
 
 def _about(part: Any, kind: str) -> str:
-    """The first line of what a part says of itself; of a metric its name and unit."""
+    """First line of a part's docstring; of a metric its name and unit."""
     if kind == "metric":
         return f"{part.long_name} ({part.units})" if part.units != "1" else str(part.long_name)
     return (inspect.getdoc(part) or "").partition("\n")[0]
@@ -60,7 +60,7 @@ def _parameters(part: type[Any]) -> Iterator[str]:
     """Parameters with their meanings, as a table."""
     rows = []
     for name, declared in fields(part).items():
-        if "unit" not in declared.metadata:  # names things of the study
+        if "unit" not in declared.metadata:  # names a part of the study
             rows.append((name, str(declared.metadata["meaning"])))
             continue
         unit = declared.metadata["unit"]

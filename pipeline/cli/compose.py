@@ -1,4 +1,4 @@
-"""Command line -> composed config, by Hydra; its complaints in one line each."""
+"""Command line -> composed config, by Hydra; its errors become one line each."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def compose(overrides: Sequence[str], own: Mapping[str, Any] | None = None) -> l
 
 
 def compose_once(overrides: Sequence[str], own: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The config of one experiment, whatever its size: what there is to be changed."""
+    """The config of one experiment at its full size: all keys that a person can change."""
     from hydra import initialize_config_dir
 
     with initialize_config_dir(str(folder()), version_base="1.3"):
@@ -66,7 +66,7 @@ def _checked(overrides: Sequence[str], own: Mapping[str, Any] | None) -> list[st
 
 
 def _check_experiments(names: Any) -> None:
-    """Of a suite: a list of experiments, each once."""
+    """Check that the experiments of a suite are a list of names, each once."""
     known = options("experiment")
     if not isinstance(names, list) or not set(map(str, names)) <= set(known):
         one = names[0] if isinstance(names, list) else names
@@ -125,14 +125,14 @@ def _compose(overrides: Sequence[str]) -> dict[str, Any]:
         example = "'precision={A across B: {relative: 0.01}}'" if of_targets else "grid.m=[10,20]"
         raise InvalidInput("command line", error.override.removeprefix("++" * of_targets),
                            f"cannot be read; write key=value, such as {example}") from None
-    except Exception as error:  # whatever Hydra raises here is about what a person wrote
+    except Exception as error:  # whatever Hydra raises here is about the arguments
         spread = _over_products(overrides)
         if spread != list(overrides):
             return _compose(spread)
         raise _translate(str(error), overrides) from None
     for key, text in _texts(config, ""):
         if "${" in text:
-            raise InvalidInput(key, text, "must be written out; ${…} is not looked up")
+            raise InvalidInput(key, text, "must be written out; ${…} is not replaced")
     return config
 
 
@@ -156,7 +156,7 @@ def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
 
 
 def _translate(message: str, overrides: Sequence[str]) -> InvalidInput:
-    """What Hydra complains of, as the key, the value and what is allowed."""
+    """A message of Hydra as key, value and what is allowed."""
     unknown = re.search(r"[Cc]ould not (override|delete|append)[^']*'([^'@]+)", message)
     if unknown:
         return _unknown_key(unknown[1], unknown[2].split("=")[0], overrides)
@@ -171,7 +171,7 @@ def _translate(message: str, overrides: Sequence[str]) -> InvalidInput:
 
 
 def _unknown_key(action: str, key: str, overrides: Sequence[str]) -> InvalidInput:
-    """A key that is not there to be changed or removed, or is there already; with the nearest key beside it."""
+    """An unknown key that is changed or removed, or one that is added but exists; with the nearest key beside it."""
     override = next((o for o in overrides if o.lstrip("+~").startswith(key)), key)
     value = override.partition("=")[2] or None
     if action == "append":

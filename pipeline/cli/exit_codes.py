@@ -1,3 +1,3 @@
-"""How the command ended, as its exit code says."""
+"""Exit codes of the command."""
 
 EXIT_DONE, EXIT_FAILED, EXIT_BAD_INPUT, EXIT_MORE_TO_DO = 0, 1, 2, 75  # 75: EX_TEMPFAIL, try again

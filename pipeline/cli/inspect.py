@@ -21,7 +21,7 @@ from pipeline.storage.replications import Listing
 from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import OK
 
-MOST_FAILURES = 20  # named by status
+MOST_FAILURES = 20  # that status lists
 MOST_REMARKS = 2  # on a mechanism's cells, made by plan
 
 

@@ -91,7 +91,7 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
         backend.remove(names[0])  # never an older dataset beside a newer summary
     attributes = {**_attributes(stored, partial, {writer for one in reduced for writer in one.writers}),
                   **_precision(study, [excess for one in reduced for excess in one.excess])}
-    for name, where in reversed([*zip(names, staged, strict=True)]):  # results last: they say that all is there
+    for name, where in reversed([*zip(names, staged, strict=True)]):  # results last: once they exist, everything does
         own = {key.removeprefix(f"{where}/"): digest for key, digest in digests.items() if key.startswith(f"{where}/")}
         results.finish(backend, where, name, attributes, own)
 

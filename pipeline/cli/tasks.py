@@ -14,7 +14,7 @@ def perform(
     settings: Settings, cluster: Cluster, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]],
     command: str,
 ) -> int:
-    """Carry out the task; returns the exit code. Raises InvalidInput for what only the storage can tell."""
+    """Perform the task; returns the exit code. Raises InvalidInput for mistakes that show only in what is stored."""
     if settings.results is not None:
         return verify.verify_copy(settings.results)
     if settings.task == "show":

@@ -1,4 +1,4 @@
-"""How a stream of units is cut into bundles: one message to a worker each, of about the wanted seconds."""
+"""How a stream of units is cut into bundles: each is one message to a worker and takes about a wanted time."""
 
 import math
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Any
 
 MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
 MOST_BUNDLES = 100  # a second, from all workers together: each costs the scheduler some 4 ms of CPU
-LEAST_SECONDS = 0.05  # no bundle is planned shorter, so that scheduling stays a small share
+LEAST_SECONDS = 0.05  # shortest planned bundle: scheduling then takes a small share of the time
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
 
 
@@ -20,7 +20,8 @@ class Bundle:
     kills: int = 0
 
     def split(self) -> list["Bundle"]:
-        """About ten parts with one more kill, so that a unit that kills its worker is alone after a few deaths."""
+        """About ten bundles, with one more death each, so that a unit that kills its worker is alone after a few
+        deaths."""
         if len(self.units) == 1:
             return [Bundle(self.units, self.cost, self.kills + 1)]
         size = math.ceil(len(self.units) / 10)
@@ -34,8 +35,8 @@ class Bundler:
     Args:
         units: read one by one, only when a bundle is made.
         total_cost: sum of all costs; None if it is not known: bundles then do not shrink towards the end.
-        seconds: wanted duration of a bundle; None: 1 s, or more where so many workers would ask the scheduler for
-            more than MOST_BUNDLES a second.
+            seconds: wanted duration of a bundle; None: 1 s, or more with so many workers that together they would ask
+                the scheduler for more than MOST_BUNDLES a second.
     """
 
     def __init__(self, units: Iterable[tuple[Any, float]], total_cost: float | None, seconds: float | None = None):
@@ -57,7 +58,7 @@ class Bundler:
         return Bundle(units, cost) if units else None
 
     def learn(self, bundle: Bundle, seconds: float) -> None:
-        """Note how long a bundle took: what a unit of cost takes follows from recent bundles."""
+        """Note how long a bundle took: the time per predicted cost follows from recent bundles."""
         self.recent_seconds = 0.8 * self.recent_seconds + seconds
         self.recent_cost = 0.8 * self.recent_cost + bundle.cost
         # A wrong prediction of cost must not make one bundle run for hours: grow step by step.

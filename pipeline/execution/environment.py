@@ -42,7 +42,7 @@ def _version(name: str) -> str:
 
 
 def _c_library() -> str:
-    """Kind and version of the library of which come the elementary functions."""
+    """Name and version of the library that provides the elementary functions."""
     with suppress(AttributeError, ValueError, OSError):
         return os.confstr("CS_GNU_LIBC_VERSION") or platform.system()
     return f"{platform.system()} {platform.release()}"

@@ -100,9 +100,9 @@ def text(store: Store, cluster: Cluster) -> str:
 
 
 def _pace(study: Study, costs: np.ndarray) -> float:
-    """Seconds per unit of predicted cost, from one unit each of a large, a middle and a small cell.
+    """Seconds per predicted cost, measured on one unit each of a large, a middle and a small cell.
 
-    Of cells with equal predictions any may be taken: those at the grid's corners are the odd ones.
+    Among cells of equal predicted cost one is drawn at random: those at the corners of a grid are often unusual.
     """
     order = np.random.default_rng(0).permutation(len(costs))
     order = order[np.argsort(-costs[order], kind="stable")]
@@ -121,7 +121,7 @@ def _pace(study: Study, costs: np.ndarray) -> float:
 
 
 def _try(study: Study, labels: Mapping[str, Level]) -> None:
-    """Simulate a unit; one that raises is for a run to store as failed."""
+    """Simulate a unit and ignore what it raises, which a run stores as a failure."""
     try:
         with np.errstate(all="ignore"):
             study.simulate(labels, 0)
@@ -132,7 +132,7 @@ def _try(study: Study, labels: Mapping[str, Level]) -> None:
 
 
 def _longest(study: Study) -> float:
-    """Seconds of the dearest unit, from fewer replications of it where it takes long."""
+    """Seconds that the most costly unit takes, extrapolated from fewer replications where that is long."""
     labels = max(study.grid, key=study.cost)
     study.components(labels)
     cell, count = Grid.of({axis: [level] for axis, level in labels.items()}), 1

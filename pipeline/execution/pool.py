@@ -87,7 +87,7 @@ class ThisProcess:
         return [(bundle, ending)]
 
     def halt(self) -> None:
-        """Nothing waits here."""
+        """Nothing to do: no bundle waits."""
 
     def watch(self) -> None:
         """There are no other workers to count."""

@@ -35,7 +35,7 @@ def parts(study: Study) -> dict[str, Any]:
 
 
 def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
-    """What would compute the study's numbers in this process. brought: fingerprints of what came from another one."""
+    """What would compute the study's numbers in this process. brought: fingerprints of parts sent by another."""
     named, brought = parts(study), brought or {}
     code = {name: brought.get(name) or fingerprint(part) for name, part in named.items()}
     own = [part for name, part in named.items() if name not in brought]
@@ -138,7 +138,8 @@ class Runner:
             return self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo)
 
     def _compare(self, unit: Unit, me: Writer) -> list[str]:
-        """Make a unit; variables, with the unit's name, that differ from those stored. Stores a unit not there yet."""
+        """Simulate a unit; variables, with the unit's name, that differ from those stored. Stores one that is
+        missing."""
         try:
             values = self._simulate(unit)
         except (MemoryError, OSError):
@@ -170,5 +171,5 @@ class Runner:
         more = f" and {len(different) - 1} more" if len(different) > 1 else ""
         return self.store.invalid(
             f"numbers come out differently on {socket.gethostname()}: {different[0]}{more}; "
-            f"{agreement.changes(self.store, me)}; go on with what it was begun with, start anew in another folder "
-            "with outputs=…, or mix the two with accept_code=yes")
+            f"{agreement.changes(self.store, me)}; go on with the code and versions that it was begun "
+            "with, start anew in another folder with outputs=…, or mix the two with accept_code=yes")

@@ -95,10 +95,10 @@ class Schedule:
     def references(self) -> tuple[Unit, ...]:
         """Units by which a new writer is compared: of every combination of model, mechanism and estimator, and more.
 
-        Of a combination the most costly that is done and did not fail: the more arithmetic, the less likely it comes
-        out alike where something differs. While none is done, the least costly, which the first writer makes for all.
-        Then other finished units, drawn at random, until all cost `SHARE` of the study or `SECONDS`: an iteration that
-        amplifies a last digit does so in some units only, so small studies are compared wholly.
+        Of each combination the most costly unit that is done and did not fail: the more arithmetic, the more likely it
+        shows a difference. While none is done, the least costly, which the first writer simulates before all others.
+        Then other finished units, drawn at random, until all cost `SHARE` of the study or `SECONDS`: an iteration may
+        amplify a last digit in some units only. Small studies are so compared wholly.
         """
         good = self.listing.done & ~self.listing.failed
         chosen = dict.fromkeys(self._reference(cells, good) for cells in self._combinations().values())

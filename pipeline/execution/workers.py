@@ -140,7 +140,7 @@ def steady() -> None:
 
 
 def _serve() -> None:
-    """Life of a worker process: its order comes on standard input, the end of which is the order to stop."""
+    """Run a worker process: its instructions come on standard input, and the end of that tells it to stop."""
     driver = os.getppid()
     order = _wait_for_order()
     for name in NOISY:

@@ -13,7 +13,7 @@ from pipeline.privacy.integer_laws import gaussian_pmf, positive
 from pipeline.study.arrays import Floats, Numbers
 from pipeline.study.parameters import InvalidInput
 
-HALVINGS = 100  # of a bracket: past the last digit of a double
+HALVINGS = 100  # of the interval: to the last digit of a double
 
 
 def _log_inverse(delta: Numbers) -> Floats:
@@ -61,14 +61,14 @@ def bun_steinke_epsilon(rho: Numbers, delta: Numbers) -> Floats:
 def bun_steinke_rho(epsilon: Numbers, delta: Numbers) -> Floats:
     """ρ with √ρ = √(log(1/δ) + ε) − √log(1/δ), the inverse of `bun_steinke_epsilon`."""
     epsilon, log = positive("epsilon", epsilon), _log_inverse(delta)
-    values: Floats = (epsilon / (np.sqrt(log + epsilon) + np.sqrt(log))) ** 2  # no difference of near numbers
+    values: Floats = (epsilon / (np.sqrt(log + epsilon) + np.sqrt(log))) ** 2  # no cancellation
     return values
 
 
 def paper_rho(epsilon: Numbers, delta: Numbers) -> Floats:
-    """ρ ≈ ε²/(4 log(1/δ)), which drops ρ from ε = ρ + √(4ρ log(1/δ)) and so spends more than the ε it is named for.
+    """ρ ≈ ε²/(4 log(1/δ)): ε = ρ + √(4ρ log(1/δ)) without its first term, so it spends more than the nominal ε.
 
-    Nominally ε = 5 at δ = 1e-4, it is ε = 5.68 by Bun and Steinke. The noise of it has 1/σ = ε/√(2 log(1/δ)).
+    With nominal ε = 5 at δ = 1e-4 the true one is 5.68, by Bun and Steinke. Its noise has 1/σ = ε/√(2 log(1/δ)).
     Source: Nguyen and Zhang, supplement, `find_effective_epsilon0_zgauss`; for reproduction only.
     """
     return positive("epsilon", epsilon) ** 2 / (4 * _log_inverse(delta))
@@ -76,12 +76,12 @@ def paper_rho(epsilon: Numbers, delta: Numbers) -> Floats:
 
 # The conversion of Canonne, Kamath and Steinke: with a = α − 1 = e^u > 0, ρ-zCDP is (ε, δ)-DP if for some a
 #   log δ ≥ a((1 + a)ρ − ε) + a log a − (1 + a) log(1 + a).
-# The right-hand side is convex in a, so each of δ, ε and ρ, the other two given, is optimal at one root of a monotone
-# function. Any a is valid: what the root misses makes the account no less true.
+# The right-hand side is convex in a, so, with the other two given, each of δ, ε and ρ is optimal at the root of a
+# monotone function. Every a gives a valid account, so the error of the root only makes it a little less tight.
 
 
 def zcdp_delta(rho: Numbers, epsilon: Numbers) -> Floats:
-    """δ = inf over α > 1 of e^{(α−1)(αρ−ε)} (1 − 1/α)^α / (α − 1): the least that ρ-zCDP implies at ε by this bound.
+    """δ = inf over α > 1 of e^{(α−1)(αρ−ε)} (1 − 1/α)^α / (α − 1): the smallest that this bound gives for ρ-zCDP at ε.
 
     Source: Canonne, Kamath and Steinke (2020), Corollary 13.
     """
@@ -94,7 +94,7 @@ def zcdp_delta(rho: Numbers, epsilon: Numbers) -> Floats:
 
 
 def zcdp_epsilon(rho: Numbers, delta: Numbers) -> Floats:
-    """ε at δ of ρ-zCDP, the inverse of `zcdp_delta` in ε; 0 where that δ is reached without any ε.
+    """ε at δ of ρ-zCDP, the inverse of `zcdp_delta` in ε; 0 where ρ-zCDP implies (0, δ)-DP.
 
     ε = inf over α of αρ + log(1 − 1/α) − log(αδ)/(α − 1), at the root of (α−1)²ρ + log α = log(1/δ); in nats,
     never above `bun_steinke_epsilon`. Source: Canonne, Kamath and Steinke (2020), Corollary 13.
@@ -108,7 +108,7 @@ def zcdp_epsilon(rho: Numbers, delta: Numbers) -> Floats:
 
 
 def zcdp_rho(epsilon: Numbers, delta: Numbers) -> Floats:
-    """Largest ρ of which `zcdp_delta` says (ε, δ)-DP: inverse of `zcdp_epsilon` in ρ, never below `bun_steinke_rho`.
+    """Largest ρ for which `zcdp_delta` gives (ε, δ)-DP: inverse of `zcdp_epsilon` in ρ, never below `bun_steinke_rho`.
 
     ρ = sup over α of (ε − log(1 − 1/α) + log(αδ)/(α − 1))/α. Source: Canonne, Kamath and Steinke (2020), Corollary 13.
     """
@@ -116,7 +116,7 @@ def zcdp_rho(epsilon: Numbers, delta: Numbers) -> Floats:
     low = np.minimum(np.log(log / 4), np.log(log / (4 * epsilon)) / 2)
 
     def over(u: Floats) -> Floats:
-        """ε less the one that is optimal at this u; the root of `zcdp_epsilon` put into its value."""
+        """ε minus the ε that is optimal at this u: the root of `zcdp_epsilon` inserted into its value."""
         shared = log - np.logaddexp(0, u)
         return epsilon + np.logaddexp(0, -u) - (2 * np.exp(-u) + np.exp(-2 * u)) * shared
 
@@ -164,8 +164,9 @@ def shuffled_epsilon(local_epsilon: Numbers, n: Numbers, delta: Numbers) -> Floa
     """ε at δ of n reports in random order, each from the same ε0-DP local randomizer; NaN where ε0 > `shuffling_limit`.
 
     ε = log(1 + (e^ε0 − 1)/(e^ε0 + 1) (8√(e^ε0 log(4/δ)/n) + 8e^ε0/n)), neighbours by replacement of one person. The
-    report is all that a person sends: with answers in it ε0 is what they compose to. It must hide which items were
-    answered too; a pattern of missing answers shown in clear tells reports apart, and then nothing is amplified.
+    report is all that a person sends: if it has several answers, ε0 is their composed budget. It must also hide which
+    items were answered: where the pattern of missing answers is public, reports can be told apart and nothing is
+    amplified.
     Source: Feldman, McMillan and Talwar (2022), Theorem III.1 (3.1 of arXiv:2012.12803). The supplement of Nguyen and
     Zhang prints it as Lemma 4.1 without the term 8e^ε0/n; their code has it.
     """
@@ -178,7 +179,7 @@ def shuffled_epsilon(local_epsilon: Numbers, n: Numbers, delta: Numbers) -> Floa
 def shuffled_local_epsilon(epsilon: Numbers, n: Numbers, delta: Numbers) -> Floats:
     """Largest ε0 covered by the theorem with `shuffled_epsilon` ≤ ε; NaN where it covers none, at small n.
 
-    Where even the limit costs less than ε it is the limit. It may be less than ε: see `local_budget`.
+    Where even `shuffling_limit` costs less than ε, it is that limit. It may be less than ε: see `local_budget`.
     """
     epsilon, log, limit = positive("epsilon", epsilon), _log_inverse(delta), shuffling_limit(n, delta)
     high = np.maximum(limit, 0)

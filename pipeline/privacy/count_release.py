@@ -54,15 +54,15 @@ def bounded_counts(
 
 @dataclass(frozen=True)
 class CountNoise(Checked, ABC):
-    """Integer noise on every count of a table to which a person adds 1 in `most` places at most.
+    """Integer noise on every count of a table in which a person adds 1 to at most `most` counts.
 
     unit: all answers of one person that count; where rows name no person, one answer. neighbours: these answers
-    replaced by others, or with neighbours_are=add_remove there or not. Sensitivity, L1 and squared L2: `most`, twice
+    replaced by others, or, with neighbours_are=add_remove, removed. Sensitivity, L1 and squared L2: `most`, twice
     that if replaced. What is spent is by OpenDP's own map, which rounds up.
     """
 
     epsilon_user: float = parameter("privacy budget of all answers of a person", unit="nats", above=0)
-    neighbours_are: str = parameter("what a person may change: answers replaced, or there or not",
+    neighbours_are: str = parameter("what differs between neighbours: the answers are replaced, or present or absent",
                                     default="replace_one", choices=tuple(CHANGED))
 
     law: ClassVar[str]  # name of the parameter in `vetted_noise`

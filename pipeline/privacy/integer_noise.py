@@ -2,26 +2,28 @@
 
 For the release of somebody's real data use `pipeline.privacy.vetted_noise`.
 
-One sampler serves both laws. Let p be symmetric and fall with |x|. The integers up to a cut, beyond which lies less
-than 2⁻⁵⁷, are tiled by blocks of w = 2^s numbers, none of which crosses zero (blocks start at multiples of w). Of the
-2⁶⁴ values of a random word every number of block b gets c_b = ⌊2⁶⁴ min_b p⌋:
+One sampler serves both laws. Let p be symmetric and decreasing in |x|. The integers up to a cut, beyond which p has
+mass below 2⁻⁵⁷, are divided into blocks of w = 2^s numbers, none of which crosses zero (blocks start at multiples of
+w). Of the 2⁶⁴ values of a random word, every number of block b gets c_b = ⌊2⁶⁴ min_b p⌋:
 
-    word < Σ_b w c_b:  the block by inversion of the cumulated counts of words, the place in it from the word's last
-                       s bits. A block owns a multiple of w words, from a multiple of w on, so the place is uniform
-                       given the block, and every x of b has probability c_b/2⁶⁴ exactly.
-    otherwise:         x from the rest p(x) − c_b/2⁶⁴ ≥ 0, by rejection: block with weight max_b p − c_b/2⁶⁴, place
-                       uniform, accepted with probability (p(x) − c_b/2⁶⁴)/(max_b p − c_b/2⁶⁴).
+    word < Σ_b w c_b:  the block by inversion of the cumulated counts of words, the number in the block by the last
+                       s bits of the word. A block has a multiple of w words, starting at a multiple of w, so the
+                       number is uniform given the block, and every x of b has probability c_b/2⁶⁴ exactly.
+    otherwise:         x from the remainder p(x) − c_b/2⁶⁴ ≥ 0, by rejection: the block with weight
+                       max_b p − c_b/2⁶⁴, the number uniform, accepted with probability
+                       (p(x) − c_b/2⁶⁴)/(max_b p − c_b/2⁶⁴).
 
-Both together are p: the second has probability 1 − Σ w c_b/2⁶⁴, which is the sum of the rest over all x, so x has
-probability c_b/2⁶⁴ + (p(x) − c_b/2⁶⁴). With w = 1 (σ < 64, scale < 32) the words left over, a share of 1e-15 at most,
-go to 0. Words are exact integers, not 53-bit doubles; the errors are those of p in double arithmetic, relative 1e-16
-or so, of the rest, at most 3 % of the draws, whose acceptance has the 2⁻⁵³ resolution of a double, and of the cut.
-In total variation they are below 1e-15 (added up in 40 digits by the tests). Atoms keep their relative accuracy far
-out: those above 1e-10 to nine digits, those of 1e-18 to one.
+Together they give p: the second case has probability 1 − Σ w c_b/2⁶⁴, the sum of the remainder over all x, so x has
+probability c_b/2⁶⁴ + (p(x) − c_b/2⁶⁴). With w = 1 (σ < 64, scale < 32) there is no second case: the words left over, a
+share of at most 1e-15, give 0. Words are exact integers, not 53-bit doubles. The errors are: that of p in double
+arithmetic, about 1e-16 relatively; that of the remainder, at most 3 % of the draws, whose acceptance has the resolution
+2⁻⁵³ of a double; and the cut. Together they are below 1e-15 in total variation (summed with 40 digits in the tests).
+Small probabilities keep their relative accuracy: those above 1e-10 to nine digits, those of 1e-18 to one.
 
-Inversion looks up a word's first 15 bits in a table of blocks (a guide table); where these do not settle the block, for
-1 word in 25 at most, it is searched for. So nearly all draws cost one word, one gather and one sum. The width keeps
-table and rest small: σ/64 < w ≤ σ/32, scale/32 < w ≤ scale/16. Tables of the last 64 laws are kept, 0.3 MB each.
+Inversion looks up a word's first 15 bits in a table of blocks (a guide table); where these do not determine the block,
+for at most 1 word in 25, it is searched for. So nearly all draws cost one word, one table look-up and one sum. The
+width keeps table and remainder small: σ/64 < w ≤ σ/32, scale/32 < w ≤ scale/16. Tables of the last 64 laws are kept,
+0.3 MB each.
 """
 
 import math
@@ -35,9 +37,9 @@ from pipeline.privacy.integer_laws import gaussian_pmf, laplace_pmf, positive
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import InvalidInput
 
-LARGEST = 1e18  # variance: σ up to 1e9, whose draws keep clear of the ends of int64 and of double's whole numbers
+LARGEST = 1e18  # variance: σ up to 1e9; draws are far from the limits of int64 and of the integers among doubles
 _GUIDE = 15  # bits
-_OPEN = np.iinfo(np.int64).min  # in the guide: these bits do not settle the block
+_OPEN = np.iinfo(np.int64).min  # in the guide: these bits do not determine the block
 _CHUNK = 1 << 14  # words at once, so that they stay in the cache
 Shape = int | tuple[int, ...]
 _BELOW_ONE = 1 - 2.0**-53
@@ -46,7 +48,7 @@ _BELOW_ONE = 1 - 2.0**-53
 def discrete_gaussian(rng: np.random.Generator, variance: float, size: Shape) -> Integers:
     """Independent draws from N_Z(0, σ²), P(x) ∝ exp(−x²/(2σ²)); int64 of shape `size`.
 
-    variance: σ², of the law before it is made whole, in (0, 1e18]; at 1e-2 already all but 1e-21 of the draws are 0.
+    variance: the parameter σ², in (0, 1e18]; at 1e-2 already all but 1e-21 of the draws are 0.
     Law within 1e-15 in total variation, see the module. The same generator gives the same numbers. O(size), after
     O(1200) for a new variance. Raises `InvalidInput` for another variance.
     Source: Canonne, Kamath and Steinke (2020), Definition 1; not their algorithm.
@@ -80,7 +82,7 @@ def _laplace(scale: float) -> "Sampler":
 
 
 class Sampler:
-    """A symmetric law on the integers that falls with |x|, ready to be drawn from.
+    """Sampler of a symmetric law on the integers that decreases in |x|.
 
     pmf: vectorised; reach: |x| beyond which less than 2⁻⁶⁰ lies; widest: bound of a block's width.
     bits: s; first (blocks,): smallest number of a block; starts (blocks,): its first word; total: words in blocks;
@@ -105,7 +107,7 @@ class Sampler:
         if width == 1:
             words[np.flatnonzero(self.first == 0)[0]] += 2**64 - sum(words)
         self.total = sum(words)
-        self.starts = np.cumsum(np.array([0, *words[:-1]], np.uint64))  # named, or large ones would become floats
+        self.starts = np.cumsum(np.array([0, *words[:-1]], np.uint64))  # else large ones become floats
         slots = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(64 - _GUIDE)
         here, there = self._block(slots), self._block(slots | np.uint64(2 ** (64 - _GUIDE) - 1))
         self.guide = np.where(here == there, np.append(self.first, _OPEN)[here], _OPEN)

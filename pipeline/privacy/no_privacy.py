@@ -1,4 +1,4 @@
-"""No privacy: the reference arm of every study."""
+"""No privacy: the mechanism that all others are compared with."""
 
 from dataclasses import dataclass
 from typing import ClassVar

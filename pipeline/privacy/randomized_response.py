@@ -1,9 +1,9 @@
 """Randomized response on one bit: what flipping costs, in closed form.
 
-A bit is flipped with probability 1/(1 + e^ε). Two numbers rule what privacy costs: the amplification
-a(ε) = coth(ε/2) of a debiased bit's spread and the attenuation t(ε) = tanh(ε/2) = 1/a(ε) of a released bit's
-lean. Budgets ε are per bit, in nats, > 0, and may be infinite (no privacy). Users who share a budget form a
-group: `epsilon` (group,) or scalar goes with counts `users` of that shape.
+A bit is flipped with probability 1/(1 + e^ε). Two numbers give the cost of privacy: the amplification a(ε) = coth(ε/2),
+by which debiasing multiplies the standard deviation, and the attenuation t(ε) = tanh(ε/2) = 1/a(ε), by which the
+release multiplies P(bit = 1) − ½. Budgets ε are per bit, in nats, > 0, and may be infinite (no privacy). Users who
+share a budget form a group: `epsilon` (group,) or scalar goes with counts `users` of that shape.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ def flip_probability(epsilon: Numbers) -> Floats:
 
 
 def attenuation(epsilon: Numbers) -> Floats:
-    """t(ε) = tanh(ε/2) = 1 − 2/(1 + e^ε): share of a comparison's lean that survives; shape of `epsilon`.
+    """t(ε) = tanh(ε/2) = 1 − 2/(1 + e^ε): factor of P(bit = 1) − ½ in the release; shape of `epsilon`.
 
     Source: Xu, Sun and Cheng, Lemma 1.
     """
@@ -30,7 +30,7 @@ def attenuation(epsilon: Numbers) -> Floats:
 
 
 def amplification(epsilon: Numbers) -> Floats:
-    """a(ε) = (e^ε + 1)/(e^ε − 1) = coth(ε/2): growth of a debiased comparison's spread; shape of `epsilon`.
+    """a(ε) = (e^ε + 1)/(e^ε − 1) = coth(ε/2): factor of the standard deviation of a debiased bit; shape of `epsilon`.
 
     Source: Xu, Sun and Cheng, Lemma 2.
     """
@@ -63,7 +63,7 @@ def max_amplification(epsilon: Numbers) -> Floats:
 
 
 def information(epsilon: Numbers, users: Numbers) -> float:
-    """Σ_l t(ε_l)²: the released sample's size, counted in unperturbed users; scalar.
+    """Σ_l t(ε_l)²: number of unperturbed users with the same information as the release; scalar.
 
     epsilon, users: (group,) or scalar. Source: Xu, Sun and Cheng, Theorem 3.
     """
@@ -75,7 +75,7 @@ def released_probability(probability: Numbers, epsilon: Numbers) -> Floats:
 
     Source: Xu, Sun and Cheng, Lemma 1.
     """
-    # The same as p̃ = f + p t with f the flip probability; written so, small p keep their digits at large ε.
+    # The same as p̃ = f + p t with f the flip probability; in this form a small p keeps its digits at large ε.
     released = np.asarray(probability, float) * attenuation(epsilon)
     released += flip_probability(epsilon)
     return released

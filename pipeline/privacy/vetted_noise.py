@@ -13,7 +13,7 @@ from pipeline.privacy.integer_laws import positive
 from pipeline.study.arrays import Array, Integers
 from pipeline.study.parameters import InvalidInput
 
-SLACK = 1e-12  # by which noise is wider than asked for, relatively
+SLACK = 1e-12  # relative margin by which noise is wider than asked for
 
 
 def release(
@@ -22,9 +22,9 @@ def release(
     """Every entry of an integer array plus its own noise; int64 of the same shape.
 
     variance: σ² of the discrete Gaussian N_Z(0, σ²); or scale: of the discrete Laplace; exactly one of the two. Sums
-    stop at the ends of int64. What this costs in privacy: `spent`. 10 µs an entry.
-    Raises `InvalidInput` for other counts, variances and scales, for anything else that is given, a seed above all,
-    and if OpenDP, 0.14 or later, is not installed (the extra `release`).
+    saturate at the limits of int64. The privacy budget of a call: `spent`. 10 µs an entry.
+    Raises `InvalidInput` for other counts, variances and scales, for any other argument, such as a seed, and if OpenDP,
+    0.14 or later, is not installed (the extra `release`).
     """
     for name, value in (*(("seed", value) for value in refused), *seeds.items()):
         raise InvalidInput(name, value, "noise for real data takes no seed and no generator; give variance= or scale=")
@@ -75,7 +75,7 @@ def _measurement(variance: float | None, scale: float | None) -> Any:
         from opendp.mod import enable_features
     except ImportError:
         raise InvalidInput("opendp", None, "noise for real data needs this package: pip install opendp") from None
-    enable_features("contrib")  # what OpenDP asks for its proven measurements, too
+    enable_features("contrib")  # OpenDP requires this for all measurements
     domain = vector_domain(atom_domain(T="i64"))
     if scale is None:
         return make_gaussian(domain, l2_distance(T="f64"), width)

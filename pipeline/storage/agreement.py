@@ -64,7 +64,7 @@ def _change(name: str, before: str, after: str) -> str:
 
 @dataclass(frozen=True)
 class Agreed:
-    """A recorded writer. accepted: why it was let in though its numbers differ; empty if they agree."""
+    """A recorded writer. accepted: why a person accepted it although its numbers differ; empty if they agree."""
 
     writer: Writer
     accepted: str = ""
@@ -114,7 +114,7 @@ def _read(store: Store, key: str) -> Agreed | None:
 def provenance(store: Store, writers: Collection[str]) -> list[dict[str, Any]]:
     """Records of the writers, named by their ids, of some units: code, environment, and why they were accepted.
 
-    A writer without a record counts as mixed in: nothing shows that its numbers agree.
+    A writer without a record counts as one that differs: nothing shows that its numbers agree.
     """
     known = {one.writer.id: one for one in recorded(store)}
     return [{"writer": name, "code": dict(known[name].writer.code), "environment": dict(known[name].writer.environment),

@@ -22,7 +22,7 @@ class Unreachable(ConnectionError):
 class Backend(Protocol):
     """Files by key: names joined by "/". Each file is written whole or not at all.
 
-    `setting` is the key of the config that names the backend; its text form is what a person calls it.
+    `setting` is the key of the config that names the backend; `str` gives its path or URL.
     """
 
     setting: str
@@ -70,11 +70,11 @@ class Backend(Protocol):
         """To be entered while units are written; several processes may be inside at once."""
 
     def left_over(self, prefix: str) -> list[str]:
-        """Keys of files whose write was cut off; empty while somebody may be `sweeping`."""
+        """Keys of files whose writing was interrupted; empty while a process may be `sweeping`."""
 
 
 def check_url(url: str) -> str:
-    """The URL without "/" at its end. Raises InvalidInput if it is none, without repeating what may be a secret."""
+    """The URL without "/" at its end. Raises InvalidInput if it is none, without repeating it: it may hold a secret."""
     if "@" in url or "?" in url or "#" in url:
         raise InvalidInput("url", "…", f"must not hold credentials: export {' and '.join(KEYS)} instead")
     if not FORM.fullmatch(url) or len(url) > LONGEST or {".", ".."} & {*url.split("/")}:

@@ -52,7 +52,7 @@ def file_digest(content: bytes) -> str:
 
 
 def template(study: Study, location: ZarrLocation) -> None:
-    """Create the group with its coordinates and, chunk by chunk still empty, its variables. See `Layout`."""
+    """Create the group with its coordinates and its variables, whose chunks are still empty. See `Layout`."""
     layout = Layout.of(study)
     group, own = _new_group(location, coordinates_of(study))
     for variable in (*study.metrics, "status"):
@@ -105,7 +105,7 @@ def summary_template(
 
 
 def _new_group(location: ZarrLocation, coordinates: "Mapping[str, xr.Variable]") -> "tuple[zarr.Group, dict[str, str]]":
-    """A group that holds coordinates only, and the attribute by which its variables name those that are no axis."""
+    """A group of coordinates only, and the attribute with which variables name the coordinates that are no axes."""
     import xarray as xr
     import zarr
 

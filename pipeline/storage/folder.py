@@ -28,7 +28,7 @@ class Folder:
         return self.path / key
 
     def check(self, write: bool = False) -> None:
-        """No test: what is wrong with a disk shows when it is used."""
+        """Do nothing: errors of a disk are raised when it is used."""
 
     def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
         """Content of a file, or a part of it as of a slice, `start` perhaps from its end; None if there is none."""
@@ -77,7 +77,7 @@ class Folder:
         return f"{name}{PARTIAL}"
 
     def publish(self, staged: str, name: str, root: bytes) -> None:
-        """Let what was built under `staged` be `name`, in place of another, by its root document in one last step."""
+        """Publish what was built under `staged` as `name`, replacing another; its root document comes last."""
         self.put(f"{staged}/zarr.json", root)
         self.remove(name)
         (self.path / staged).rename(self.path / name)
@@ -106,7 +106,7 @@ class Folder:
             yield
 
     def left_over(self, prefix: str) -> list[str]:
-        """Keys of files whose write was cut off; empty while somebody may be `sweeping`."""
+        """Keys of files whose writing was interrupted; empty while a process may be `sweeping`."""
         with ExitStack() as stack:
             try:
                 fcntl.flock(stack.enter_context(_open(self.path / ".sweeps")), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -121,8 +121,8 @@ class Folder:
 def locked(folder: Path) -> Iterator[str]:
     """One process at a time, on this folder; the lock ends with its process. Yields a name of the lock file.
 
-    The name is never that of a lock file of another machine or folder: machines made from one image are alike in
-    their names, but not in when they were started.
+    No other machine or folder has a lock file of that name: machines made from one image may share their host name, but
+    not the time when they were started.
     """
     with open(folder / ".lock", "w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.study.arrays import Integers
 from pipeline.study.study import Study
 
-SHARD_BYTES = 2**26  # of all variables of one region: what a reduction holds in memory at once, some times over
+SHARD_BYTES = 2**26  # of all variables of one region: a reduction holds this in memory a few times
 CHUNK_VALUES = 2**17  # in one checksummed chunk of a shard
 
 

@@ -1,4 +1,4 @@
-"""Mutual exclusion through a store that can do no more than create an object where there is none."""
+"""Mutual exclusion with no other means than to create an object if there is none, as every S3 server can."""
 
 import random
 import threading
@@ -76,7 +76,7 @@ class Lease:
                 start = now()
                 if self.backend.create(self._key(last + 1), token):
                     numbers = self._numbers()
-                    if numbers[-1] == last + 1:  # not a number that was used and swept in the meantime
+                    if numbers[-1] == last + 1:  # not a number that was used and deleted in the meantime
                         self.until = start + SAFE
                         self.backend.delete(*map(self._key, numbers[:-1]))
                         return last + 1

@@ -27,7 +27,7 @@ ENTRY = np.dtype([("block", "<u8"), ("cell", "<u8"), ("start", "<u8"), ("length"
 END = b"UNITPACK"
 NAME = re.compile(r"(\d{1,15})\.([0-9a-f]{16})-(\d{1,15})\.([0-9a-f]{16})-(\d{1,9})-[0-9a-f]{16}", re.ASCII)
 TAIL = CHECKSUM_BYTES + len(END)  # bytes after the index
-REMEMBERED = 1000  # indexes that a process keeps in mind, of some 32 kB each
+REMEMBERED = 1000  # indexes that a process caches, of some 32 kB each
 
 
 class PackedUnit(NamedTuple):
@@ -93,7 +93,7 @@ class Packs:
 
     def _entries(self, block: int, cell: int) -> Iterator[tuple[Pack, Array]]:
         packs = self.listing()
-        for position in reversed(range(bisect_right(packs, (block, cell), key=_first))):  # the nearest has it, mostly
+        for position in reversed(range(bisect_right(packs, (block, cell), key=_first))):  # usually the nearest has it
             pack = packs[position]
             if (block, cell) <= pack.last:
                 with suppress(Damaged):

@@ -33,7 +33,7 @@ RAW = "replications"
 FORMER = "replications.zarr"  # of earlier versions
 DESCRIPTION = f"{RAW}/study.json"
 FAILED_END = ".failed"
-REMEMBERED = 20_000  # cells whose names a process keeps in mind
+REMEMBERED = 20_000  # cells whose names a process caches
 PACKED_FROM = 1000  # files of units: fewer stay as they are
 PACK_UNITS, PACK_BYTES = 1000, 2**25  # most units in a pack, and most bytes of their values
 

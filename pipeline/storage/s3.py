@@ -30,9 +30,9 @@ PAUSES = 0.05, 5.0  # seconds before a failed request is tried again: the first 
 AT_ONCE = 16  # requests under way from one process
 PATIENCE = 4.0  # seconds of retries before a run has begun
 PAGE = 1000  # objects in one answer to a listing
+# Set by a batch service or Kubernetes instead of keys. If one of a pair is missing, obstore takes the machine's keys.
 OTHERS = (("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"), ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",),
           ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"))
-# What a batch service or Kubernetes sets instead of keys. Half of a pair sends obstore to the machine's own keys.
 ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 REFUSED = {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
@@ -40,7 +40,7 @@ ELSEWHERE = {"AuthorizationHeaderMalformed", "IllegalLocationConstraintException
 
 
 class Bucket:
-    """What lies under `url`; every request is tried again for up to `timeout` seconds. Opened when first used.
+    """The objects under `url`; a failing request is repeated for up to `timeout` seconds. Opened when first used.
 
     Pickles and texts hold the URL alone: every process reads the credentials from its own environment.
     """
@@ -84,7 +84,7 @@ class Bucket:
         self._sync(lambda: put_async(self._objects.store, key, content, use_multipart=False), patience)
 
     def create(self, key: str, content: bytes) -> bool:
-        """Write an object where there is none; whether this call did. `content` must be the caller's alone."""
+        """Write an object where there is none; whether this call did. `content` must differ between callers."""
         from obstore import put_async
         from obstore.exceptions import AlreadyExistsError
 
@@ -113,14 +113,14 @@ class Bucket:
         return sizes
 
     def delete(self, *keys: str) -> None:
-        """Delete objects, all at once; those that are not there are no matter."""
+        """Delete objects, all at once; missing ones are no error."""
         from obstore import delete_async
 
         if keys:
             self._sync(lambda: delete_async(self._objects.store, list(keys)))
 
     def remove(self, name: str) -> None:
-        """Delete a Zarr hierarchy; what makes it count goes first, so half of it never passes for the whole."""
+        """Delete a Zarr hierarchy; its root document first, so that half of it never passes for the whole."""
         self.delete(f"{name}/zarr.json")
         while page := self._page(f"{name}/", None):
             self.delete(*page)
@@ -131,7 +131,7 @@ class Bucket:
         return name
 
     def publish(self, staged: str, name: str, root: bytes) -> None:
-        """Let what was built be complete, by its root document."""
+        """Publish what was built by writing its root document."""
         self.put(f"{name}/zarr.json", root)
 
     def stamp(self, key: str) -> str | None:
@@ -307,7 +307,7 @@ def _connect(url: str) -> Any:
 
 
 def _endpoint(url: str) -> SplitResult:
-    """Its parts. Raises InvalidInput, which never repeats what may be a secret."""
+    """The parts of the URL. Raises InvalidInput without repeating it: it may hold a secret."""
     try:
         parts = urlsplit(url)
         if (parts.scheme in ("http", "https") and parts.hostname and re.fullmatch("[!-~]+", url) and parts.port != 0

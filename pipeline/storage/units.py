@@ -1,4 +1,4 @@
-"""A stored unit: one file with all its metrics, its status and, if it failed, why; whole or damaged, never in between.
+"""A stored unit: one file with all its metrics, its status and, if it failed, why; whole, or found to be damaged.
 
     description   one line of JSON: study, cell, block, size of the block, names of the variables
     writer        16 hexadecimal digits: which code and arithmetic computed it (see `agreement`), and a line break

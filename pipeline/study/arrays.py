@@ -1,4 +1,4 @@
-"""Types of arrays, for annotations. Docstrings name the axes: (reps, items), say."""
+"""Types of arrays, for annotations. Docstrings name the axes, such as (reps, items)."""
 
 from typing import Any
 

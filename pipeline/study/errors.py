@@ -1,4 +1,4 @@
-"""What the program raises for a person: one line each, the same from the command and from Python."""
+"""Errors that people see: one line each, the same from the command and from Python."""
 
 
 class PipelineError(Exception):

@@ -1,4 +1,4 @@
-"""Files that are never seen in part."""
+"""Write files so that no reader ever sees an incomplete one."""
 
 import itertools
 import os

@@ -1,11 +1,11 @@
-"""Fingerprints of code: equal when the same numbers must come out, whatever its comments, docstrings and local names.
+"""Fingerprints of code: equal where the same numbers must come out. Comments, docstrings, local names do not count.
 
 The fingerprint of a part is a digest of the compiled code of its module and of every module that this one imports,
-directly or not, from the program, from the part's own package, or from beside it; a name of the library, such as
-`pl.ranking.Debiased`, counts as an import of what it stands for. It is read from the files, so it does not depend on
-their folder; a file that was edited after this process imported it is refused. What a notebook or script defines counts
-as it is in memory, see `live_code`, and a file given with --with as it was executed. Other packages count by their
-versions, see `third_parties` and `pipeline.execution.environment`.
+directly or not, from the program, from the part's own package, or from the folder in which that package is. A name of
+the library, such as `pl.ranking.Debiased`, counts as an import of the class that it stands for. Code is read from
+files, whatever their folder; a file that was edited after this process imported it is refused. The code of a notebook
+or script is taken from memory, see `live_code`; that of a file given with --with as it was executed. Other packages
+count by their versions, see `third_parties` and `pipeline.execution.environment`.
 """
 
 import ast
@@ -40,7 +40,7 @@ class Module(NamedTuple):
 
 
 def fingerprint(part: Any) -> str:
-    """16 hexadecimal digits of the code that computes with a class or function, in whatever package it lies."""
+    """Digest, 16 hexadecimal digits, of the code that a class or function computes with, whatever its package."""
     texts = [part.__qualname__, *sorted(_module(name).digest for name in _needed(part))]
     if _in_memory(part):
         texts += reached(part).texts
@@ -48,13 +48,13 @@ def fingerprint(part: Any) -> str:
 
 
 def modules(parts: Iterable[Any]) -> dict[str, str]:
-    """Digest of every module whose code the fingerprints of some parts hold, by name."""
+    """Digest of every module that the fingerprints of some parts cover, by name."""
     names = {name for part in parts for name in _needed(part)}
     return {name: _module(name).digest for name in sorted(names)}
 
 
 def third_parties(parts: Iterable[Any]) -> set[str]:
-    """Names of the packages that the code of some parts imports and that their fingerprints do not hold."""
+    """Names of the packages that the code of some parts imports and that their fingerprints do not cover."""
     parts = tuple(parts)
     starts = {start for part in parts for start in _starts(part)}
     imported = {(other, start) for start in starts for name in _closure(start) for other in _module(name).imports}
@@ -66,7 +66,7 @@ def third_parties(parts: Iterable[Any]) -> set[str]:
 def code_digest(source: str | bytes) -> str:
     """Digest of the code that a source compiles to, without comments, docstrings, line numbers and local names.
 
-    A variable that an inner function shares is no local name: where it is renamed, the digest may change.
+    A variable that an inner function shares does not count as local: renaming it may change the digest.
 
     >>> code_digest("def f(x):\\n y = x\\n return y") == code_digest("def f(x):\\n 'doc'\\n z = x  # z\\n return z")
     True
@@ -101,7 +101,7 @@ def _module(name: str) -> Module:
 
 
 def _check_imported(name: str, path: str, content: bytes) -> None:
-    """Refuse a file whose functions are not those that this process imported from it."""
+    """Raise InvalidInput for a file that was edited after this process imported it, so that its functions differ."""
     module = sys.modules.get(name)
     if module is None or os.stat(path).st_mtime < STARTED:
         return
@@ -126,25 +126,25 @@ def _of_function(code: CodeType) -> tuple[str, ...]:
 
 
 def _in_memory(part: Any) -> bool:
-    """Whether no file holds the part as it is: that of a notebook or script, or made by a program."""
+    """Whether no source file contains the part: it was defined in a notebook or script, or created by a program."""
     module: str = part.__module__
     return module == SCRIPT or not (_file(module) or own_files.source(module) is not None)
 
 
 def _starts(part: Any) -> frozenset[str]:
-    """Modules from which a part's code starts."""
+    """Modules that contain a part's own code."""
     module: str = part.__module__
     return frozenset(n for n in reached(part).modules if _own(n, module)) if _in_memory(part) else frozenset({module})
 
 
 def _needed(part: Any) -> frozenset[str]:
-    """Modules, by name, whose code the fingerprint of a part holds."""
+    """Names of all modules that the fingerprint of a part covers."""
     return frozenset(name for start in _starts(part) for name in _closure(start))
 
 
 @cache
 def _closure(start: str) -> frozenset[str]:
-    """Modules, by name, that a module needs and that are the program's or the person's own."""
+    """Names of a module and of those that it needs, if they are the program's or the person's own."""
     seen: set[str] = set()
     waiting = [start]
     while waiting:
@@ -159,7 +159,7 @@ def _closure(start: str) -> frozenset[str]:
 
 
 def _defining_module(name: str) -> str:
-    """The module that holds what a name of the library stands for, such as `pipeline.ranking.Debiased`."""
+    """The module that defines what a name of the library stands for, such as `pipeline.ranking.Debiased`."""
     first, *rest = name.split(".")
     if first != PROGRAM or len(rest) < 1 or _file(f"{first}.{rest[0]}"):
         return name
@@ -215,7 +215,8 @@ def _library_names(nodes: Iterable[ast.AST], aliases: set[str]) -> Iterator[str]
 
 
 def _own(name: str, start: str) -> bool:
-    """Whether a module belongs to the program, to the package of the first one, or lies beside that package."""
+    """Whether a module belongs to the program, to the package of `start`, or to the folder that contains that
+    package."""
     top, first = name.partition(".")[0], start.partition(".")[0]
     if top in (PROGRAM, first):
         return True
@@ -225,7 +226,7 @@ def _own(name: str, start: str) -> bool:
 
 @cache
 def _folder(top: str) -> str:
-    """Folder that holds a package or module of a person's own; empty where others install theirs, or if unknown."""
+    """Folder of a person's own package or module; empty if it is among the installed packages, or unknown."""
     path = Path(_file(top) or ".")
     if own_files.source(top) is not None or (top == SCRIPT and not path.is_file()):  # a notebook
         return os.getcwd()

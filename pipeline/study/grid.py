@@ -49,7 +49,7 @@ class Grid:
         for labels in self:
             key = canonical(labels)
             if key in seen:
-                raise InvalidInput("grid", key, "cell given twice; let the products not overlap")
+                raise InvalidInput("grid", key, "cell given twice; products must not overlap")
             seen.add(key)
 
     @classmethod

@@ -1,6 +1,6 @@
-"""Code as a process has it, of what no file holds: classes and functions that a notebook or a script defines.
+"""Code in memory: that of classes and functions that a notebook or script defines, for which there is no file.
 
-Their fingerprint follows what they use: other functions, classes and values of the notebook, wherever they stand in it.
+Their fingerprint covers all that they use: other functions, classes and values, wherever the notebook defines them.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ def reached(part: Any) -> Reached:
 
 
 def code_texts(code: CodeType, documented: bool = False) -> Iterator[str]:
-    """What of a code object matters to what it computes. documented: its first constant is a docstring."""
+    """The contents of a code object on which its results depend. documented: its first constant is a docstring."""
     arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     yield f"{code.co_code.hex()} {code.co_names} {arguments} {code.co_flags} {code.co_exceptiontable.hex()}"
     for constant in code.co_consts[documented:]:
@@ -69,7 +69,7 @@ def _texts(one: Any, module: str, seen: dict[int, Any], names: set[str]) -> Iter
 
 @functools.singledispatch
 def _members(one: Any) -> Iterator[tuple[str, Any]]:
-    """Name and value of all that an object computes with; of code, its texts. By the kind of object."""
+    """Name and value of everything that an object computes with, by its type; for code, its texts."""
     if hasattr(one, "__wrapped__"):
         yield "wrapped", one.__wrapped__
         return

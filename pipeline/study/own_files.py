@@ -1,4 +1,4 @@
-"""A person's own file of parts, named on the command line: it is executed, and travels to workers by its content."""
+"""A person's own file of parts, named on the command line: it is executed here, and its content is sent to workers."""
 
 import hashlib
 import linecache

@@ -34,12 +34,11 @@ class InvalidInput(PipelineError, ValueError):
 
 
 def path_of(path: str, key: str) -> Path:
-    """The file or folder of a path that a person wrote: "~" is a home. Raises InvalidInput if there is no such user.
-    """
+    """The file or folder of a path, where "~" means the home folder. Raises InvalidInput if there is no such user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise InvalidInput(key, path, "there is no such user; must be a whole path") from None
+        raise InvalidInput(key, path, "there is no such user; write the whole path") from None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +71,7 @@ class DataFile:
 
 
 def printable(text: str) -> str:
-    """A line that cannot steer a terminal: "?" for every character that is not printed."""
+    """The text with "?" for every character that is not printable, so that it cannot control a terminal."""
     return "".join(c if c.isprintable() else "?" for c in text)
 
 

@@ -19,8 +19,8 @@ class Problem:
     text a table may contain the part itself. claims: the code of a tuple of `pipeline.analysis.claims.Claim`. release:
     the code of a function that releases real people's data once, from the command's arguments, and returns a text on
     what it released.
-    experiments: folders of `conf/experiment` that ask about this problem; `conf` is the program's own, and any folder
-    of that name in the problem's package. paper: whose claims are judged, as a report names it.
+    experiments: folders of `conf/experiment` that ask about this problem; `conf` is the program's, and a folder of that
+    name in the problem's package if there is one. paper: whose claims are judged, as a report names it.
 
     >>> PROBLEM = Problem("toy", "The private mean", "toy_package", models={"answers": ".model:Answers"})
     """

@@ -19,7 +19,7 @@ from pipeline.study.protocols import PROTOCOLS
 GROUP = "pipeline.problems"
 SCRIPT = "__main__"  # what a notebook or script defines
 _REGISTERED: dict[str, Problem] = {}  # new problems, and those that have more parts than they were installed with
-_BROUGHT: list["Addition"] = []  # what a worker cannot find by itself, nor in an own file
+_BROUGHT: list["Addition"] = []  # what workers can neither import nor get from a file given with --with
 
 
 class Addition(NamedTuple):
@@ -65,7 +65,7 @@ def register(
 
     Each part is given as name -> class or function. The same again changes nothing; a notebook or script may register
     another definition of a part of its own.
-    Raises InvalidInput, naming what holds it, where a name is taken; and for what a part lacks.
+    Raises InvalidInput where a name is taken, with its owner, and where a part lacks something that its kind must have.
 
     >>> import pipeline as pl
     >>> class Doubled(pl.ranking.Debiased):
@@ -94,7 +94,7 @@ def register(
 
 
 def registered() -> Registered:
-    """What was registered here: what a worker elsewhere cannot find by itself."""
+    """What was registered in this process, to be sent to workers."""
     return Registered(own_files.loaded(), tuple(one for one in _BROUGHT if one.problem in _REGISTERED))
 
 
@@ -108,7 +108,7 @@ def adopt(what: Registered) -> None:
 
 
 def _bring(addition: Addition) -> None:
-    """Note an addition, in place of one that it repeats."""
+    """Record an addition; it replaces an earlier one of the same names."""
     def subject(one: Addition) -> Any:
         return one.problem, one.new is None, {kind: set(table) for kind, table in one.tables.items()}
 
@@ -143,16 +143,16 @@ def _checked(known: Problem, kind: str, table: Mapping[str, Any]) -> Mapping[str
             raise InvalidInput(f"{kind}s.{name}", part, f"must be the {kind} itself, a class or function")
         if lacking := _lacking(kind, part):
             raise InvalidInput(f"{kind}s.{name}", getattr(part, "__name__", part), f"is no {kind}: {lacking}")
-        held = known.names(kind).get(name, part)
-        if held is not part and held != part and not _redefined(held, part):
-            holder = held if isinstance(held, str) else f"{held.__module__}:{held.__qualname__}"
+        existing = known.names(kind).get(name, part)
+        if existing is not part and existing != part and not _redefined(existing, part):
+            owner = existing if isinstance(existing, str) else f"{existing.__module__}:{existing.__qualname__}"
             raise InvalidInput(f"{kind}s.{name}", part.__qualname__ if callable(part) else part,
-                               f"is {holder} in problem={known.name} already; choose another name")
+                               f"is {owner} in problem={known.name} already; choose another name")
     return table
 
 
 def _lacking(kind: str, part: Any) -> str:
-    """What a part lacks of what its kind must offer; empty if nothing."""
+    """What a part lacks of its kind's protocol; empty if nothing."""
     if kind not in PROTOCOLS or isinstance(part, str):
         return ""
     offers = PROTOCOLS[kind]
@@ -164,9 +164,9 @@ def _lacking(kind: str, part: Any) -> str:
     return "" if frozen else "it must be a frozen dataclass: @dataclass(frozen=True)"
 
 
-def _redefined(held: Any, part: Any) -> bool:
+def _redefined(existing: Any, part: Any) -> bool:
     """Whether a cell of a notebook, or a script, was executed again."""
-    return getattr(held, "__module__", "") == SCRIPT == getattr(part, "__module__", "")
+    return getattr(existing, "__module__", "") == SCRIPT == getattr(part, "__module__", "")
 
 
 @cache

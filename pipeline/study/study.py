@@ -121,7 +121,7 @@ class Study(Checked):
         object.__setattr__(self, name, value)
 
     def _check_names(self, asked: Problem) -> None:
-        """Metrics and derivations are known, and named once."""
+        """Check that metrics and derivations exist and are named once."""
         self._set("metrics", checks.names(self.metrics, "metrics"))
         for name in self.metrics:
             asked.part("metric", name, "metrics")
@@ -133,7 +133,7 @@ class Study(Checked):
             asked.part("derivation", name, "coordinates")
 
     def _check_parameters(self, asked: Problem) -> Declarations:
-        """Constants and levels are taken by some part, and have the types that it declares."""
+        """Check that every constant and level is taken by some part; convert it to the type which that declares."""
         constants = checks.mapping(self.parameters, "parameters")
         grid: Any = self.grid
         if isinstance(grid, Grid):
@@ -196,7 +196,8 @@ class Study(Checked):
             available.add(name)
 
     def _check_cells(self, files: set[str]) -> None:
-        """Every part of every cell can be built, and every coordinate computed. files: parameters that are files."""
+        """Check that every part of every cell can be built and every coordinate computed. files: parameters that are
+        files."""
         available = {*self.grid.axes, *self.parameters, *self.derivations}
         missing = [(name, argument) for name in self.coordinates for argument in self.derivations[name][1]
                    if argument not in available]
@@ -256,7 +257,7 @@ class Study(Checked):
         return problem(self.problem).part(kind, name, key)
 
     def values(self, labels: Mapping[str, Any]) -> dict[str, Any]:
-        """All parameters of a cell: constants, labels, and what is derived; InvalidInput where that cannot be."""
+        """All parameters of a cell: constants, labels, and what is derived; InvalidInput if one cannot be."""
         return self._with({**self.parameters, **labels}, self.derive)
 
     def derived(self, labels: Mapping[str, Any]) -> dict[str, Any]:

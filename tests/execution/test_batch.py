@@ -140,7 +140,7 @@ def jobs_of(queue, monkeypatch, wanted, least):
 
     def later(seconds):
         clock.now += seconds
-        jobs.tend()
+        jobs.update()
 
     return jobs, scheduler, later
 
@@ -182,18 +182,18 @@ def test_a_job_whose_worker_must_not_compute_is_cancelled_and_replaced_a_few_tim
     assert not jobs.retire("job2-0") and queue.numbers() == []
 
 
-@pytest.mark.parametrize("discreet", [False, True])
-def test_no_secret_goes_where_a_queue_would_show_it(queue, monkeypatch, discreet):
+@pytest.mark.parametrize("hides_environment", [False, True])
+def test_no_secret_goes_where_a_queue_would_show_it(queue, monkeypatch, hides_environment):
     """Grid Engine's `qstat -j` shows everybody what a job inherits; SLURM keeps it."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
         monkeypatch.setenv(name, "planted")
     monkeypatch.setenv("LOADED_MODULES", "kept")
     jobs, *_ = jobs_of(queue, monkeypatch, 1, 1)
-    jobs.discreet = discreet
+    jobs.hides_environment = hides_environment
     jobs.submit()
     inherited = (queue.folder / "inherited").read_text()
-    assert "LOADED_MODULES=kept" in inherited and inherited.count("planted") == 3 * discreet
-    assert [kind.name for kind in WANTED if kind.discreet] == ["slurm"]
+    assert "LOADED_MODULES=kept" in inherited and inherited.count("planted") == 3 * hides_environment
+    assert [kind.name for kind in WANTED if kind.hides_environment] == ["slurm"]
 
 
 def test_jobs_read_a_private_file_if_there_is_one(tmp_path):
@@ -333,5 +333,5 @@ def test_scripts_that_no_server_runs_start_the_right_command(system, variables, 
 def test_a_worker_lives_for_the_unit_that_it_checks_and_one_of_its_own(seconds, enough, tmp_path, monkeypatch):
     monkeypatch.setattr(plan, "_longest", lambda _: seconds)
     cluster = types.SimpleNamespace(lifetime=30, walltime="00:01:00")
-    with contextlib.nullcontext() if enough else pytest.raises(InvalidInput, match="a new worker first simulates a finished one again"):
+    with contextlib.nullcontext() if enough else pytest.raises(InvalidInput, match="a new worker first simulates"):
         plan.check_lifetime([Store(study(), tmp_path)], cluster)

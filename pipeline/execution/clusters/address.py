@@ -21,8 +21,8 @@ from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of,
 ANSWER = 8.0  # seconds that a scheduler may take to answer
 COMPARED = ("python", "dask", "distributed")  # versions that the scheduler must share; the workers share all of facts()
 PACKAGES = ("dask", "distributed", "numpy", "scipy", "zarr")
-# Bundles handed out for each worker. A scheduler that adapts, `cluster.adapt()`, starts workers until what waits is
-# done within 5 s; with bundles of a second and fewer of them it would never start another.
+# Bundles handed out for each worker. An adaptive scheduler, `cluster.adapt()`, starts workers until all that waits
+# would be done within 5 s; with fewer bundles, of a second each, it would never start another.
 WINDOW = 12
 
 
@@ -59,7 +59,7 @@ class Address(Cluster, Checked):
     def open(self) -> Iterator[Executor]:
         """Connect; retire the workers that run other versions than this process.
 
-        Raises InvalidInput if no scheduler answers, or it or every worker runs other versions.
+        Raises InvalidInput if no scheduler answers, or if the scheduler or every worker runs other versions.
         """
         with quiet(), contextlib.ExitStack() as stack:
             yield join(self._connect(stack), self.address)
@@ -82,7 +82,7 @@ class Address(Cluster, Checked):
                 warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
                 return stack.enter_context(distributed.Client(
                     self.address, timeout=ANSWER, set_as_default=False, security=security))
-        except Exception as error:  # also what TLS says of a wrong certificate
+        except Exception as error:  # also errors of TLS, as of a wrong certificate
             raise _invalid(self.address, f"no scheduler answers there ({shorten(_cause(error), 120)})") from None
 
 
@@ -188,7 +188,7 @@ def _warn(line: str) -> None:
 
 
 async def _greet(address: str, security: Any) -> None:
-    """Exchange one message: a Client would wait for ever for what is no scheduler, such as a dashboard."""
+    """Exchange one message: a Client would wait for ever if the address is no scheduler's but, say, a dashboard's."""
     from distributed.comm import connect
 
     comm = await connect(address, timeout=ANSWER, **security.get_connection_args("client"))

@@ -26,7 +26,7 @@ PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # a name of a queue or an account: no characte
 
 @dataclass(frozen=True)
 class Batch(Cluster, Checked):
-    """What all batch systems share. In a job run `cores` worker processes of one thread each."""
+    """What all batch systems share. Each job runs `cores` worker processes of one thread each."""
 
     jobs: int = parameter("batch jobs, the most at once", unit="job", default=2, low=1, high=10_000)
     least_jobs: int | None = parameter(
@@ -47,7 +47,7 @@ class Batch(Cluster, Checked):
     jobqueue: ClassVar[str]  # class of dask-jobqueue
     needed: ClassVar[tuple[str, ...]]  # commands, the first of which submits
     listing: ClassVar[tuple[str, ...]]  # command that lists this user's unfinished jobs, numbers first
-    discreet: ClassVar[bool] = False  # whether it hides a job's environment from other users
+    hides_environment: ClassVar[bool] = False  # whether it hides a job's environment from other users
 
     @abstractmethod
     def _account(self) -> dict[str, str | None]:
@@ -126,7 +126,7 @@ class Batch(Cluster, Checked):
             fewest = self.jobs if self.least_jobs is None else self.least_jobs
             jobs = stack.enter_context(Jobs(
                 lambda name: self._make(cluster.scheduler_address, keys, name), self.listing, self.jobs, fewest,
-                self.cores, keys, self._output(), client, cluster.scheduler, self.discreet))
+                self.cores, keys, self._output(), client, cluster.scheduler, self.hides_environment))
             try:
                 for _ in range(fewest):
                     jobs.submit()
@@ -134,7 +134,7 @@ class Batch(Cluster, Checked):
                 raise self._refusal(error) from None
             numbers = ", ".join(job.number for job in jobs.jobs) or "as there are units"
             what = f"{self.jobs} {self.name} jobs of {self.cores} workers ({numbers})"
-            yield Executor(client, self.workers, lambda: threads(cluster), jobs.tend, jobs.retire,
+            yield Executor(client, self.workers, lambda: threads(cluster), jobs.update, jobs.retire,
                            describe(cluster, what), self.patience)
 
     @contextlib.contextmanager
@@ -205,7 +205,7 @@ class Batch(Cluster, Checked):
 class Slurm(Batch):
     """Jobs of SLURM."""
 
-    name, jobqueue, discreet = "slurm", "SLURMCluster", True
+    name, jobqueue, hides_environment = "slurm", "SLURMCluster", True
     needed = ("sbatch", "squeue", "scancel")
     listing = ("squeue", "--noheader", "--format=%i", "--me")
 

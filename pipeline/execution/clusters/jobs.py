@@ -15,9 +15,9 @@ from typing import IO, Any
 
 from pipeline.execution.clusters.executor import retire
 
-TEND = 2.0  # seconds between two comparisons of the jobs with the workers
+UPDATE = 2.0  # seconds between two comparisons of the jobs with the workers
 ASK = 15.0  # seconds between questions to the batch system, and before an idle job is ended
-STILLBORN = 3  # jobs in a row that end before any worker joins, or more if more are wanted: then it is hopeless
+FAILED_STARTS = 3  # jobs in a row that end before any worker joins, or more if more are wanted: then it is hopeless
 REFUSED = 4  # refusals in a row, while there is no job, after which it is hopeless
 REPLACEMENTS = 3  # of jobs whose workers must not compute; those that end otherwise are always replaced
 TIMEOUT = 60.0  # seconds that a batch system may take to answer
@@ -66,18 +66,19 @@ class Jobs:
         output: folder in which the batch system writes what jobs print.
         client: of the scheduler that their workers join, which runs in this process.
         scheduler: that scheduler.
-        discreet: whether the batch system hides a job's environment from other users; if not, jobs inherit no secrets.
+        hides_environment: whether the batch system hides a job's environment from other users; if not, jobs inherit no
+            secrets.
     """
 
     def __init__(self, make: Callable[[str], Any], listing: Sequence[str], wanted: int, least: int, workers: int,
-                 folder: Path, output: Path, client: Any, scheduler: Any, discreet: bool = False):
+                 folder: Path, output: Path, client: Any, scheduler: Any, hides_environment: bool = False):
         self.make, self.listing, self.wanted, self.least = make, listing, wanted, least
-        self.workers, self.folder, self.output, self.discreet = workers, folder, output, discreet
+        self.workers, self.folder, self.output, self.hides_environment = workers, folder, output, hides_environment
         self.client, self.scheduler = client, scheduler
         self.jobs: list[Job] = []
-        self.submitted = self.stillborn = self.refused = 0
+        self.submitted = self.failed_starts = self.refused = 0
         self.replacements_left = REPLACEMENTS
-        self.last_tended = self.last_asked = 0.0
+        self.last_update = self.last_asked = 0.0
 
     def __enter__(self) -> "Jobs":
         return self
@@ -95,7 +96,7 @@ class Jobs:
         command = shlex.split(job.submit_command)
         if command != ["bsub"]:  # which reads the script from standard input
             command.append(str(script))
-        inherited = {k: v for k, v in os.environ.items() if self.discreet or not SECRET.search(k)}
+        inherited = {k: v for k, v in os.environ.items() if self.hides_environment or not SECRET.search(k)}
         with open(script) as standard_input:
             output = call(command, stdin=standard_input, env=inherited)
         if not (number := re.search(r"\d+", output)):
@@ -110,16 +111,16 @@ class Jobs:
             with contextlib.suppress(Refused):
                 call([*shlex.split(self.make("end").cancel_command), *sorted(ended)])
 
-    def tend(self) -> None:
+    def update(self) -> None:
         """Replace jobs that ended, submit as many as there are bundles for, end those that idle.
 
         Raises OSError when jobs keep ending before a worker joins, or none can be submitted.
         """
-        if (now := time.monotonic()) - self.last_tended < TEND:
+        if (now := time.monotonic()) - self.last_update < UPDATE:
             return
-        self.last_tended = now
+        self.last_update = now
         self._see_workers(now)
-        if now - self.last_asked > ASK and any(now - job.joined > TEND for job in self.jobs):
+        if now - self.last_asked > ASK and any(now - job.joined > UPDATE for job in self.jobs):
             self.last_asked = now
             self._forget_ended()
         bundles = len(self.scheduler.tasks)
@@ -152,7 +153,7 @@ class Jobs:
             busy[name] = busy.get(name, False) or bool(worker.processing)
         for job in self.jobs:
             if job.name in busy:
-                job.joined, self.stillborn = now, 0
+                job.joined, self.failed_starts = now, 0
             if busy.get(job.name, job.joined == 0):
                 job.busy = now
 
@@ -162,7 +163,7 @@ class Jobs:
                 self.submit()
                 self.refused = 0
         except Refused:  # a limit on jobs, or a system that is away: ask again later
-            self.last_tended, self.refused = now + ASK, self.refused + 1
+            self.last_update, self.refused = now + ASK, self.refused + 1
             if not self.jobs and self.refused >= REFUSED:
                 raise
 
@@ -177,9 +178,9 @@ class Jobs:
         present = set(re.findall(r"^\s*(\d+)", listed, re.MULTILINE))
         ended = [job for job in self.jobs if job.number not in present]
         self.jobs = [job for job in self.jobs if job.number in present]
-        self.stillborn += sum(not job.joined for job in ended)
-        if self.stillborn >= max(STILLBORN, self.wanted):
-            raise ChildProcessError(f"{self.stillborn} jobs ended before their workers joined, the last one says: "
+        self.failed_starts += sum(not job.joined for job in ended)
+        if self.failed_starts >= max(FAILED_STARTS, self.wanted):
+            raise ChildProcessError(f"{self.failed_starts} jobs ended before their workers joined, the last one says: "
                                     f"{self._last_output(ended[-1])}")
 
     def _last_output(self, job: Job) -> str:

@@ -96,7 +96,7 @@ class RanksMoved(_OfItem):
 
 @dataclass(frozen=True)
 class PairsReversed(_OfItem):
-    """Share of the other items that are on the other side of it than without privacy; a tie counts one half.
+    """Share of the other items whose order with the item is reversed by privacy; a tie counts one half.
 
     The mean over all items is the Kendall distance of the two rankings, where neither has ties.
     """

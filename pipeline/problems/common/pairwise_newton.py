@@ -1,9 +1,9 @@
 """Minimisers of Σ_{i<j} f_ij(θ_i−θ_j) + λ‖θ‖² over θ in R^m with Σθ = 0: batched damped Newton, dense solves.
 
-For losses of pairs that the special kernel of the complete graph (`btl_newton`) does not cover: incomplete
-comparisons, and likelihoods that are not convex. Where the Hessian is not positive definite, its eigenvalues are
-taken absolute (saddle-free Newton; Dauphin et al. 2014) and the steepest way down from a saddle is added, so every
-step descends; steps are cut until the objective falls (Armijo).
+For pairwise losses that the kernel of the complete graph (`btl_newton`) does not cover: incomplete comparisons, and
+likelihoods that are not convex. Where the Hessian is not positive definite, its eigenvalues are replaced by their
+absolute values (saddle-free Newton; Dauphin et al. 2014) and the direction of steepest negative curvature is added, so
+every step descends; steps are shortened until the objective falls (Armijo).
 """
 
 from typing import NamedTuple, Protocol
@@ -16,7 +16,7 @@ from pipeline.study.arrays import Booleans, Floats, Integers
 USABLE = 1e50  # scores and ridges (and 1/ridge) beyond this would overflow when squared
 SLICE_BYTES = 1 << 19  # of one (rep, item, item) array: losses take dozens of passes over half as much
 EPS = np.finfo(float).eps
-WORST_CONDITION = 1e12  # size over least curvature, without a ridge: beyond it nothing holds some item
+WORST_CONDITION = 1e12  # size over least curvature, without a ridge: beyond it some item is not determined
 
 
 class Minimum(NamedTuple):
@@ -137,7 +137,7 @@ def _minimise_slice(
         result.iterations[rows], result.gradient_norm[rows] = k, norm
         if stop.all():
             return
-        # The parabola through what is known of the objective along the step.
+        # The parabola through the known values of the objective along the step.
         cut = -descent * length**2 / (2 * (value - level - descent * length))
         cut = np.where(np.isfinite(cut), np.clip(cut, 0.1 * length, 0.5 * length), 0.1 * length)
         length = np.where(accept, 1, cut)
@@ -158,7 +158,7 @@ def _net(slope: Floats, first: Integers, second: Integers, m: int) -> Floats:
 
 
 def _hessian(edges: Floats, ridge: float, m: int) -> Floats:
-    """Laplacian of the edges + 2λI, its null vector 1 lifted to the mean degree; never quite singular."""
+    """Laplacian of the edges + 2λI, with the mean degree added along its null vector 1, so that it can be inverted."""
     first, second = np.triu_indices(m, 1)
     square = np.zeros((len(edges), m, m))
     square[:, first, second] = -edges
@@ -188,7 +188,7 @@ def _newton_step(
 
 
 def _saddle_free(matrix: Floats, gradient: Floats) -> Floats:
-    """−|H|⁻¹g, and one logit along the steepest curvature down, on its descending side."""
+    """−|H|⁻¹g, and one logit along the direction of most negative curvature, on the side where the objective falls."""
     values, vectors = np.linalg.eigh(matrix)
     along = np.matvec(vectors.mT, gradient)
     size = np.abs(values)

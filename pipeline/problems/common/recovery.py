@@ -47,7 +47,7 @@ class ErrorL2:
 
 @dataclass(frozen=True)
 class _TopK(Checked):
-    """What metrics of the top K items share. K defaults to half of the items."""
+    """Base of metrics of the top K items. K defaults to half of the items."""
 
     m: int = parameter("items", unit="items", low=2)
     K: int | None = parameter("size of the top set", unit="items", default=None, low=1)

@@ -1,4 +1,4 @@
-"""Stationary laws of Markov chains, many at a time: what all spectral estimators come down to."""
+"""Stationary laws of Markov chains, many at a time: the computation that all spectral estimators share."""
 
 import numpy as np
 
