@@ -71,7 +71,8 @@ def print_failures(stored: StoredStudy, listing: Listing, command: str) -> None:
     for unit in failed[:MOST_FAILURES]:
         replayed = reports.replay_command(command, stored.study, unit)
         print(f"  failed: {replayed}  # {reports.last_line(stored.store, unit)}")
-    print(f"  {len(failed)} failed units" + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else ""))
+    print(f"  {len(failed)} failed units" + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else "")
+          + ("; retry_failed=true runs them again" if failed else ""))
 
 
 def replay(stored: StoredStudy, settings: Settings, command: str) -> int:

@@ -79,6 +79,9 @@ def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluste
     schedules = [scheduled(stored, settings, cluster) for stored in studies]
     if not any(schedule.pending for schedule in schedules):
         print(f"nothing to do: all {sum(schedule.units for schedule in schedules):,} units were done before")
+        for stored, schedule in zip(studies, schedules, strict=True):
+            if schedule.listing.failed.any():
+                inspect.print_failures(stored, schedule.listing, command)
     else:
         _sweep(studies, schedules, settings, cluster, command)
         schedules = [_again(stored, schedule, settings) for stored, schedule in zip(studies, schedules, strict=True)]

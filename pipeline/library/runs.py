@@ -55,7 +55,8 @@ def run(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **c
         tasks.seal([request.stored], request.cluster)
     if failed := int(schedule.listing.failed.sum()):
         raise FailedUnits(f"{failed:,} of {schedule.listing.failed.size:,} units failed, the first of them "
-                          f"{_failure(request)}; open_results({str(store.folder)!r}) has the others")
+                          f"{_failure(request)}; open_results({str(store.folder)!r}) has the others, "
+                          "retry_failed=True runs them again")
     return _loaded(request)
 
 

@@ -90,7 +90,8 @@ def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expec
             assert f"block {line[-1].rpartition('-')[2]} of 2" in out
         # Still failed after another run: failures are results.
         assert main(words) == 1
-        assert "nothing to do" in capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert "nothing to do" in out and "2 failed units; retry_failed=true runs them again" in out
     # The fix, and only then another try.
     assert main([*words, "retry_failed=true"]) == 0
     out, err = capsys.readouterr()
