@@ -74,7 +74,8 @@ def _measurement(variance: float | None, scale: float | None) -> Any:
         from opendp.metrics import l1_distance, l2_distance
         from opendp.mod import enable_features
     except ImportError:
-        raise InvalidInput("opendp", None, "noise for real data needs this package: pip install opendp") from None
+        raise InvalidInput("opendp", None, "noise for real data needs this package: pip install opendp (or "
+                           "make release)") from None
     enable_features("contrib")  # OpenDP requires this for all measurements
     domain = vector_domain(atom_domain(T="i64"))
     if scale is None:

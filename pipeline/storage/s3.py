@@ -189,10 +189,11 @@ class Bucket:
         return [one["path"] for one in self._listed(prefix, last, patience)]
 
     def _listed(self, prefix: str, last: str | None, patience: float | None = None) -> list[dict[str, Any]]:
+        store = self._objects.store  # or what is missing: the package, credentials
         import obstore
 
         async def page() -> list[dict[str, Any]]:
-            async for listed in obstore.list(self._objects.store, prefix, offset=last, chunk_size=PAGE):
+            async for listed in obstore.list(store, prefix, offset=last, chunk_size=PAGE):
                 return list(listed)
             return []
 
@@ -280,7 +281,7 @@ def _connect(url: str) -> Any:
         from obstore.exceptions import BaseError
         from obstore.store import S3Store
     except ImportError:
-        raise InvalidInput("store.url", url, "a bucket needs this package: pip install obstore") from None
+        raise InvalidInput("store.url", url, "a bucket needs this package: pip install obstore (or make s3)") from None
     if not any(all(map(os.environ.get, names)) for names in (KEYS, *OTHERS)):
         raise InvalidInput("store.url", url, f"credentials are needed: export {' and '.join(KEYS)}; a profile is not "
                            "read, `aws configure export-credentials --format env` prints what to export")

@@ -249,7 +249,8 @@ def test_the_exit_code_is_ours_whatever_the_threads_of_the_library_do(name, code
 
 
 def test_without_the_library_one_line_says_what_to_install(bucket, monkeypatch):
-    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    for name in ("obstore", "obstore.store"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(InvalidInput, match="pip install obstore"):
         Bucket("s3://bucket/a", 1.0).check()
 

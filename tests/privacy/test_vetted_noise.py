@@ -51,7 +51,7 @@ def test_counts_are_whole(counts):
 def test_without_the_package_one_line_says_what_is_missing(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp", None)
     monkeypatch.setitem(sys.modules, "opendp.domains", None)
-    with pytest.raises(InvalidInput, match="^opendp=.*pip install opendp$"):
+    with pytest.raises(InvalidInput, match="^opendp=.*pip install opendp \\(or make release\\)$"):
         vetted.release([1, 2], **{name: 1.0})
 
 

@@ -107,8 +107,7 @@ class Batch(Cluster, Checked):
     def script(self) -> str:
         """The script of one job as submitted, with placeholders for the scheduler's address and the keys' folder."""
         if importlib.util.find_spec("dask_jobqueue") is None:
-            raise InvalidInput("cluster", self.name,
-                               "needs dask-jobqueue: pip install 'private-learning-pipeline[hpc]'")
+            raise InvalidInput("cluster", self.name, "needs this package: pip install dask-jobqueue (or make hpc)")
         job = self._make("tls://SCHEDULER:PORT", path_of(self.folder, "folder") / "KEYS", "job1")
         return str(job.job_script())
 
