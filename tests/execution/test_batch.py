@@ -81,7 +81,7 @@ def test_without_dask_jobqueue_one_line(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "dask_jobqueue" else find(name))
     for ask in (Slurm().check, Slurm().script):
-        with pytest.raises(InvalidInput, match=r"pip install 'private-learning-pipeline\[hpc\]'"):
+        with pytest.raises(InvalidInput, match="needs this package: pip install dask-jobqueue"):
             ask()
 
 
