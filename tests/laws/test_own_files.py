@@ -88,6 +88,14 @@ def test_without_privacy_nothing_moves(tmp_path, drinks, votes):
     assert (found["label_kept"] == 1).all() and found["posterior_moved"].max() < 1e-6
 
 
+def test_a_crowd_without_true_labels_is_followed_all_the_same(votes):
+    known, unknown = study("crowd", *votes), study("crowd", votes[0])
+    labels = {"epsilon": 1.0, "estimator": "dawid_skene", "task": "all tasks"}
+    one, other = known.simulate(labels, 0), unknown.simulate(labels, 0)
+    assert all((one[name] == other[name]).all() for name in ("label_kept", "posterior_moved"))
+    assert np.isnan(other["label_right"]).all() and np.isfinite(one["label_right"]).all()
+
+
 def test_how_often_a_place_is_kept_is_exact_for_two_items(tmp_path):
     """Of n = 20 comparisons a won 13; it stays first while its released wins, of a known law, are more than half."""
     rows = "winner,loser\n" + "a,b\n" * 13 + "b,a\n" * 7

@@ -4,7 +4,7 @@ Answers: task, worker and label in a row (names of columns: `ANSWER`, `TRUTH`), 
 Truth: task and label, with or without a header. Labels: any two texts; names of tasks and workers are any text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, NamedTuple
@@ -23,6 +23,7 @@ TASK = ("task", "taskid", "item", "itemid", "question", "questionid", "example",
 LABEL = ("label", "answer", "response", "vote", "class", "judgment", "judgement", "choice")
 ANSWER = {"task": TASK, "worker": PERSON, "label": LABEL}
 TRUTH = {"task": (*TASK, "id"), "truth": ("truth", "gold", "goldlabel", "truelabel", "trueclass", *LABEL)}
+BOTH = "answers (task,worker,label) are data.path, true labels (task,truth) data.truth"
 SHAPES = {"data_path": "task,worker,label", "data_truth": "task,truth"}
 # Pairs of labels of which the second is label 1; of other pairs it is the one that sorts last.
 PAIRS = (("0", "1"), ("-1", "1"), ("1", "2"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"),
@@ -30,14 +31,16 @@ PAIRS = (("0", "1"), ("-1", "1"), ("1", "2"), ("no", "yes"), ("n", "y"), ("false
          ("bad", "good"))
 MOST_CELLS = 10**9  # workers × tasks, one byte each
 WORKERS, TASKS = 39, 108  # of the stand-in
+UNKNOWN = -1  # label of a task whose true one is not given
 
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
     """All workers' answers and the true labels, checked; workers and tasks in the order in which the answers name them.
 
-    answers: (workers, tasks) int8, +1 says label 1, −1 says label 0, 0 is no answer. labels: (tasks,) int8, y*.
-    abilities: (workers,), share of right answers. source: one sentence on where they are from.
+    answers: (workers, tasks) int8, +1 says label 1, −1 says label 0, 0 is no answer. labels: (tasks,) int8, y*, all
+    `UNKNOWN` without a file of them. abilities: (workers,), share of right answers, then NaN. source: one sentence on
+    where they are from.
     """
 
     answers: NDArray[np.int8]
@@ -57,11 +60,14 @@ class Crowd:
         For `source`: origin, its beginning; meaning of label 1; remark, its end.
         """
         asked, right = (answers != 0).sum(axis=1), (answers == 2 * labels - 1).sum(axis=1)
-        votes = (answers != 0).sum(axis=0)
+        votes, known = (answers != 0).sum(axis=0), (labels != UNKNOWN).all()
+        said = (f"{right.sum() / asked.sum():.1%} right; {labels.mean():.1%} of labels are 1" if known else
+                f"{(answers == 1).sum() / asked.sum():.1%} of them 1")
         source = (f"{origin}: {asked.sum():,} answers by {len(workers):,} workers to {len(tasks):,} tasks, "
                   f"{range_of(votes.tolist())} of a task and {range_of(asked.tolist())} of a worker, "
-                  f"{right.sum() / asked.sum():.1%} right; {labels.mean():.1%} of labels are 1{meaning}{remark}.")
-        return cls(answers, labels, right / asked, tuple(workers), tuple(tasks), source)
+                  f"{said}{meaning}{remark}.")
+        abilities = right / asked if known else np.full(len(workers), np.nan)
+        return cls(answers, labels, abilities, tuple(workers), tuple(tasks), source)
 
 
 def crowd_workers(
@@ -84,22 +90,21 @@ def crowd_tasks(
 def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
     """The crowd in two files, or the stand-in for no files; InvalidInput with the row of the first mistake.
 
-    path: answers. truth_file: true labels. Read once per content. O(answers) steps, workers × tasks bytes.
+    path: answers. truth_file: true labels, or None where they are not known. Read once per content. O(answers)
+    steps, workers × tasks bytes.
     """
     if path is None and truth_file is None:
         return _stand_in()
-    if path is None or truth_file is None:
-        given, missing = ("truth", "path") if path is None else ("path", "truth")
-        raise InvalidInput(f"data_{missing}", None, f"is needed with data.{given}: answers (task,worker,label) are "
-                           "data.path, true labels (task,truth) data.truth")
+    if path is None:
+        raise InvalidInput("data_path", None, f"is needed with data.truth: {BOTH}")
     answers, remark = _answers(path)
-    truth = _true_labels(truth_file, {row.task for row in answers})
-    codes = _codes({"data_path": (path, answers), "data_truth": (truth_file, truth)})
+    truth = [] if truth_file is None else _true_labels(truth_file, {row.task for row in answers})
+    codes = _codes({"data_path": (path, answers)} | ({"data_truth": (truth_file, truth)} if truth_file else {}))
     labels = {row.task: codes[normal_label(row.label)] for row in truth}
     workers, tasks = (list(dict.fromkeys(column)) for column in zip(*((row.worker, row.task) for row in answers),
                                                                    strict=True))
     for row in answers:
-        if row.task not in labels:
+        if truth_file is not None and row.task not in labels:
             raise _mistake("data_path", path, row.number, f"task {shorten(row.task, 30)!r} has no true label in "
                            "data.truth; add it there, or leave out the task's answers")
     if len(workers) * len(tasks) > MOST_CELLS:
@@ -111,8 +116,9 @@ def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
         table[worker[row.worker], task[row.task]] = 2 * codes[normal_label(row.label)] - 1
     zero, one = sorted(codes, key=codes.__getitem__) if len(codes) == 2 else ("0", "1")
     names = "" if (zero, one) == ("0", "1") else f" ({shorten(one, 30)!r}; 0 is {shorten(zero, 30)!r})"
-    return Crowd.of(table, np.array([labels[name] for name in tasks], np.int8), workers, tasks, f"A crowd's answers, "
-                    f"sha256 {path.sha256[:8]}…, and true labels, sha256 {truth_file.sha256[:8]}…", names, remark)
+    origin = "true labels not known" if truth_file is None else f"and true labels, sha256 {truth_file.sha256[:8]}…"
+    return Crowd.of(table, np.array([labels.get(name, UNKNOWN) for name in tasks], np.int8), workers, tasks,
+                    f"A crowd's answers, sha256 {path.sha256[:8]}…, {origin}", names, remark)
 
 
 class _Row(NamedTuple):
@@ -228,7 +234,7 @@ def normal_label(text: str) -> str:
     return str(int(value)) if value.is_integer() else text
 
 
-def _codes(files: dict[str, tuple[DataFile, Sequence[_Row]]]) -> dict[str, int]:
+def _codes(files: Mapping[str, tuple[DataFile, Sequence[_Row]]]) -> dict[str, int]:
     """Label -> 0 or 1, of the labels in both files; InvalidInput for a third one, and for one alone that is unknown."""
     seen: list[str] = []
     for key, (file, rows) in files.items():

@@ -8,7 +8,7 @@ import numpy as np
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import Checked, DataFile, InvalidInput, parameter
 
-from .files import Crowd, load
+from .files import BOTH, Crowd, load
 from .model import Answers, CrowdTruth
 from .releases import ReleasedAnswers
 
@@ -43,12 +43,15 @@ class RecordedCrowd(Checked):
     m: int = parameter("tasks, all of the file", unit="tasks", low=1, high=10**8)
     data_path: "DataFile | None" = parameter("answers of a crowd, task,worker,label; null is a stand-in", default=None)
     data_truth: "DataFile | None" = parameter("true labels of the tasks, task,truth", default=None)
+    without_truth: bool = parameter("go on where true labels are not given", default=False)
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Answers
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.data_path is not None and self.data_truth is None and not self.without_truth:
+            raise InvalidInput("data_truth", None, f"is needed with data.path: {BOTH}")
         workers, tasks = self._crowd.answers.shape
         if self.n > workers:
             raise InvalidInput("n", self.n, f"there are {workers:,} workers; give n={workers} or less")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from real_data import real
 
 from pipeline.problems.crowd import files as crowd_files
-from pipeline.problems.crowd.files import crowd_tasks, crowd_workers, load
+from pipeline.problems.crowd.files import UNKNOWN, crowd_tasks, crowd_workers, load
 from pipeline.problems.crowd.recorded import RecordedCrowd
 from pipeline.study.parameters import DataFile, InvalidInput
 from pipeline.study.study import build
@@ -106,9 +106,12 @@ def test_mistakes_are_refused_with_their_row(tmp_path, answers, truth, message):
 
 def test_both_files_are_needed_and_not_too_large(tmp_path, monkeypatch):
     one = file(tmp_path, ANSWERS)
-    for path, items, missing in ((one, None, "data_truth"), (None, one, "data_path")):
-        with pytest.raises(InvalidInput, match=f"^{missing}=null: is needed with data."):
-            load(path, items)
+    with pytest.raises(InvalidInput, match="^data_path=null: is needed with data.truth"):
+        load(None, one)
+    with pytest.raises(InvalidInput, match="^data_truth=null: is needed with data.path"):
+        RecordedCrowd(n=3, m=3, data_path=one)
+    crowd = RecordedCrowd(n=3, m=3, data_path=one, without_truth=True)
+    assert "true labels not known" in crowd.source and (load(one, None).labels == UNKNOWN).all()
     monkeypatch.setattr(crowd_files, "MOST_CELLS", 8)
     with pytest.raises(InvalidInput, match="has 3 workers × 3 tasks; at most 8 in all"):
         both(tmp_path, ANSWERS + "\n\n")

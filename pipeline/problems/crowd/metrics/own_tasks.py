@@ -9,6 +9,7 @@ from pipeline.study.arrays import Array, Floats
 from pipeline.study.parameters import Checked, DataFile, parameter
 
 from ..estimators.estimate import CrowdEstimate
+from ..files import UNKNOWN
 from ..own_file import ALL, plain_fit, task_index
 from ..recorded import RecordedCrowdTruth
 from ..releases import ReleasedAnswers
@@ -45,13 +46,13 @@ class LabelKept(_OfTask):
 
 @dataclass(frozen=True)
 class LabelRight(_OfTask):
-    """1 where the task has its true label, else 0."""
+    """1 where the task has its true label, else 0; NaN where true labels are not known."""
 
     long_name: ClassVar[str] = "task has its true label"
 
     def __call__(self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
         """One value per replication, (reps,). O(reps · m)."""
-        return self._mean(estimate.labels == truth.labels)
+        return self._mean(np.where(truth.labels == UNKNOWN, np.nan, estimate.labels == truth.labels))
 
 
 @dataclass(frozen=True)
