@@ -50,6 +50,8 @@ def check_override(override: str) -> None:
     group, root = re.split("[@:]", bare)[0], re.split(r"[./@:]", bare)[0]
     if root == "hydra":
         raise InvalidInput(bare, value, "no such key; --help lists those that there are")
+    if bare == "with":
+        raise InvalidInput(bare, value, "a file with parts is no key of a config; write --with FILE.py")
     if group in GROUPS and (key != group or not sign):
         raise InvalidInput(bare, value, f"write {group}=NAME; {nearest(value, options(group))}")
     if own_path(override) is None and group in GROUPS and value.strip(QUOTES) not in options(group):

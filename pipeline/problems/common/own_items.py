@@ -38,10 +38,8 @@ def position(item: str, names: tuple[str, ...]) -> int:
 
 def of_item(item: str, names: tuple[str, ...], values: Array) -> float:
     """The value of an item, by its name, or the mean of all. names, values: (m,)."""
-    if item == ALL:
-        mean = float(np.mean(values))
-        return mean if abs(mean) > 1e-9 else 0.0  # centred scores have the mean 0, not −4e−17
-    return float(values[position(item, names)])
+    value = float(np.mean(values) if item == ALL else values[position(item, names)])
+    return value if abs(value) > 1e-9 else 0.0  # centred scores have the mean 0, not −4e−17
 
 
 def with_all(names: tuple[str, ...]) -> tuple[str, ...]:
