@@ -132,7 +132,8 @@ def test_a_bad_file_is_one_line(text, message, tmp_path, capsys):
     (["--nonsense"], "no such flag"), (["--help", "metrics", "more"], "--help=more: takes kinds of parts only"),
     (["precision.a b.relative=1"], "command line=precision.a b.relative=1: cannot be read"),
     (["--help", "mechanism"], "did you mean 'mechanisms'"),
-    (["--with"], "needs a Python file"), (["with=no.py"], "write --with FILE.py"), (["--with", "no.py"], "--with=no.py: cannot be read"),
+    (["--with"], "needs a Python file"), (["with=no.py"], "write --with FILE.py"),
+    (["--with", "no.py"], "--with=no.py: cannot be read"),
 ])
 def test_mistakes_are_answered_by_what_helps(words, message, capsys, tmp_path):
     assert main(words) == 2

@@ -35,7 +35,7 @@ def run(**changes):
 
 
 @pytest.mark.parametrize("module", ["library.runs", "library.results", "library.single", "study.parameters",
-                                    "study.registry", "study.study", "study.grid"])
+                                    "study.registry", "study.study", "study.grid", "cli.own_experiments"])
 def test_examples_run(module, monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", {})
     failed, tried = doctest.testmod(importlib.import_module(f"pipeline.{module}"))
