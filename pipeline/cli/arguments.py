@@ -54,8 +54,20 @@ def check_override(override: str) -> None:
         raise InvalidInput(bare, value, "a file with parts is no key of a config; write --with FILE.py")
     if group in GROUPS and (key != group or not sign):
         raise InvalidInput(bare, value, f"write {group}=NAME; {nearest(value, options(group))}")
+    if not sign and key == bare:
+        raise InvalidInput("command line", override, _instead(override))
     if own_path(override) is None and group in GROUPS and value.strip(QUOTES) not in options(group):
         raise InvalidInput(group, value, f"no such {group}; {nearest(value, options(group))}")
+
+
+def _instead(word: str) -> str:
+    """What to write in place of a word that is no key=value, such as the name of a task by itself."""
+    from pipeline.cli.config import TASKS
+
+    named = {**dict.fromkeys(options("suite"), "suite"), **dict.fromkeys(options("experiment"), "experiment"),
+             **dict.fromkeys(TASKS, "task")}
+    key = named.get(word) or ("experiment" if own_experiments.is_file(word) else None)
+    return f"write {key}={word}" if key else "cannot be read; write key=value, such as grid.m=[10,20]"
 
 
 def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str, Any]:
@@ -72,7 +84,7 @@ def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str,
         try:
             read = OverridesParser.create().parse_override(quoted(word, as_typed))
         except HydraException:
-            raise InvalidInput("command line", word, "cannot be read; write key=value") from None
+            raise InvalidInput("command line", word, _instead(word)) from None
         key, value = read.key_or_group, word.partition("=")[2]
         if read.type is not OverrideType.CHANGE or read.package is not None:
             raise InvalidInput("command line", word, "nothing is added or removed here; write key=value")

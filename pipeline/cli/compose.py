@@ -201,11 +201,11 @@ def _culprit(overrides: Sequence[str]) -> str:
 
 def _elsewhere(key: str, config: Mapping[str, Any]) -> str:
     """Advice on a parameter that is an axis of the grid, or on an axis that is a parameter; empty if it is neither."""
-    section, _, name = key.partition(".")
+    section, _, name = key.rpartition(".")
     grid = config.get("grid")
     axes = grid[0] if isinstance(grid, list) and grid else grid
-    if section == "parameters" and isinstance(axes, dict) and name in axes:
+    if section in ("parameters", "") and isinstance(axes, dict) and name in axes:
         return f"is an axis of this study; write grid.{name}=[…] with one level or more"
-    if section == "grid" and name in (config.get("parameters") or {}):
+    if section in ("grid", "") and name in (config.get("parameters") or {}):
         return f"is a constant of this study; write parameters.{name}=…, or ~parameters.{name} '+grid.{name}=[…]'"
     return ""

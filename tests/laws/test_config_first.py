@@ -251,7 +251,7 @@ COMMANDS = [
     ("=5", "command line", ""),
     ("grid.m=[10,20", "command line", "key=value"),
     ("grid.m = [10]", "command line", "key=value"),
-    ("xu/lemmas", "command line", "key=value"),
+    ("xu/lemmas", "command line", "write experiment=xu/lemmas"),
     ("title='x", "command line", "key=value"),
     ("title=__import__('os').system('touch here')", "command line", "key=value"),
     ("title=$(touch here)", "command line", "key=value"),
