@@ -1,4 +1,4 @@
-"""Users in groups that share a budget: what mechanisms with personalised budgets have in common."""
+"""Groups of users that share a budget: the base of mechanisms with personalised budgets."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ class Budgets(Checked):
 
     profile: groups of users as "share:multiple, …"; a group's budget is multiple · epsilon, its size
     share · L rounded so that sizes add up. "1:1" is one budget for all.
-    given: comparisons of the user who made most, for what all of these cost him.
+    given: comparisons of the user who made most, from which the budget of all his comparisons follows.
     """
 
     m: int = parameter("items", unit="items", low=2)

@@ -19,8 +19,7 @@ class RandomizedResponse(Budgets):
 
     unit: one comparison of one user. neighbours: that comparison replaced by its opposite.
     budget: pure ε-LDP per comparison; all m(m−1)/2 comparisons of a user compose to ε·m(m−1)/2.
-    The release is that of classic and of debiased randomized response alike: debiasing is post-processing, done
-    by the estimator.
+    Classic and debiased randomized response have the same release: debiasing is post-processing, done by the estimator.
     draw: `conditional` flips the raw wins, so that mechanisms can be compared on the same data; `marginal`
     draws the released wins straight from their law (Lemma 1) where that is known, three times cheaper, equal
     in law.

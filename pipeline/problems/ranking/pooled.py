@@ -1,4 +1,4 @@
-"""All comparisons of a person's own file, none drawn: what privacy alone does to their ranking."""
+"""All comparisons of a person's own file, none drawn: the effect of privacy alone on their ranking."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -43,9 +43,9 @@ class Pool(NamedTuple):
 
 @lru_cache(maxsize=8)
 def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> Pool:
-    """Everybody's comparisons in a file; InvalidInput where they cannot be read or do not link all items.
+    """Everybody's comparisons in a file; InvalidInput where they cannot be read or do not connect all items.
 
-    Of ratings two unequal ones of a user make a comparison. O(rows), of ratings O(users · m²).
+    In a file of ratings, two unequal ratings of a user make a comparison. O(rows); with ratings O(users · m²).
     """
     if path is None and items is not None:
         raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")

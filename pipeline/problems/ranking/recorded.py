@@ -50,11 +50,10 @@ class RecordedPreferences(Preferences):
 
 
 class RecordedComparisons(Comparisons):
-    """Comparisons of L users drawn without replacement, anew in every replication; coins are the replication's own.
+    """Comparisons of L users drawn without replacement, anew in every replication, with new coins.
 
-    The users of a group of `split` are the next ones of the replication's random order. All draws start from
-    addresses, so asking again gives the same numbers, and no user is ever looped over: O(reps · users · pairs)
-    multiplications.
+    The users of a group of `split` are the next ones of the replication's random order. All draws start from addresses
+    of streams, so asking again gives the same numbers. No loop over users: O(reps · users · pairs) multiplications.
     """
 
     def __init__(self, answers: Answers, users: int, items: int, reps: int, rng: np.random.Generator):
@@ -113,9 +112,9 @@ class Recorded(Checked):
     * winner,loser, with user if that is known, and the other shapes of `comparison_files`: comparisons as they were
       made. Those that were not made stay missing, so the three rules are one. Without users each is another user's.
     * none: a synthetic stand-in for MovieLens.
-    What is compared under `decided` and `rated` is public, and tells what somebody rated.
-    comparisons: a person's own hang together; `independent` draws those of L users from the model at θ* instead, as
-    theorems assume.
+    Which pairs are compared under `decided` and `rated` is public, and reveals what somebody rated.
+    comparisons: those of one person depend on each other; `independent` draws the comparisons of L users from the model
+    at θ* instead, as theorems assume.
     Source: Xu, Sun and Cheng, §5.4; θ* by their eq. (2). One time cost O(users · m²) for each m and rule.
     """
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
-SLICE_CELLS = 1 << 17  # responses worked on at a time: near the L2 cache, and long enough to amortise calls
+SLICE_CELLS = 1 << 17  # responses processed at a time: about what the L2 cache holds, and enough to amortise calls
 
 
 def differences_of(answers: Booleans, observed: Booleans | None) -> Floats:

@@ -52,7 +52,7 @@ def complete(values: Floats, known: Booleans, shrinkage: float) -> tuple[Floats,
         change = following - now
         if np.abs(change).max() <= TOLERANCE:
             return following, int(kept.sum())
-        if np.vdot(ahead - following, change) > 0:  # momentum leads uphill: start it again
+        if np.vdot(ahead - following, change) > 0:  # the momentum points uphill: restart it
             momentum = 1.0
         longer = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         now, ahead, momentum = following, following + (momentum - 1) / longer * change, longer

@@ -1,4 +1,4 @@
-"""What several modules of claims on rankings share: metrics, schemes, the cells in use, measures, negative controls."""
+"""Common to several modules of claims on rankings: metrics, schemes, the cells in use, measures, negative controls."""
 
 from collections.abc import Callable, Mapping
 

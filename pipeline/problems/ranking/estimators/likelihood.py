@@ -50,7 +50,7 @@ class FlippedLoss:
 
 @dataclass(frozen=True)
 class Likelihood(Checked):
-    """Penalised maximum likelihood, argmin of −log L(θ) + c‖θ‖², from released wins that are binomial.
+    """Penalised maximum likelihood, argmin of −log L(θ) + c‖θ‖², from released wins, which are binomial.
 
     The prior is that of eq. (3) with λ = c/Σ_l t(ε_l)², which is c·G/L for a common budget: exactly, times L, at
     ε = ∞; to first order in θ at any ε, as the likelihood's curvature at θ = 0 is that of eq. (3) times Σ_l t².

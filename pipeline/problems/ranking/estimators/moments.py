@@ -15,7 +15,7 @@ from .newton import minimise, scores
 
 @dataclass(frozen=True)
 class PreferenceEstimate:
-    """theta: (reps, m), rows sum to 0. converged: (reps,). ridge: λ of eq. (3) that was used, or its like.
+    """theta: (reps, m), rows sum to 0. converged: (reps,). ridge: the λ of eq. (3) that was used, or its equivalent.
 
     weights: (groups,), how users' comparisons were weighted; None is all alike.
     """
@@ -28,9 +28,9 @@ class PreferenceEstimate:
 
 @dataclass(frozen=True)
 class Debiased(Checked):
-    """Regularised M-estimator fed the debiased means z̄: argmin of eq. (3) with λ = c G(ε)/L.
+    """Regularised M-estimator on the debiased means z̄: argmin of eq. (3) with λ = c G(ε)/L.
 
-    Source: Xu, Sun and Cheng, eq. (3). The text prints λ ≍ L⁻¹(e^ε+1)²/(e^ε−1); Theorem 1 wants the square
+    Source: Xu, Sun and Cheng, eq. (3). The text prints λ ≍ L⁻¹(e^ε+1)²/(e^ε−1); Theorem 1 needs the square
     of the denominator as well, which is G(ε)/L.
     """
 
@@ -68,7 +68,7 @@ class Debiased(Checked):
 
 
 class PlugIn(Debiased):
-    """The same estimator fed the released comparisons as if they were raw: inconsistent, the baseline."""
+    """The same estimator on the released comparisons as if they were raw: inconsistent, the baseline."""
 
     def mean(self, release: ReleasedWins) -> Floats:
         """(reps, pairs): mean released comparison."""
@@ -89,7 +89,7 @@ class Weighted(Debiased):
 
 
 def ridge_of(lambda_scale: float, release: ReleasedWins, weights: Floats | None = None) -> float:
-    """λ = c Σ_l v_l² gain_l/(Σ_l v_l)²: c times the variance, in fair coins, of the mean z̄ of equal items.
+    """λ = c Σ_l v_l² gain_l/(Σ_l v_l)²: c times the variance of z̄ for equal items, in units of ¼.
 
     c·G/L if all users weigh the same, G(ε) the mean `gain`; c/Σ_l v_l if v = 1/gain. weights v: (groups,), None is
     all alike. Source: Xu, Sun and Cheng, Theorem 1.

@@ -3,9 +3,9 @@
 Xu, Sun and Cheng, eq. (3): minimise Σ_{i<j} [z̄_ij(θ_j−θ_i) + log(1+e^{θ_i−θ_j})] + λ‖θ‖² over θ in R^m.
 The data enter only through the scores s_i = Σ_{j≠i} z̄_ij. The gradient is Σ_{j≠i} σ(θ_i−θ_j) − s_i + 2λθ_i
 and the Hessian (Lemma S5) is 2λI plus the Laplacian of the complete graph with edge weights
-σ(θ_i−θ_j)σ(θ_j−θ_i). The minimiser sums to 0 (Lemma 3), so all work is done in that subspace.
+σ(θ_i−θ_j)σ(θ_j−θ_i). The minimiser sums to 0 (Lemma 3), so all computations are in that subspace.
 
-What makes it fast and safe:
+Why it is fast and converges:
 * with u = e^θ, σ(θ_i−θ_j) = u_i/(u_i+u_j): gradient and Hessian take m² divisions, not m² exponentials;
 * that Laplacian is well conditioned after diagonal scaling, so two or three steps of conjugate gradients
   replace a factorisation (truncated Newton; Dembo, Eisenstat and Steihaug 1982);
@@ -118,7 +118,7 @@ def _norm(a: Floats) -> Floats:
 def _inside(s: Floats, margin: float) -> Booleans:
     """Are the centred scores inside the permutahedron? Then, and only then, λ = 0 has a minimum.
 
-    Landau's condition: every k items meet each other k(k−1)/2 times, so any k scores must sum to more.
+    Landau's condition: any k items are compared k(k−1)/2 times among themselves, so any k scores must sum to more.
     """
     k = np.arange(1, s.shape[1])
     return np.asarray((np.cumsum(np.sort(s, 1), 1)[:, :-1] + k * k[::-1] / 2 > margin).all(1))

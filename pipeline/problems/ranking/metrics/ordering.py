@@ -1,4 +1,4 @@
-"""Risk and ranking metrics that know the private Bradley–Terry–Luce model, one value per replication."""
+"""Risk and ranking metrics of the private Bradley–Terry–Luce model, one value per replication."""
 
 from dataclasses import dataclass
 from typing import ClassVar

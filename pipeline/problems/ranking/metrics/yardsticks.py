@@ -1,7 +1,8 @@
 """Yardsticks and moments of the private Bradley–Terry–Luce model, one value per replication.
 
-Yardsticks depend on θ*, which may be redrawn, so they are computed beside the error they are compared with:
-measured and predicted risk are then paired.
+Yardsticks depend on θ*, which may be redrawn, so they are computed in the same replication as the error that they
+predict: measured and predicted risk are then paired. The lean of a comparison is the probability that the better item
+wins, less ½.
 """
 
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ class _Yardstick:
 class SandwichRisk(_Yardstick):
     """First-order prediction of ‖θ̂ − θ*‖₂²/m of the debiased estimator, ridge bias included.
 
-    Laplace noise enters by its variance, as the randomized response that adds as much.
+    Laplace noise counts by its variance: as randomized response with the budget that has this variance.
     """
 
     long_name: ClassVar[str] = "predicted squared error, sandwich"
@@ -47,7 +48,7 @@ class SandwichRisk(_Yardstick):
 class CramerRaoRisk(_Yardstick):
     """Cramér–Rao bound on ‖θ̂ − θ*‖₂²/m of unbiased estimators from comparisons flipped by randomized response.
 
-    NaN for other releases, whose law it is not.
+    NaN for other releases, which have another law.
     """
 
     long_name: ClassVar[str] = "Cramér–Rao bound on the squared error"
@@ -92,7 +93,7 @@ class LogCondition:
 
 @dataclass(frozen=True)
 class Information:
-    """Σ_l t(ε_l)², the users counted as unperturbed ones; Laplace noise by the budget that adds its variance.
+    """Σ_l t(ε_l)²: number of unperturbed users with the same information; for Laplace noise by its variance.
 
     Source: Xu, Sun and Cheng, Theorem 3.
     """

@@ -1,9 +1,10 @@
 """Private Bradley–Terry–Luce model: closed forms, rates, thresholds and budgets of Xu, Sun and Cheng.
 
 m items, L users; every user compares every pair once, P(i beats j) = σ(θ_i − θ_j), Σθ = 0; each comparison
-is flipped with probability 1/(1 + e^ε). Two numbers rule what privacy costs: the amplification
-a(ε) = coth(ε/2) of a debiased comparison's spread and the attenuation t(ε) = tanh(ε/2) = 1/a(ε) of a
-released comparison's lean. Budgets ε are per comparison, in nats, > 0, and may be infinite (no privacy).
+is flipped with probability 1/(1 + e^ε). Two numbers give the cost of privacy: the amplification
+a(ε) = coth(ε/2), by which debiasing multiplies the standard deviation of a comparison, and the attenuation
+t(ε) = tanh(ε/2) = 1/a(ε), by which the release multiplies its lean, the probability that the better item wins
+less ½. Budgets ε are per comparison, in nats, > 0, and may be infinite (no privacy).
 Users who share a budget form a group: `epsilon` (group,) or scalar goes with counts `users` of that shape.
 The paper's constants are unspecified: rates here have constant 1 and are for slopes and orders only.
 """

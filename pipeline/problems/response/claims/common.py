@@ -1,4 +1,4 @@
-"""What several modules of claims on responses share: ways to release and estimate, and errors in exchanged places."""
+"""Common to several modules of claims on responses: ways to release and estimate, and exchanged errors."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ GRAPHS_THE_OTHER_WAY = PositiveControl(GRAPHS_EXCHANGED.description, GRAPHS_EXCH
 
 
 def errors_exchanged(first: Levels, second: Levels) -> Make:
-    """Negative control: the errors at two sets of levels, each in the place of the other."""
+    """Negative control: the errors at two sets of levels, exchanged."""
 
     def make(results: xr.Dataset) -> xr.Dataset:
         error = results["error_l2"].copy(deep=True)

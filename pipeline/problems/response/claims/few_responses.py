@@ -1,4 +1,4 @@
-"""Claims of Nguyen and Zhang, Theorem 3.1, where persons answer few items: its conditions bind, and its probability."""
+"""Claims of Nguyen and Zhang, Theorem 3.1, where persons answer few items: its conditions, and its probability."""
 
 import xarray as xr
 

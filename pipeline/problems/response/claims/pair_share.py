@@ -42,7 +42,7 @@ def _halved(p0: float) -> PositiveControl:
 
 
 def _exchanged(p0: float) -> NegativeControl:
-    return NegativeControl("errors at this p0 and with all pairs, each in the place of the other",
+    return NegativeControl("errors at this p0 and with all pairs, exchanged",
                            errors_exchanged(dict(p0=p0), dict(p0=ALL)))
 
 

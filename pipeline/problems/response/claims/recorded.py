@@ -79,7 +79,7 @@ def _less_randomized(calibration: str, epsilon: float, epsilon_randomized: float
 
 def _mechanisms_exchanged(calibration: str, **graph: Level) -> NegativeControl:
     return NegativeControl(
-        "errors of Gaussian noise and of randomized response, each in the place of the other",
+        "errors of Gaussian noise and of randomized response, exchanged",
         errors_exchanged(_levels("discrete_gaussian", calibration, **graph),
                          _levels("randomized_response", calibration, **graph)))
 

@@ -13,10 +13,10 @@ from ..connectivity import connected, strongly_connected
 from ..releases import FlippedResponses, PairwiseRelease
 from .pair_count_estimator import ItemEstimate, PairCountEstimator
 
-SLICE_CELLS = 1 << 16  # responses worked on at a time: about the L2 cache
+SLICE_CELLS = 1 << 16  # responses processed at a time, about what the L2 cache holds
 TOLERANCE = 1e-10  # logits, longest step of joint maximum likelihood at convergence
 ITERATIONS = 500
-INFORMED = 1e-6  # least Fisher information of an item: with less, β̂ goes to infinity though rounding hides it
+INFORMED = 1e-6  # least Fisher information of an item: with less, β̂ is infinite but for rounding
 
 
 @dataclass(frozen=True)

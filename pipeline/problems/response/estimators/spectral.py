@@ -54,7 +54,7 @@ class Spectral(PairCountEstimator):
 class SpectralDebiased(Spectral):
     """The spectral algorithm on unbiased counts from randomized response.
 
-    The baseline of Nguyen and Zhang, §5, which is `Spectral`, feeds flipped responses to Algorithm 1 as they are.
+    The baseline of Nguyen and Zhang, §5, which is `Spectral`, applies Algorithm 1 to the flipped responses as they are.
     """
 
     accepts: ClassVar[type] = FlippedResponses

@@ -33,10 +33,10 @@ class NoisyDifferences(Checked, ABC):
     """Noise on every released entry of Y, whatever the data are; on the edges of a public random graph if p0 < 1.
 
     unit: all responses of one person, and which of them are missing. neighbours: that person's row replaced by another;
-    or, with neighbours_are=add_remove, there or not. n is released and not protected: a person who is not there leaves
-    a row without answers, and n counts it.
+    or, with neighbours_are=add_remove, present or absent. n is released and not protected: a person who is absent
+    leaves a row without answers, which n counts.
     Public: n, the graph, the variance of the noise. Off the graph, and on the diagonal, released counts are 0.
-    calibration: `paper` charges 1 for every released entry (Lemma 4.1 of Nguyen and Zhang, read correctly), `tight`
+    calibration: `paper` charges 1 for every released entry (Lemma 4.1 of Nguyen and Zhang, corrected), `tight`
     the exact sensitivity of a person's row, half or a quarter of that; each graph is charged by itself.
 
     A law of noise has one parameter, its variance or its scale, which follows from the budget and the sensitivity.
@@ -106,7 +106,7 @@ class NoisyDifferences(Checked, ABC):
             return self._release_on_graphs(counts, data.persons, rng)
         law = self._law(self._charged())
         noisy = self._draw(rng, law, counts.shape)
-        noisy += counts  # which may be the data's own
+        noisy += counts  # which may share memory with the data
         np.einsum("rii->ri", noisy)[...] = 0
         return Differences(noisy, data.persons, np.full(len(counts), self._variance(law)))
 

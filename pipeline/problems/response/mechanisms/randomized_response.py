@@ -24,8 +24,8 @@ class RandomizedResponse(Checked):
     unit: all responses of one person. neighbours: one person's answers replaced; n and who answered what are public.
     budget: pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in random order, and ε0 > ε where
     amplification by shuffling is known to allow it: then all reports together are (ε, δ)-DP. Elsewhere ε0 stays ε, and
-    `unamplified` says why. Amplification needs complete responses, of a file too: who left which items out tells
-    reports apart.
+    `unamplified` says why. Amplification needs complete responses, also those of a file: a pattern of missing answers
+    would make reports distinguishable.
     Source: Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar, 2022, Theorem III.1).
     """
 

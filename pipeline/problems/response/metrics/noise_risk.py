@@ -1,4 +1,4 @@
-"""First-order prediction, beside each replication's error, of what the noise released adds to it."""
+"""First-order prediction, in each replication, of the error that the released noise adds."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,7 @@
-"""What a cell's mechanism really spends, beside what it declares: exact numbers, the same in every replication.
+"""What a cell's mechanism really spends, compared with what it declares: exact, the same in every replication.
 
 Shares are of the declared budget: at 1 it is spent in full, at 2 twice what is declared is spent. NaN where a metric
-does not apply. No metric declares a range, from which intervals for values not seen would be made: these are exact.
+does not apply. No metric declares a range: it would widen intervals for values not seen, but these numbers are exact.
 """
 
 import math

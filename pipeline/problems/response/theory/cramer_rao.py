@@ -4,7 +4,7 @@ import numpy as np
 
 from pipeline.study.arrays import Floats
 
-SLICE_CELLS = 1 << 17  # responses worked on at a time: near the L2 cache
+SLICE_CELLS = 1 << 17  # responses processed at a time: about what the L2 cache holds
 
 
 def item_information(theta: Floats, ability: Floats) -> Floats:

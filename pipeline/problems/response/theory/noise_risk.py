@@ -6,7 +6,7 @@ from scipy.special import expit
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, nearest
 
-SLICE_CELLS = 1 << 17  # responses worked on at a time: near the L2 cache
+SLICE_CELLS = 1 << 17  # responses processed at a time: about what the L2 cache holds
 ESTIMATORS = ("spectral", "pairwise_likelihood")
 
 
@@ -33,7 +33,7 @@ def noise_risk(estimator: str, theta: Floats, counts: Floats, variance: Floats) 
     likelihood with w_ij = σ(β_i − β_j). The weighted counts w_ij E[Y_ij] are symmetric in i and j: with L their
     Laplacian, and K that of w_ij² + w_ji², noise Z moves the estimate by L⁺r, r_j = Σ_i (w_ij Z_ij − w_ji Z_ji),
     and Cov r = σ²K. Where E[Y] ∝ n and σ² ∝ m²/ρ this is m/(nρ) times the error without noise, up to a constant that
-    depends on how β* spreads: the spectral weights e^β let the hardest items' noise into all. O(reps · m³).
+    depends on how β* spreads: with the spectral weights e^β the noise of the hardest items affects all. O(reps · m³).
     """
     if estimator not in ESTIMATORS:
         raise InvalidInput("estimator", estimator, nearest(estimator, ESTIMATORS))

@@ -1,7 +1,7 @@
 """Exact privacy losses: what a release really spends on one person.
 
-They follow from the laws of the noise alone, without the sensitivities that the noise was made for, so that they can
-audit these. Largest losses are enumerated and divergences are of whole laws: exact but for rounding.
+They follow from the laws of the noise alone, not from the sensitivities that the noise was made for, so they can check
+these. Largest losses are enumerated and divergences are of whole laws: exact but for rounding.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Released: Y_ij = Σ_l A_li A_lj X_li (1 − X_lj) for i ≠ j, m(m−1) integers, or only the 2|E| of them on the edges of a
 public graph. Unit of privacy: one person's whole row, answers and which of them are missing. Neighbours:
-`replace_one`, the row becomes another (Definition 1 of Nguyen and Zhang); `add_remove`, it is there or not.
+`replace_one`, the row becomes another (Definition 1 of Nguyen and Zhang); `add_remove`, it is present or absent.
 
 A person with ones on S and zeros on T (disjoint; the rest missing) adds 1 to the entries S × T. So two rows differ
 by −1, 0 or 1 in every entry, and squared L2 and L1 distances are both the number of entries that differ. On a graph
@@ -54,8 +54,8 @@ def charged_sensitivity(
 ) -> int | Integers:
     """Squared L2, and L1, sensitivity that noise is calibrated to; whole, scalar or (...) for graphs (..., m, m).
 
-    `tight`: the exact one (or its bound). `paper`: 1 for every released entry, whoever the neighbours are, which is
-    what Lemma 4.1 of Nguyen and Zhang composes to, read correctly. Raises `InvalidInput` for other names.
+    `tight`: the exact one (or its bound). `paper`: 1 for every released entry, whatever the neighbours are, which is
+    what Lemma 4.1 of Nguyen and Zhang composes to, when corrected. Raises `InvalidInput` for other names.
     """
     if calibration not in CALIBRATIONS:
         raise InvalidInput("calibration", calibration, nearest(calibration, CALIBRATIONS))
