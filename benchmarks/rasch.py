@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.noise import published_gaussian
 from pipeline.problems.response.estimators.spectral import Spectral
-from pipeline.problems.response.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.response.model import Rasch, Responses
 from pipeline.problems.response.releases import OpenResponses

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import pipeline as pl
-from pipeline.privacy.randomized_response import flip_probability
+from pipeline.privacy.randomized_response_laws import flip_probability
 
 results = pl.simulate("wang/privacy", grid={"ability_low": [1.0]}, metrics=["answers_wrong"], replications=200,
                       block=100)

@@ -11,7 +11,7 @@ import numpy as np
 
 import pipeline as pl
 from pipeline.analysis.summary import mean_over_replications
-from pipeline.privacy.randomized_response import laplace_equivalent
+from pipeline.privacy.randomized_response_laws import laplace_equivalent
 
 results = pl.simulate(pl.Study(
     "laplace", "ranking", seed=1, replications=500, block=500, metrics=("error_l2",),

@@ -1,4 +1,4 @@
-"""Block model: classes of users rate clusters of items. Users are counted, never stored one by one."""
+"""Block model: classes of users rate clusters of items. Users are counted, never stored individually."""
 
 import copy
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from .releases import SeenRatings
 from .subset_sums import SubsetCounts, subset_sums
 from .user_counts import UserCounts, hypergeometric
 
-BATCH = 1 << 18  # users at a time, where so many clusters split them that hardly two are of one kind
+BATCH = 1 << 18  # users at a time, where there are so many clusters that hardly two users have equal counts
 FEW = 3  # clusters, up to which there are few kinds of users
 
 
@@ -35,11 +35,11 @@ class BlockTruth:
 
 
 class Users:
-    """U users of a block of replications, counted by what they have in common; no single user is ever stored.
+    """U users of a block of replications, as counts of users with equal properties; no single user is ever stored.
 
     truth: clusters of items. classes: (K,), users in each class. w: rated items a user. b: (K, Lc). Users are
     exchangeable within a class, so how many of them rated w_1, …, w_Lc items of the clusters is all that is drawn
-    here; mechanisms draw the rest by its law given these. Each call of `batches` starts the users' own stream afresh
+    here; mechanisms draw the rest by its law given these. Each call of `batches` starts the users' own stream anew
     and so draws the same users.
     """
 

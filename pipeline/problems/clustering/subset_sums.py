@@ -1,4 +1,4 @@
-"""Sums over users of random subsets of items, drawn without drawing any single user."""
+"""Sums over users of random subsets of items, in joint law, without drawing single users."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from pipeline.study.arrays import Integers
 
 from .user_counts import UserCounts, hypergeometric
 
-BOXES = 1 << 22  # balls thrown one by one at a time
+BOXES = 1 << 22  # balls that are thrown individually in one step
 
 
 class SubsetCounts(NamedTuple):

@@ -1,7 +1,7 @@
-"""Users counted by what they have in common, and the exact laws by which such counts split.
+"""Users counted by their properties, and the exact laws by which such counts split.
 
-What a thousand users of one kind do next is one multinomial draw, not a thousand. Laws are those of single users to
-within rounding; values that have a probability below about 1e-18 are left out where a law is tabulated.
+The next step of a thousand users with equal properties is one multinomial draw, not a thousand draws. Laws are those of
+single users to within rounding; values that have a probability below about 1e-18 are left out where a law is tabulated.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field
 from typing import Any, NamedTuple
 
-from pipeline.privacy.count_release import CountNoise, GaussianCounts, LaplaceCounts, PublishedCounts, bounded_counts
+from pipeline.privacy.published_counts import CountNoise, GaussianCounts, LaplaceCounts, PublishedCounts, bounded_counts
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import DataFile, InvalidInput, describe, parameter
 from pipeline.study.study import build

@@ -4,7 +4,7 @@ from typing import Annotated, cast
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import attenuation
+from pipeline.privacy.randomized_response_laws import attenuation
 from pipeline.study.parameters import InvalidInput
 
 from .theory.wisdom import total_wisdom, uniform_wisdom

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import flip_probability
+from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.parameters import Checked, parameter
 

@@ -102,8 +102,8 @@ class DawidSkene(Checked):
         """Answers of n workers to m tasks, and an initial vector if one is lent. O(reps · n · m) bytes and steps.
 
         round(m · initial_error) labels are flipped in it, at random; it is drawn last, and a larger error flips more
-        of the same labels, so cells paired across initial_error share answers and have nested initial vectors. Or those
-        labels are flipped that most answers are right about: an initial vector made by somebody who knows all.
+        of the same labels, so cells paired across initial_error share answers and have nested initial vectors. Or the
+        labels with the most right answers are flipped first: the worst initial vector, which takes full knowledge.
         """
         shape = (*truth.abilities.shape, truth.labels.shape[1])
         wrong = bernoulli(1 - truth.abilities[:, :, None], shape, rng)

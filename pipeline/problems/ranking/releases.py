@@ -5,7 +5,7 @@ from typing import Annotated
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import amplification, laplace_equivalent
+from pipeline.privacy.randomized_response_laws import amplification, laplace_equivalent
 from pipeline.study.arrays import Array, Floats
 
 

@@ -12,8 +12,8 @@ PROBLEM = Problem(
         "recorded": ".recorded:RecordedResponses",
     },
     mechanisms={
-        "discrete_gaussian": ".mechanisms.integer_noise:DiscreteGaussian",
-        "discrete_laplace": ".mechanisms.integer_noise:DiscreteLaplace",
+        "discrete_gaussian": ".mechanisms.noisy_differences:DiscreteGaussian",
+        "discrete_laplace": ".mechanisms.noisy_differences:DiscreteLaplace",
         "none": "pipeline.privacy.no_privacy:NoPrivacy",
         "randomized_response": ".mechanisms.randomized_response:RandomizedResponse",
     },

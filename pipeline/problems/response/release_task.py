@@ -19,8 +19,8 @@ from pipeline.study.study import build
 
 from .estimators.spectral import Spectral
 from .files import Rows, load_rows
-from .mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace, NoisyDifferences
-from .release_folder import statement, tables
+from .mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace, NoisyDifferences
+from .release_contents import statement, tables
 from .releases import Differences, Published
 
 MECHANISMS: dict[str, type[NoisyDifferences]] = {"discrete_gaussian": DiscreteGaussian,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import flip_probability
+from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
 from .pair_counts import differences_of, pairs_of

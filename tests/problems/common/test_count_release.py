@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.privacy.count_release import GaussianCounts, LaplaceCounts, bounded_counts
+from pipeline.privacy.published_counts import GaussianCounts, LaplaceCounts, bounded_counts
 from pipeline.problems.crowd import release_task as crowd_release
 
 pytest.importorskip("opendp", reason="OpenDP is not installed: releases of real data are NOT tested here")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import check_grad, minimize
 from scipy.special import expit
 
-from pipeline.privacy.randomized_response import released_probability
+from pipeline.privacy.randomized_response_laws import released_probability
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn, Weighted, ridge_of, shares
 from pipeline.problems.ranking.estimators.newton import minimise, scores

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from pipeline.privacy.randomized_response import amplification, flip_probability
+from pipeline.privacy.randomized_response_laws import amplification, flip_probability
 from pipeline.problems.crowd import derivations
 from pipeline.problems.crowd.theory import bounds, vote_errors
 from pipeline.problems.crowd.theory import wisdom as crowd_wisdom

@@ -9,7 +9,7 @@ from scipy.optimize import check_grad, minimize
 from scipy.stats import binom
 from test_pairwise_newton import fit, released, take
 
-from pipeline.privacy.randomized_response import released_probability
+from pipeline.privacy.randomized_response_laws import released_probability
 from pipeline.problems.common.pairwise_newton import Local, minimise_pairs
 from pipeline.problems.ranking.estimators.likelihood import FlippedLoss, Likelihood
 from pipeline.problems.ranking.estimators.moments import Debiased, Weighted, ridge_of

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_pairwise_newton import fit, released, take
 
-from pipeline.privacy.randomized_response import released_probability
+from pipeline.privacy.randomized_response_laws import released_probability
 from pipeline.problems.common.stationary import stationary
 from pipeline.problems.ranking.estimators.spectral import RankCentrality
 from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins

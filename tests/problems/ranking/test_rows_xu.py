@@ -9,7 +9,7 @@ from papers import check_row, named_claims, rows
 from scipy import optimize, stats
 from scipy.special import expit
 
-from pipeline.privacy.randomized_response import released_probability
+from pipeline.privacy.randomized_response_laws import released_probability
 from pipeline.problems.ranking.claims import CLAIMS
 from pipeline.problems.ranking.estimators.newton import minimise
 from pipeline.problems.ranking.theory import tails

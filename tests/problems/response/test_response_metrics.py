@@ -7,7 +7,7 @@ from checks import mean_agrees
 from pipeline.privacy import accounting
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.response.estimators.spectral import Spectral
-from pipeline.problems.response.mechanisms.integer_noise import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.response.metrics import privacy_loss
 from pipeline.problems.response.metrics.cramer_rao import ErrorOverBound, ItemBound

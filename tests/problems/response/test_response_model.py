@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import expit
 
-from pipeline.privacy.randomized_response import flip_probability
+from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.problems.response import pair_counts
 from pipeline.problems.response.model import ItemParameters, Rasch, Responses

@@ -18,7 +18,7 @@ from pipeline.__main__ import main
 from pipeline.problems.common.release_folder import plain_text
 from pipeline.problems.response import release_task
 from pipeline.problems.response.estimators.spectral import Spectral
-from pipeline.problems.response.mechanisms.integer_noise import NoisyDifferences
+from pipeline.problems.response.mechanisms.noisy_differences import NoisyDifferences
 from pipeline.problems.response.releases import Differences
 
 pytest.importorskip("opendp", reason="OpenDP is not installed: releases of real data are NOT tested here")

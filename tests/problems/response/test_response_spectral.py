@@ -6,7 +6,7 @@ from checks import mean_agrees
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.privacy.randomized_response import flip_probability
+from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.stationary import stationary
 from pipeline.problems.response.estimators import spectral as rasch_spectral
 from pipeline.problems.response.estimators.spectral import Spectral, SpectralDebiased

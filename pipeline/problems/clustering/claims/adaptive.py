@@ -68,7 +68,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_10.adaptive",
-        statement="Asking for one item's rating after the other, yes or no, takes 2N² users.",
+        statement="Asking for one item's rating after the other, yes or no, needs 2N² users.",
         source="Banerjee, Hegde and Massoulié, §4.2, after Theorem 10",
         experiment="banerjee/adaptive",
         measure=_one_by_one,
@@ -80,7 +80,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_10.fixed",
-        statement="One bit a user, asked without knowing earlier answers, takes users like N² log N.",
+        statement="One bit a user, asked without knowing earlier answers, needs users of order N² log N.",
         source="Banerjee, Hegde and Massoulié, Theorem 10: at least N² are needed",
         experiment="banerjee/adaptive",
         measure=_in_items("one_bit"),
@@ -92,7 +92,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.average_bit",
-        statement="One bit a user on average, without privacy, takes users like N log² N only.",
+        statement="One bit a user on average, without privacy, needs only users of order N log² N.",
         source="Banerjee, Hegde and Massoulié, §1.1, against exactly one bit in Theorem 10",
         experiment="banerjee/adaptive",
         measure=_average_bit,
@@ -103,7 +103,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.coupons",
-        statement="Without privacy and with whole ratings, users like N log N are enough.",
+        statement="Without privacy and with whole ratings, users of order N log N are enough.",
         source="Banerjee, Hegde and Massoulié, §1.1, coupon collector",
         experiment="banerjee/adaptive",
         measure=_in_items("none"),

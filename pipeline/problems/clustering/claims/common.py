@@ -1,4 +1,4 @@
-"""What claims on clusterings share: the boundary, at which half of all replications have every item right."""
+"""Common to claims on clusterings: the boundary, at which half of all replications have every item right."""
 
 from collections.abc import Callable, Mapping
 
@@ -75,9 +75,9 @@ def exponents(
 ) -> Mapping[str, Estimate]:
     """Exponents "in N" and so on of the boundary, simultaneously; each level of the groups has its own constant.
 
-    t intervals on the degrees of freedom that are left, as in `fit_rate`: normal ones, of which the 99 % ones covered
-    as rarely as in 84 % of all cases with one degree of freedom, trust a scatter about the law that few boundaries
-    cannot show. Raises `InsufficientEvidence` where there are no more boundaries than parameters.
+    t intervals on the remaining degrees of freedom, as in `fit_rate`. Normal intervals would rely on a scatter about
+    the law that a few boundaries cannot show: at 99 % they covered in only 84 % of all cases with one degree of
+    freedom. Raises `InsufficientEvidence` where there are no more boundaries than parameters.
     """
     rate = boundary_exponent(users, groups, confidence_for(error_share=1 / len(predictors)), **predictors)
     if not rate.dof:

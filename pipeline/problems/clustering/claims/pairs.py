@@ -62,7 +62,7 @@ CLAIMS = (
     Claim(
         id="banerjee.theorem_8",
         headline=True,
-        statement="Where half of the items are rated, Pairwise-Preference needs users like N log N.",
+        statement="Where half of the items are rated, Pairwise-Preference needs users of order N log N.",
         source="Banerjee, Hegde and Massoulié, Theorem 8",
         experiment="banerjee/pairs",
         measure=_in_items(reading="agree", epsilon=1),
@@ -73,7 +73,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_8.public",
-        statement="Where rated sets are public, Pairwise-Preference needs users like N log N with five ratings each.",
+        statement="Where rated sets are public, Pairwise-Preference needs users of order N log N with five ratings each.",
         source="Banerjee, Hegde and Massoulié, §3, the second of its two conditions, and the proof of Theorem 8",
         experiment="banerjee/public",
         measure=_in_items(),
@@ -110,7 +110,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.informal_2",
-        statement="As printed: Pairwise-Preference needs users like 1/ε.",
+        statement="As printed: Pairwise-Preference needs users of order 1/ε.",
         source="Banerjee, Hegde and Massoulié, Informal Theorem 2",
         experiment="banerjee/pairs",
         measure=_in_epsilon,
@@ -123,7 +123,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.informal_2.corrected",
-        statement="Corrected: Pairwise-Preference needs users like π/ε̂², ε̂ = 2 tanh(ε/2), π the share of ones "
+        statement="Corrected: Pairwise-Preference needs users of order π/ε̂², ε̂ = 2 tanh(ε/2), π the share of ones "
                   "released.",
         source="as Theorem 15 of Banerjee, Hegde and Massoulié has it for MaxSense",
         experiment="banerjee/pairs",

@@ -86,7 +86,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.rich_scarce.maxsense",
-        statement="MaxSense needs users like 1/w as ratings become scarce.",
+        statement="MaxSense needs users of order 1/w as ratings become scarce.",
         source="Banerjee, Hegde and Massoulié, Theorem 15",
         experiment="banerjee/rich_scarce",
         measure=_in_share("max_sense"),
@@ -97,7 +97,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.section_5.pairs",
-        statement="As printed: Pairwise-Preference needs users like (N/w)² as ratings become scarce.",
+        statement="As printed: Pairwise-Preference needs users of order (N/w)² as ratings become scarce.",
         source="Banerjee, Hegde and Massoulié, §5",
         experiment="banerjee/rich_scarce",
         measure=_in_share("pairwise_preference"),
@@ -110,7 +110,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.section_5.pairs.corrected",
-        statement="Corrected: Pairwise-Preference needs users like (N/w)⁴ as ratings become scarce.",
+        statement="Corrected: Pairwise-Preference needs users of order (N/w)⁴ as ratings become scarce.",
         source="against §5 of Banerjee, Hegde and Massoulié: order N log N/(t²ρ²), ρ = w(w−1)/(N(N−1))",
         experiment="banerjee/rich_scarce",
         measure=_in_share("pairwise_preference"),

@@ -48,7 +48,7 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_15.delta",
-        statement="As the classes become equally large, MaxSense needs users like 1/δ_min², without limit.",
+        statement="As the classes become equally large, MaxSense needs users of order 1/δ_min², without limit.",
         source="Banerjee, Hegde and Massoulié, Theorem 15",
         experiment="banerjee/separability",
         measure=_in_lean,

@@ -1,4 +1,4 @@
-"""What estimators of the clusters of items have in common."""
+"""Base of the estimators of clusters of items."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,7 +36,7 @@ class Clustering(Checked):
 
 
 def adjust(ones: Floats, asked: Floats, entries: int, axis: int | None) -> Floats:
-    """ones − r (asked − mean of asked), r = Σ ones/Σ asked: without the noise of how often each entry was asked about.
+    """ones − r (asked − mean of asked), r = Σ ones/Σ asked: removes the noise of how often each entry was asked about.
 
     ones, asked: of one shape, released ones and all released bits of each entry. axis: of the sums, None for all axes.
     entries: of which `asked` has its mean, which may be fewer than all.

@@ -15,7 +15,7 @@ from .k_means import split_line
 
 @dataclass(frozen=True)
 class SeenClustering(Checked):
-    """k-means, k = Lc, of the share of positive ones among the ratings seen of each item, on the line.
+    """k-means, k = Lc, on the line, of the share of positive ratings among the ratings seen of each item.
 
     An item without ratings counts as the mean of the others, and goes to a cluster drawn at random: so all N are right
     only if all were seen, or by luck. Not converged where fewer than Lc shares differ.

@@ -57,7 +57,7 @@ class SpectralClustering(Clustering):
 class SpectralClusteringAdjusted(SpectralClustering):
     """The same of Â − r (n − n̄): n_ij users asked about a pair, public, and r the mean released bit.
 
-    Takes out the noise of the number of users who were asked: a share r of it all.
+    Removes the noise of the number of users who were asked, a share r of all noise.
     """
 
     adjusted: ClassVar[bool] = True

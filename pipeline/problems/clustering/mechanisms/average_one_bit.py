@@ -1,4 +1,4 @@
-"""One bit of communication on average: few users say all they know, without privacy, the others nothing."""
+"""One bit of communication on average: few users report a whole rating, without privacy, the others nothing."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +15,7 @@ from ..releases import SeenRatings
 class AverageOneBit(Checked):
     """Without privacy: a user says which item she has rated, and how, with probability 1/log₂ N, and else nothing.
 
-    So her item costs one bit on average, and users like N log² N are enough: against N² where every answer is one bit.
+    So her item costs one bit on average, and users of order N log² N are enough: against N² where every answer is one bit.
     unit: none, nothing is protected. Source: Banerjee, Hegde and Massoulié, §1.1.
     """
 

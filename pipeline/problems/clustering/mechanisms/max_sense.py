@@ -18,7 +18,7 @@ from .one_bit import OneBit
 
 @dataclass(frozen=True)
 class Sensing(OneBit):
-    """What MaxSense and Multi-MaxSense have in common: items are sensed with probability θ/w."""
+    """Base of MaxSense and Multi-MaxSense: each item is sensed with probability θ/w."""
 
     w: int = parameter("items that a user has rated", unit="items", low=1)
     theta: float = parameter("θ, sensing probability of an item times w", default=1.0, above=0)
@@ -56,9 +56,9 @@ class MaxSense(Sensing):
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law. Up to 3 clusters the number of draws does not depend on U.
 
-        Users are of one kind who rated equally many items of each cluster and like equally many sensed ones: that
-        decides their sketch. Given those, sensed items that are not liked are binomial, in each cluster by itself, and
-        which items they are is uniform: `subset_sums`.
+        Users are grouped by how many items of each cluster they rated and how many sensed items they like, which
+        determines their sketch. Given those, sensed items that are not liked are binomial, independently in each
+        cluster, and which items they are is uniform: `subset_sums`.
         """
         clusters = data.truth.count
         sensed: list[SubsetCounts] = []

@@ -16,15 +16,15 @@ from ..releases import ScoreSketches
 from ..user_counts import UserCounts, hypergeometric
 from .max_sense import Sensing
 
-ENTRIES = 1 << 21  # of the shuffled items of a batch of users: near the L2 cache, and long enough to amortise calls
+ENTRIES = 1 << 21  # of the shuffled items of a batch of users: fit the L2 cache, and amortise calls
 
 
 @dataclass(frozen=True)
 class MultiMaxSense(Sensing):
     """MaxSense with Q sets a user, disjoint, of N·θ/w items each (rounded, at least 1), and budget ε/Q a bit.
 
-    Sets of a user are Q parts of a random partition. Her sketches are not quite independent, as the paper has them: an
-    item that is rated in one set is in no other. Q: ⌈ε⌉ unless given.
+    Sets of a user are Q parts of a random partition. Her sketches are not quite independent, though the paper treats
+    them so: an item that is rated in one set is in no other. Q: ⌈ε⌉ unless given.
     unit: all of a user's record, rated items and ratings. neighbours: that record replaced by any other.
     budget: pure ε-LDP a user, by composition of Q bits. Source: Banerjee, Hegde and Massoulié, Figure 3.
     """

@@ -1,4 +1,4 @@
-"""What mechanisms have in common whose users release one private bit each."""
+"""Base of mechanisms whose users release one private bit each."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,10 +12,10 @@ from ..model import Users
 
 @dataclass(frozen=True)
 class OneBit(Checked):
-    """Mechanisms whose users release one bit each, which is kept with probability e^ε/(1 + e^ε) and else turned over.
+    """Mechanisms whose users release one bit each, kept with probability e^ε/(1 + e^ε) and flipped otherwise.
 
     unit: all of a user's record, rated items and ratings. neighbours: that record replaced by any other.
-    budget: pure ε-LDP a user; at ε = ∞ no bit is turned over. Source: Banerjee, Hegde and Massoulié, Proposition 4.
+    budget: pure ε-LDP a user; at ε = ∞ no bit is flipped. Source: Banerjee, Hegde and Massoulié, Proposition 4.
     """
 
     N: int = parameter("items", unit="items", low=2)

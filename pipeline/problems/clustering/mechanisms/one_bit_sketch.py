@@ -14,7 +14,7 @@ from ..releases import ScoreSketches
 
 @dataclass(frozen=True)
 class OneBitSketch(Checked):
-    """Without privacy: a user takes one of her ratings at random and says whether it is the one that is guessed.
+    """Without privacy: a user takes one of her ratings at random and says whether a guess of it is right.
 
     H_ui, the guess for every item, is a fair coin, and S_u = 1 if H_uI = Z_uI for her rating Z_uI. The question is
     whether (I, Z) is in A_u = {(i, H_ui)}: at w = 1 the deterministic one-bit questions of the largest information in

@@ -41,11 +41,10 @@ def score_variance(U: float, p: float, alpha: Array, pi: Array, Q: int = 1) -> F
 
 
 def score_noise(U: float, p: float, alpha: Array, pi: Array, Q: int = 1, adjusted: bool = False) -> Floats:
-    """(Lc,): half the variance of B_i − B_j, i and j of one cluster: what all scores share moves no item.
+    """(Lc,): half the variance of B_i − B_j, i and j of one cluster: what all scores have in common moves no item.
 
-    U c π [1 − p − (c − p) π], c = Q p, π averaged over classes; adjusted, U c π (1 − π)(1 − p): scores less the mean
-    bit's worth of the number of times that the item happened to be sensed, at ε → 0 half the noise. To first order in
-    w/N.
+    U c π [1 − p − (c − p) π], c = Q p, π averaged over classes. adjusted: U c π (1 − π)(1 − p), of scores less the mean
+    bit times the number of times that the item was sensed; at ε → 0 half the noise. To first order in w/N.
     """
     pi, cover = np.asarray(alpha) @ pi, Q * p
     noise: Floats = U * cover * pi * ((1 - pi) * (1 - p) if adjusted else 1 - p - (cover - p) * pi)

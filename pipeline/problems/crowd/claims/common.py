@@ -1,4 +1,4 @@
-"""What several modules of claims on crowds share: how a vote compares with the method, and bounds on every data set."""
+"""Common to several modules of claims on crowds: the vote compared with the method, and bounds on every data set."""
 
 from collections.abc import Callable, Mapping
 

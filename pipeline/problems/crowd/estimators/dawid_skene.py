@@ -21,11 +21,11 @@ TOLERANCE = 1e-8  # change of the abilities of released answers at which steps e
 class DawidSkene(Checked):
     """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are, abilities debiased at the end.
 
-    Steps (10), (7), (8) until no ability moves by 1e-8, or T times at most where that is all that is asked
-    (`until: iterations`, as in the paper). Else not converged if some still does after `iterations`, or at a
-    saddle point of the likelihood, where EM may stay if the answers are exactly symmetric. Missing answers are left out
-    of all sums. initialisation: y⁽⁰⁾ is the mean vote, the labels at spectral abilities, or the vector that the
-    model lends. λ: the range of Theorem 2 is empty below m ≈ 2·10⁵, hence a small default.
+    Steps (10), (7), (8) until no ability changes by 1e-8, or at most T times if that is all that is asked for (`until:
+    iterations`, as in the paper). Otherwise not converged if some ability still changes after `iterations` steps, or at
+    a saddle point of the likelihood, where EM may stay if the answers are exactly symmetric. Missing answers are left
+    out of all sums. initialisation: y⁽⁰⁾ is the mean vote, the labels at spectral abilities, or the vector that the
+    model supplies. λ: the range of Theorem 2 is empty below m ≈ 2·10⁵, hence a small default.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -54,7 +54,7 @@ class DawidSkene(Checked):
     def fit(self, release: ReleasedAnswers, rng: np.random.Generator) -> CrowdEstimate:
         """Estimate of a block; O(reps · n · m) a step, and O(reps · n² m) for a spectral initial vector.
 
-        InvalidInput where the initial vector should be the model's and the model lends none.
+        InvalidInput where the initial vector should be the model's and the model supplies none.
         """
         if self.initialisation == "given" and release.start is None:
             raise InvalidInput("initialisation", "given", "this model lends no initial vector: majority or spectral")
@@ -71,7 +71,7 @@ class DawidSkene(Checked):
         return CrowdEstimate.of(release, leaning, agreement, started, converged, taken)
 
     def _start(self, batch: SignBatch, lent: Floats | None, limit: float) -> Floats:
-        """u⁽⁰⁾ of a batch, (reps, m); lent: y⁽⁰⁾ of all replications, from the model."""
+        """u⁽⁰⁾ of a batch, (reps, m); lent: y⁽⁰⁾ of all replications, supplied by the model."""
         if self.initialisation == "given" and lent is not None:
             return 2 * lent[batch.replications] - 1
         if self.initialisation == "spectral":
@@ -92,8 +92,8 @@ class KnownFlip(DawidSkene):
     """EM of the likelihood in which the probability f of a flip is known; abilities p are of unflipped answers.
 
     A released answer is right with probability p̂ = f + (1 − 2f)p, which p ∈ [0, 1] keeps in [f, 1 − f]. The M-step's
-    objective is concave in p̂, so its maximiser is (6) projected there: Algorithm 1 with λ = f, and nothing else is
-    gained by knowing f. The debiased abilities are then in [0, 1] without being cut. A larger λ still applies.
+    objective is concave in p̂, so its maximiser is (6) projected there: the estimator is Algorithm 1 with λ = f, and
+    knowing f gains nothing else. The debiased abilities are then in [0, 1] without clipping. A larger λ still applies.
     """
 
     def _projection(self, flip: float) -> float:

@@ -22,7 +22,7 @@ ROUGH = 1e-5  # change of an ability down to which float32 will do: some hundred
 EXACT = 2.0**-24  # float32 holds all multiples of a grid up to 2²⁴ of it
 SNAP = 1.5 * 2.0**52  # added and subtracted, times a grid, it rounds to multiples of the grid
 LEAST = 1e-20  # smaller numbers need no care
-ALIKE = 1e-5  # difference of two |c| that symmetry makes equal: EM may have begun to leave the saddle, slowly
+ALIKE = 1e-5  # difference up to which two |c| count as equal by symmetry: EM may have begun to leave the saddle slowly
 MARGIN = 1e-6  # from 1: of eigenvalues, which are 1 where the likelihood is level in some direction, and of |c|
 
 
@@ -65,12 +65,12 @@ def at_saddle(batch: SignBatch, abilities: Floats, labels: Floats, limit: float)
 
     It is one where the derivative of a step, diag(1/k) S diag(1 − u²) Sᵀ diag(1/(1 − c²)), with 0 for a c that is cut,
     has an eigenvalue above 1: EM moves away from it if the answers differ a little, and stays only where a symmetry of
-    the answers makes it. A symmetry moves a worker, whose |c| is then another's, or turns one over, whose c is then 0.
+    the answers makes it. A symmetry moves a worker, whose |c| is then another's, or flips one, whose c is then 0.
     So only replications with two |c| alike, or one of 0, are examined, and of these only those in which the
     eigenvalues may add up to more than 1. An eigenvalue costs O(n m min(n, m)).
     """
     _, signs, answered = batch
-    free = np.abs(abilities) < min(limit, 1 - MARGIN)  # nearer to 1 than steps can tell, it is as if cut
+    free = np.abs(abilities) < min(limit, 1 - MARGIN)  # so near to 1 that steps do not change it, it counts as cut
     gain = np.where(free, 1 / (answered * (1 - np.where(free, abilities, 0) ** 2)), 0)
     unsure = 1 - labels**2
     sizes = np.sort(np.where(free, np.abs(abilities), 2.0 + np.arange(abilities.shape[1])), axis=1)
@@ -88,7 +88,7 @@ def _roughly(
 ) -> tuple[Singles, Singles, Integers]:
     """Steps in float32 until abilities change by less than ROUGH: u, c, and the steps taken of each replication.
 
-    A replication that has come to its end is no longer multiplied, and so stays as it is.
+    A replication that has ended is no longer multiplied, and so keeps its numbers.
     """
     reps, (n, m) = len(signs), signs.shape[1:]
     u, q, weights, z = start.astype(np.float32), *(np.empty((reps, k), np.float32) for k in (n, n, m))
@@ -112,9 +112,8 @@ def _closely(
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Steps in float64 until abilities change by less than `least`: c, u, last changes, and the steps taken.
 
-    start, abilities: u and c of the last rough step. q = S u and z = Sᵀ artanh c are kept up to date by products with
-    changes. What a change loses in float32 is made good by the next one. A replication that has come to its end keeps
-    its numbers.
+    start, abilities: u and c of the last rough step. q = S u and z = Sᵀ artanh c are updated by products with changes.
+    What a change loses in float32 is corrected by the next one. A replication that has ended keeps its numbers.
     """
     q = exact_product(start, signs.swapaxes(1, 2))
     c = _cut(q / answered, limit)

@@ -82,7 +82,7 @@ class MajorityErrorExact(Share):
 
 @dataclass(frozen=True)
 class OracleError(Share):
-    """Share of labels wrong, on the same release, by the vote that knows abilities and flip; ties are labelled 1.
+    """Share of wrong labels, on the same release, of a vote that uses the true abilities and flip; ties are labelled 1.
 
     It weighs answers by log p̂/(1 − p̂), the Bayes rule if both labels are equally likely. A worker who cannot err
     decides alone. O(reps · n · m).

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import numpy as np
 from scipy.special import ndtr
 
-from pipeline.privacy.randomized_response import amplification
+from pipeline.privacy.randomized_response_laws import amplification
 from pipeline.study.arrays import Array, Booleans, Floats
 
 from .wisdom import expert_wisdom, experts, private_ability

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import attenuation
+from pipeline.privacy.randomized_response_laws import attenuation
 from pipeline.study.arrays import Array, Floats, Integers
 
 

@@ -12,7 +12,7 @@ from pipeline.analysis.measures import Cells, Measure, confidence_for, exponent,
 from pipeline.analysis.selection import LEAST, Condition, NotTested, at_levels, constant, select
 from pipeline.analysis.summary import summarise, t_interval
 from pipeline.analysis.tolerances import AtLeast, AtMost, Tolerance, Within
-from pipeline.privacy.randomized_response import amplification
+from pipeline.privacy.randomized_response_laws import amplification
 
 NORMS = {"l2": ("error_l2", "‖θ̂ − θ*‖₂/√m"), "inf": ("error_inf", "‖θ̂ − θ*‖∞")}  # variable, symbol
 THEOREM_2 = {"l2": "Xu, Sun and Cheng, Theorem 2, eq. (6)", "inf": "Xu, Sun and Cheng, Theorem 2, eq. (7)"}

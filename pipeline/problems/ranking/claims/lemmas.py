@@ -11,7 +11,7 @@ from pipeline.analysis.exact import exact_law, law_ratios
 from pipeline.analysis.measures import Cells, Measure, measure, share_of_exceptions
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import NoException
-from pipeline.privacy.randomized_response import attenuation
+from pipeline.privacy.randomized_response_laws import attenuation
 
 from .common import DOUBLED_BUDGETS, gain, one_budget
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import attenuation, flip_probability
+from pipeline.privacy.randomized_response_laws import attenuation, flip_probability
 from pipeline.problems.common.pairwise_newton import Local, minimise_pairs
 from pipeline.study.parameters import Checked, parameter
 

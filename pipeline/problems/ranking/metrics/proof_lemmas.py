@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import attenuation
+from pipeline.privacy.randomized_response_laws import attenuation
 from pipeline.study.arrays import Floats
 
 from ..estimators.moments import PreferenceEstimate

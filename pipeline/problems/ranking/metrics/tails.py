@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import amplification, mean_squared_amplification
+from pipeline.privacy.randomized_response_laws import amplification, mean_squared_amplification
 from pipeline.study.arrays import Floats
 
 from ..estimators.moments import PreferenceEstimate

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pipeline.privacy.randomized_response import information
+from pipeline.privacy.randomized_response_laws import information
 from pipeline.study.arrays import Floats
 
 from ..estimators.moments import PreferenceEstimate

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from scipy.special import expit, ndtr
 
-from pipeline.privacy.randomized_response import amplification
+from pipeline.privacy.randomized_response_laws import amplification
 from pipeline.study.arrays import Floats, Numbers
 
 from .rates import whole_users

@@ -16,7 +16,12 @@ import numpy as np
 from scipy.special import expit, logsumexp
 
 from pipeline.privacy.budget_groups import groups_of
-from pipeline.privacy.randomized_response import amplification, attenuation, information, mean_squared_amplification
+from pipeline.privacy.randomized_response_laws import (
+    amplification,
+    attenuation,
+    information,
+    mean_squared_amplification,
+)
 from pipeline.study.arrays import Booleans, Floats, Numbers
 from pipeline.study.parameters import InvalidInput, nearest
 

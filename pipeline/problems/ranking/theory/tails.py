@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize, stats
 from scipy.special import expit, logsumexp
 
-from pipeline.privacy.randomized_response import amplification, released_probability
+from pipeline.privacy.randomized_response_laws import amplification, released_probability
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import InvalidInput
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy import accounting
-from pipeline.privacy.randomized_response import flip_probability
+from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.study.arrays import Booleans
 from pipeline.study.parameters import Checked, DataFile, parameter
 

@@ -10,7 +10,7 @@ from pipeline.study.arrays import Floats
 from pipeline.study.parameters import fields
 
 from .estimators.spectral import Spectral
-from .mechanisms.integer_noise import NoisyDifferences
+from .mechanisms.noisy_differences import NoisyDifferences
 from .releases import Published
 
 NEIGHBOURS = {"replace_one": "one person's row, answers and which of them are missing, replaced by another",
