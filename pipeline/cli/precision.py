@@ -64,8 +64,8 @@ def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
     prefixes: dict[int, Prefix] = {}
     groups = len(rule.pairing.cells)
 
-    def collect(found: list[Prefix], bundle: Bundle, _: int) -> None:
-        prefixes.update(zip(bundle.units, found, strict=True))
+    def collect(read: list[Prefix], bundle: Bundle, _: int) -> None:
+        prefixes.update(zip(bundle.units, read, strict=True))
 
     with workers_of(cluster, listing.done.sum() > FEW_FILES) as executor:
         sweep.run(executor, Advance(store, rule), ((group, 1.0) for group in range(groups)), on_done=collect)

@@ -1,7 +1,7 @@
 """`task=verify`: check every stored byte of a study; and `task=verify results=PATH`, of a copy of its results alone."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
@@ -42,30 +42,53 @@ def verify_copy(path: str) -> int:
 
 
 def _verify(stored: StoredStudy, settings: Settings, cluster: Cluster) -> int:
-    store, study = stored.store, stored.study
+    """Check one study, print what is damaged, repair it if asked to; returns the exit code."""
     if not settings.repair and not _begun(stored):
-        raise InvalidInput("task", "verify", f"{study.name} is not begun; nothing at {store.backend}")
-    integrity = Integrity(store)
+        raise InvalidInput("task", "verify", f"{stored.study.name} is not begun; nothing at {stored.store.backend}")
+    integrity = Integrity(stored.store)
     files = integrity.files()
-    damages = [*integrity.strays(), *agreement.damaged(store), *_damaged(integrity, files, cluster)]
-    sealed = [] if damages else _wrong_results(stored)
-    records = sessions.damaged(store.folder)
-    for damage in damages:
-        print(f"  damaged: {shorten(damage.key, LONGEST)}: {damage.what}")
-    for one in [*sealed, *(f"{record}: is not what this program wrote" for record in records)]:
-        print(f"  damaged: {shorten(one, LONGEST)}")
-    for record in records if settings.repair else ():
-        (store.folder / record).unlink(missing_ok=True)
-    if settings.repair and (damages or sealed):
-        with store.locked():
-            results.unseal(store)
-            for damage in damages:
-                integrity.repair(damage)
-    count = len(damages) + len(sealed) + len(records)
-    print(f"{study.name}: {integrity.units(files):,} units checked, {count} damaged"
+    damages = _damages(stored, integrity, files, cluster)
+    for line in damages.lines():
+        print(f"  damaged: {line}")
+    if settings.repair:
+        _repair(stored, integrity, damages)
+    count = len([*damages.lines()])
+    print(f"{stored.study.name}: {integrity.units(files):,} units checked, {count} damaged"
           + (f", {count} repaired: run again to simulate them anew" if settings.repair and count else "")
           + ("; repair=true marks them as not run" if count and not settings.repair else ""))
     return EXIT_DONE if count == 0 or settings.repair else EXIT_FAILED
+
+
+class Damages(NamedTuple):
+    """What is damaged of a study: files of its replications, of its sealed datasets, and records of its sessions."""
+
+    replications: list[Damage]
+    datasets: list[str]
+    records: list[str]
+
+    def lines(self) -> Iterator[str]:
+        """One line for each file."""
+        yield from (f"{shorten(damage.key, LONGEST)}: {damage.what}" for damage in self.replications)
+        others = [*self.datasets, *(f"{record}: is not what this program wrote" for record in self.records)]
+        yield from (shorten(line, LONGEST) for line in others)
+
+
+def _damages(stored: StoredStudy, integrity: Integrity, files: list[str], cluster: Cluster) -> Damages:
+    """All damages of a study; its datasets are not read where replications are damaged: they are made again."""
+    replications = [*integrity.strays(), *agreement.damaged(stored.store), *_damaged(integrity, files, cluster)]
+    return Damages(replications, [] if replications else _wrong_results(stored),
+                   sessions.damaged(stored.store.folder))
+
+
+def _repair(stored: StoredStudy, integrity: Integrity, damages: Damages) -> None:
+    """Remove damaged records, and sealed datasets whose own or whose replications' files are damaged."""
+    for record in damages.records:
+        (stored.store.folder / record).unlink(missing_ok=True)
+    if damages.replications or damages.datasets:
+        with stored.store.locked():
+            results.unseal(stored.store)
+            for damage in damages.replications:
+                integrity.repair(damage)
 
 
 def _begun(stored: StoredStudy) -> bool:

@@ -57,7 +57,7 @@ class Parts:
         for kind in KINDS:
             load = (lambda target: estimator(problem.load(target))) if kind == "estimator" else problem.load
             setattr(self, f"{kind}s", Kind(f"{kind}s of {problem.name}", _named(problem.names(kind)), load))
-        self.data = Kind(f"data of {problem.name}", cache(lambda: _passed(problem)), lambda found: found)
+        self.data = Kind(f"data of {problem.name}", cache(lambda: _passed(problem)), lambda part: part)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

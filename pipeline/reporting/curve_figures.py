@@ -145,17 +145,17 @@ class _Curves:
     def _panel(self, axes: "Axes", panel: Levels, guide: "tuple[Floats, Floats] | None") -> None:
         """The curves of one panel, with the line at `level`, the guide, the references and the marks."""
         spec = self.spec
-        part = self.shown[self.shown[spec.panels] == panel[0]] if spec.panels else self.shown
+        shown = self.shown[self.shown[spec.panels] == panel[0]] if spec.panels else self.shown
         if self.level is not None:
             axes.axhline(self.level, color="0.25", linewidth=1.0, linestyle=(0, (6, 2)), zorder=1)
         if guide:
             axes.plot(*guide, **style.GUIDE, scalex=False, scaley=False, zorder=3)
-        for key, rows in curves_of(part, (*spec.by, *self.styles.split)):
+        for key, rows in curves_of(shown, (*spec.by, *self.styles.split)):
             order = np.argsort(self.x[rows.index], kind="stable")
-            x, look = self.x[rows.index][order], self.styles[key]
-            error_bars(axes, x, rows.iloc[order], **look)
+            x, options = self.x[rows.index][order], self.styles[key]
+            error_bars(axes, x, rows.iloc[order], **options)
             if self.reference:
-                colour: dict[str, Any] = {"color": look["color"]} if spec.by else {}
+                colour: dict[str, Any] = {"color": options["color"]} if spec.by else {}
                 axes.plot(x, rows[self.reference].iloc[order], **style.REFERENCE | colour, zorder=1.5)
         style.mark(axes, spec.marks)
         if spec.panels:

@@ -64,9 +64,9 @@ class CurveStyles:
     def legend(self, figure: "Figure", *guides: Mapping[str, Style]) -> None:
         """Lists of colours, marks and lines to the right of the panels, outside the data; last other lines, by name."""
         entries: list[tuple[Line2D, str]] = []
-        for names, all_levels, look in self._lists():
-            entries += [_entry("")] * bool(entries) + _section(names, all_levels, look)
-        entries += [_entry(name, **look) for guide in guides for name, look in guide.items()]
+        for names, all_levels, options in self._lists():
+            entries += [_entry("")] * bool(entries) + _section(names, all_levels, options)
+        entries += [_entry(name, **options) for guide in guides for name, options in guide.items()]
         if entries:
             handles, labels = zip(*entries, strict=True)
             figure.legend(handles, labels, loc="outside right upper", handlelength=2.6, labelspacing=0.32)
@@ -87,20 +87,21 @@ class CurveStyles:
             yield self.split, self.lines, lambda levels: {"color": "0.35", "linestyle": self._line(levels)}
 
 
-def _section(names: tuple[str, ...], all_levels: list[Levels], look: Callable[[Levels], Style]) -> list[Any]:
+def _section(names: tuple[str, ...], all_levels: list[Levels], options: Callable[[Levels], Style]) -> list[Any]:
     """One list of a legend under its heading; of many levels only some, evenly spread."""
     shown, last = all_levels, len(all_levels) - 1
     if last >= MOST_ENTRIES:
         shown = [all_levels[round(i * last / (MOST_ENTRIES - 1))] for i in range(MOST_ENTRIES)]
     some = f" ({len(shown)} of {len(all_levels)})" if len(shown) < len(all_levels) else ""
-    return [_entry(", ".join(map(symbol, names)) + some), *(_entry(_name(levels), **look(levels)) for levels in shown)]
+    heading = _entry(", ".join(map(symbol, names)) + some)
+    return [heading, *(_entry(_name(levels), **options(levels)) for levels in shown)]
 
 
-def _entry(label: str, **look: Any) -> "tuple[Line2D, str]":
-    """An entry of a legend; without a look, a heading or an empty line."""
+def _entry(label: str, **options: Any) -> "tuple[Line2D, str]":
+    """An entry of a legend; without options, a heading or an empty line."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], **(look or {"linestyle": "none"})), label
+    return Line2D([], [], **(options or {"linestyle": "none"})), label
 
 
 def _name(levels: Levels) -> str:
@@ -131,12 +132,12 @@ def curves_of(table: "DataFrame", names: Sequence[str]) -> "Iterator[tuple[Level
     yield from table.groupby(list(names), sort=False)
 
 
-def error_bars(axes: "Axes", x: Floats, rows: "DataFrame", **look: Any) -> None:
+def error_bars(axes: "Axes", x: Floats, rows: "DataFrame", **options: Any) -> None:
     """Means with their intervals; no bar where an interval is infinite."""
     y = rows["mean"].to_numpy(float)
     ends = np.array([y - rows["low"], rows["high"] - y], float)
     ends = np.where(np.isfinite(ends), np.maximum(ends, 0), np.nan)
-    axes.errorbar(x, y, ends, elinewidth=0.9, markeredgecolor="w", markeredgewidth=0.5, **look)
+    axes.errorbar(x, y, ends, elinewidth=0.9, markeredgecolor="w", markeredgewidth=0.5, **options)
 
 
 def extent(table: "DataFrame", log: bool) -> Floats:

@@ -132,9 +132,9 @@ class _MapFigure:
         mesh: QuadMesh | None = None
         ends: list[float] = []
         for axes, panel in zip(panels, self.layout.panels, strict=False):
-            part = self.table[self.table[self.spec.panels] == panel[0]] if self.spec.panels else self.table
+            shown = self.table[self.table[self.spec.panels] == panel[0]] if self.spec.panels else self.table
             axes.grid(False)
-            for block in _blocks(part, self.spec, self.layout):
+            for block in _blocks(shown, self.spec, self.layout):
                 ends += [float(block.x[0]), float(block.x[-1])]
                 mesh = tiles.paint(axes, block.x, block.y, block.values, scale)
                 self._write(axes, block, scale)
@@ -201,21 +201,21 @@ class _Block(NamedTuple):
     missed: Booleans
 
 
-def _blocks(part: "DataFrame", spec: Map, layout: Layout) -> Iterator[_Block]:
+def _blocks(shown: "DataFrame", spec: Map, layout: Layout) -> Iterator[_Block]:
     """All rows at once where they share their positions, else one by one."""
     x, y = (np.arange(-0.5, tiles_in) for tiles_in in (layout.wide, len(layout.rows)))
-    mean = part["mean"].to_numpy(float)
+    mean = shown["mean"].to_numpy(float)
     if layout.positions:
         values = np.full((len(layout.rows), layout.wide), np.nan)
         missed = np.zeros(values.shape, bool)
-        cells = tuple([order.index(level) for level in part[name]]
+        cells = tuple([order.index(level) for level in shown[name]]
                       for order, name in ((layout.rows, spec.across), (layout.positions, spec.position)))
         values[cells], missed[cells] = mean, ~np.isfinite(mean)
         yield _Block(x, y, values, missed)
         return
-    at = part[spec.position].to_numpy(float)
+    at = shown[spec.position].to_numpy(float)
     for i, row in enumerate(layout.rows):
-        own = np.flatnonzero((part[spec.across] == row) & np.isfinite(at) & (at > 0))
+        own = np.flatnonzero((shown[spec.across] == row) & np.isfinite(at) & (at > 0))
         own = own[np.argsort(at[own], kind="stable")]
         if own.size:
             yield _Block(tiles.edges(at[own]), y[i : i + 2], mean[None, own], ~np.isfinite(mean[None, own]))

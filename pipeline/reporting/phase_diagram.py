@@ -221,20 +221,20 @@ class _Diagram:
 
         middles, half = self.strips
         for (name, other), line in zip(self.others.items(), style.LINES[2:] * len(self.others), strict=False):
-            look: dict[str, Any] = dict(color="k", linewidth=1.6, linestyle=line, zorder=3)
-            steps = axes.hlines(other["boundary"], np.exp(middles - half), np.exp(middles + half), **look)
+            options: dict[str, Any] = dict(color="k", linewidth=1.6, linestyle=line, zorder=3)
+            steps = axes.hlines(other["boundary"], np.exp(middles - half), np.exp(middles + half), **options)
             steps.set_path_effects(style.outline("w", 3.2))
-            yield Line2D([], [], **look, label=style.wrapped(name, 2.6))
+            yield Line2D([], [], **options, label=style.wrapped(name, 2.6))
 
 
 def _draw_crossing(axes: "Axes", x: float, row: Any, edges: Floats, marker: str) -> None:
     """One crossing with its interval, cut at the strip; an arrow where it is below or above the strip."""
-    look: dict[str, Any] = dict(markerfacecolor="w", markeredgecolor="k", ecolor="k", elinewidth=1.1, capsize=2.5,
+    options: dict[str, Any] = dict(markerfacecolor="w", markeredgecolor="k", ecolor="k", elinewidth=1.1, capsize=2.5,
                                 zorder=4)
     if row["side"] == INSIDE:
         y = row["boundary"]
         bar = [[y - max(row["boundary_low"], edges[0])], [min(row["boundary_high"], edges[-1]) - y]]
-        axes.errorbar([x], [y], np.maximum(bar, 0), marker=marker, markersize=5.5, **look)
+        axes.errorbar([x], [y], np.maximum(bar, 0), marker=marker, markersize=5.5, **options)
     elif row["side"] in (LEFT, RIGHT):
         below = row["side"] == LEFT
         axes.annotate("↓" if below else "↑", (x, edges[0 if below else -1]), ha="center", color="w", fontsize=10,

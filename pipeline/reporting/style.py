@@ -134,17 +134,17 @@ def outline(colour: str, width: float) -> list[Any]:
 
 def mark(axes: "Axes", marks: Mapping[str, float], upright: bool = True) -> None:
     """Thin lines at positions of the abscissa (not `upright`: the ordinate) that are in view, named at their ends."""
-    look: dict[str, Any] = MARK | {"zorder": 2.5, "path_effects": outline("w", 2.2)}
+    options: dict[str, Any] = MARK | {"zorder": 2.5, "path_effects": outline("w", 2.2)}
     label: dict[str, Any] = dict(fontsize=7.5, color="0.2", clip_on=False)
     for name, at in marks.items():
         low, high = axes.get_xlim() if upright else axes.get_ylim()
         if not low <= at <= high:
             continue
         if upright:
-            axes.axvline(at, **look)
+            axes.axvline(at, **options)
             axes.text(at, 1.01, name, transform=axes.get_xaxis_transform(), ha="center", va="bottom", **label)
         else:
-            axes.axhline(at, **look)
+            axes.axhline(at, **options)
             axes.text(1.01, at, name, transform=axes.get_yaxis_transform(), ha="left", va="center", **label)
 
 

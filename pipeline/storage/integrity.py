@@ -48,9 +48,9 @@ class Integrity:
 
     def files(self) -> list[str]:
         """Keys, below the replications, of the files of all units and of all packs; sorted."""
-        found = [f"units/{key}" for key in self.store.backend.keys(f"{RAW}/units") if is_unit(key)]
+        units = [f"units/{key}" for key in self.store.backend.keys(f"{RAW}/units") if is_unit(key)]
         self.store.packs.refresh()
-        return sorted([*found, *(f"{PACKS}/{pack.key}" for pack in self.store.packs.listing())])
+        return sorted([*units, *(f"{PACKS}/{pack.key}" for pack in self.store.packs.listing())])
 
     def units(self, files: list[str]) -> int:
         """Number of units in some of the files."""

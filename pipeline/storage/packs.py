@@ -62,8 +62,8 @@ class Packs:
     def listing(self) -> list[Pack]:
         """All packs, by their first units."""
         if self._listing is None:
-            found = map(_named, self.backend.keys(FOLDER))
-            self._listing = sorted((pack for pack in found if pack), key=_first)
+            named = map(_named, self.backend.keys(FOLDER))
+            self._listing = sorted((pack for pack in named if pack), key=_first)
         return self._listing
 
     def strays(self) -> Iterator[str]:

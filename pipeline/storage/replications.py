@@ -177,8 +177,8 @@ class Store:
         Units that failed stay in files of their own: they may be done again.
         """
         size = self.study.block * (8 * len(self.study.metrics) + 1)
-        found = (key for key in self.backend.keys(f"{RAW}/units") if is_unit(key) and not key.endswith(FAILED_END))
-        keys = sorted(found, key=_position)
+        finished = (key for key in self.backend.keys(f"{RAW}/units") if is_unit(key) and not key.endswith(FAILED_END))
+        keys = sorted(finished, key=_position)
         if len(keys) >= PACKED_FROM:
             step = max(min(PACK_UNITS, PACK_BYTES // size), 1)
             yield from (keys[start : start + step] for start in range(0, len(keys), step))
@@ -186,11 +186,11 @@ class Store:
     def pack(self, keys: list[str]) -> int:
         """Write a pack of the files of some units, then delete these; returns how many. Whoever asks holds the lock."""
         contents = self.backend.map(lambda key: self.backend.read(f"{RAW}/units/{key}"), keys)
-        found = [PackedUnit(*_position(key), content) for key, content in zip(keys, contents, strict=True) if content]
-        if found:
-            self.packs.write(found)
-            self.backend.delete(*(f"{RAW}/units/{unit.block}/{unit.cell:016x}" for unit in found))
-        return len(found)
+        units = [PackedUnit(*_position(key), content) for key, content in zip(keys, contents, strict=True) if content]
+        if units:
+            self.packs.write(units)
+            self.backend.delete(*(f"{RAW}/units/{unit.block}/{unit.cell:016x}" for unit in units))
+        return len(units)
 
     def unpack(self, units_of_a_pack: Iterable[PackedUnit]) -> None:
         """Give units files of their own again, where they have none; the caller deletes the pack."""

@@ -168,18 +168,17 @@ def _ratings(columns: list[tuple[str, ...]], numbers: list[int], file: DataFile,
     if bad.size:
         raise Unreadable(f"row {numbers[bad[0]]}: the rating is {shorten(columns[2][bad[0]])!r}; must be a number > 0")
     refuse_repeats(user * len(names) + item, numbers, "this user rated this film")
-    found = f"{len(stars):,} ratings of {len(names):,} films by {users:,} users"
-    said = f"{found}, sha256 {file.sha256[:8]}…"
+    counted = f"{len(stars):,} ratings of {len(names):,} films by {users:,} users, sha256 {file.sha256[:8]}…"
     if file.sha256 in SMALL_SHA256:
-        return Ratings(user, item, stars, users, names, f"MovieLens ml-latest-small of GroupLens: {said}; {TERMS}.")
+        return Ratings(user, item, stars, users, names, f"MovieLens ml-latest-small of GroupLens: {counted}; {TERMS}.")
     if not other:
         expected = " or ".join(f"{sha[:8]}… ({ends})" for sha, ends in SMALL_SHA256.items())
         raise Unreadable(
-            f"is not MovieLens ml-latest-small: found {said}; expected {SMALL}, sha256 {expected}. Public copies are "
-            f"often edited: take the original from GroupLens ({TERMS}), or accept this file with "
+            f"is not MovieLens ml-latest-small: found {counted}; expected {SMALL}, sha256 {expected}. Public copies "
+            f"are often edited: take the original from GroupLens ({TERMS}), or accept this file with "
             "+parameters.other_ratings=true")
     return Ratings(user, item, stars, users, names, f"Ratings of a file that was not compared with any known one "
-                   f"(other_ratings=true), not MovieLens ml-latest-small: {said}; if from MovieLens, {TERMS}.")
+                   f"(other_ratings=true), not MovieLens ml-latest-small: {counted}; if from MovieLens, {TERMS}.")
 
 
 def _number(text: str) -> float:

@@ -66,7 +66,7 @@ class Sheet:
         `id` counts only where no other name of the role does. Raises `Unreadable` where two columns have one role.
         """
         called = [plain(name) for name in self.header]
-        found: dict[str, int] = {}
+        numbers_of: dict[str, int] = {}
         for role, allowed in names.items():
             columns = [k for k, name in enumerate(called) if name in allowed]
             columns = [k for k in columns if called[k] != "id"] or columns
@@ -74,8 +74,8 @@ class Sheet:
                 both = ", ".join(self.header[k] for k in columns)
                 raise Unreadable(f"has {len(columns)} columns for the {role}: {shorten(both)}; keep one")
             if columns:
-                found[role] = columns[0]
-        return found
+                numbers_of[role] = columns[0]
+        return numbers_of
 
     def unused(self, used: Iterable[int]) -> str:
         """A remark on the columns that are not used and on the file, for the source of the data; or nothing."""

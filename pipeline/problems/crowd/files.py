@@ -101,24 +101,42 @@ def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
     truth = [] if truth_file is None else _true_labels(truth_file, {row.task for row in answers})
     codes = _codes({"data_path": (path, answers)} | ({"data_truth": (truth_file, truth)} if truth_file else {}))
     labels = {row.task: codes[normal_label(row.label)] for row in truth}
-    workers, tasks = (list(dict.fromkeys(column)) for column in zip(*((row.worker, row.task) for row in answers),
-                                                                   strict=True))
+    if truth_file is not None:
+        _check_labelled(answers, labels, path)
+    table, workers, tasks = _table(answers, codes, path)
+    origin = "true labels not known" if truth_file is None else f"and true labels, sha256 {truth_file.sha256[:8]}…"
+    return Crowd.of(table, np.array([labels.get(name, UNKNOWN) for name in tasks], np.int8), workers, tasks,
+                    f"A crowd's answers, sha256 {path.sha256[:8]}…, {origin}", _meaning(codes), remark)
+
+
+def _check_labelled(answers: Sequence["_Row"], labels: Mapping[str, int], file: DataFile) -> None:
+    """Raise InvalidInput for an answer to a task without a true label."""
     for row in answers:
-        if truth_file is not None and row.task not in labels:
-            raise _mistake("data_path", path, row.number, f"task {shorten(row.task, 30)!r} has no true label in "
+        if row.task not in labels:
+            raise _mistake("data_path", file, row.number, f"task {shorten(row.task, 30)!r} has no true label in "
                            "data.truth; add it there, or leave out the task's answers")
+
+
+def _table(
+    answers: Sequence["_Row"], codes: Mapping[str, int], file: DataFile
+) -> tuple[NDArray[np.int8], list[str], list[str]]:
+    """Answers as signs, (workers, tasks), with the names of both in the order in which the answers name them."""
+    workers = list(dict.fromkeys(row.worker for row in answers))
+    tasks = list(dict.fromkeys(row.task for row in answers))
     if len(workers) * len(tasks) > MOST_CELLS:
-        raise InvalidInput("data_path", path.path, f"has {len(workers):,} workers × {len(tasks):,} tasks; at most "
+        raise InvalidInput("data_path", file.path, f"has {len(workers):,} workers × {len(tasks):,} tasks; at most "
                            f"{MOST_CELLS:,} in all")
     worker, task = ({name: k for k, name in enumerate(names)} for names in (workers, tasks))
     table = np.zeros((len(workers), len(tasks)), np.int8)
     for row in answers:
         table[worker[row.worker], task[row.task]] = 2 * codes[normal_label(row.label)] - 1
+    return table, workers, tasks
+
+
+def _meaning(codes: Mapping[str, int]) -> str:
+    """What labels 1 and 0 are in the files, for the source; empty where they are 1 and 0 themselves."""
     zero, one = sorted(codes, key=codes.__getitem__) if len(codes) == 2 else ("0", "1")
-    names = "" if (zero, one) == ("0", "1") else f" ({shorten(one, 30)!r}; 0 is {shorten(zero, 30)!r})"
-    origin = "true labels not known" if truth_file is None else f"and true labels, sha256 {truth_file.sha256[:8]}…"
-    return Crowd.of(table, np.array([labels.get(name, UNKNOWN) for name in tasks], np.int8), workers, tasks,
-                    f"A crowd's answers, sha256 {path.sha256[:8]}…, {origin}", names, remark)
+    return "" if (zero, one) == ("0", "1") else f" ({shorten(one, 30)!r}; 0 is {shorten(zero, 30)!r})"
 
 
 class _Row(NamedTuple):
@@ -140,9 +158,10 @@ def _answers(file: DataFile) -> tuple[list[_Row], str]:
         elif len(sheet.header) > 2 and len(roles) == 1 and plain(sheet.header[0]) in (*PERSON, *TASK):
             rows, remark = _wide(sheet, workers_below=plain(sheet.header[0]) in PERSON), sheet.remark
         else:
-            found = sheet.numbers[0] - 1 if sheet.numbers else 1
-            raise Unreadable(f"row {found}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the header task,"
-                             "worker,label, or begin with worker and name the tasks, or with task and name the workers")
+            row_of_header = sheet.numbers[0] - 1 if sheet.numbers else 1
+            raise Unreadable(f"row {row_of_header}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the header "
+                             "task,worker,label, or begin with worker and name the tasks, or with task and name the "
+                             "workers")
     except Unreadable as error:
         raise InvalidInput("data_path", file.path, str(error)) from None
     first: dict[tuple[str, str], int] = {}

@@ -111,13 +111,13 @@ def load(path: DataFile, items: DataFile | None = None, other_ratings: bool = Fa
     try:
         header, _, _ = tables.header(tables.lines(path), "winner,loser or user,winner,loser or "
                                      f"{','.join(RATINGS)}")
-        found = rating_files.load(path, other_ratings) if header == RATINGS else _recognised(path, items)
+        records = rating_files.load(path, other_ratings) if header == RATINGS else _recognised(path, items)
     except Unreadable as error:
         raise InvalidInput("data_path", path.path, str(error)) from None
-    if items is not None and isinstance(found, Ratings):
+    if items is not None and isinstance(records, Ratings):
         raise InvalidInput("data_items", items.path, "goes with comparisons (winner,loser), not ratings; must be null "
                            "here")
-    return found
+    return records
 
 
 def _recognised(path: DataFile, items: DataFile | None) -> Ratings | Choices:

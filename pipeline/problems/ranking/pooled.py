@@ -125,9 +125,9 @@ class Pooled(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, given, found in (("m", self.m, len(self._pool.names)), ("L", self.L, self._pool.users)):
-            if given != found:
-                raise InvalidInput(name, given, f"the file has {found:,}; leave it to derive.{name}")
+        for name, given, actual in (("m", self.m, len(self._pool.names)), ("L", self.L, self._pool.users)):
+            if given != actual:
+                raise InvalidInput(name, given, f"the file has {actual:,}; leave it to derive.{name}")
         if len(groups_of(self.profile)) > 1:
             raise InvalidInput("profile", self.profile, "pooled comparisons have one budget for all; must be 1:1")
 

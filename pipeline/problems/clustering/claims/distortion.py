@@ -46,7 +46,8 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.distortion.order",
-        statement="Where a fixed share of the items may be wrong, MaxSense needs users of order N², without a logarithm.",
+        statement="Where a fixed share of the items may be wrong, MaxSense needs users of order N², without a "
+                  "logarithm.",
         source="finding, beside Theorems 15 and 23 of Banerjee, Hegde and Massoulié",
         experiment="banerjee/distortion",
         measure=_in_items,

@@ -73,7 +73,8 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_8.public",
-        statement="Where rated sets are public, Pairwise-Preference needs users of order N log N with five ratings each.",
+        statement="Where rated sets are public, Pairwise-Preference needs users of order N log N with five ratings "
+                  "each.",
         source="Banerjee, Hegde and Massoulié, §3, the second of its two conditions, and the proof of Theorem 8",
         experiment="banerjee/public",
         measure=_in_items(),

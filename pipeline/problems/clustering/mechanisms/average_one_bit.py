@@ -15,7 +15,8 @@ from ..releases import SeenRatings
 class AverageOneBit(Checked):
     """Without privacy: a user says which item she has rated, and how, with probability 1/log₂ N, and else nothing.
 
-    So her item costs one bit on average, and users of order N log² N are enough: against N² where every answer is one bit.
+    So her item costs one bit on average, and users of order N log² N are enough, against N² where every answer is one
+    bit.
     unit: none, nothing is protected. Source: Banerjee, Hegde and Massoulié, §1.1.
     """
 

@@ -99,7 +99,7 @@ CLAIMS = (
         experiment="wang/abilities",
         measure=_in_tasks,
         tolerance=Within(-0.5, 0.05),
-        why="Tells ½ from 1; n is fixed, so that there is no log m.",
+        why="Distinguishes ½ from 1; n is fixed, so that there is no log m.",
         conditions="m = 500 to 4,000, ε = 0.5 to 2, n = 200, abilities uniform on [0.6, 1].",
         control=_NOT_DEBIASED,
     ),

@@ -136,7 +136,7 @@ CLAIMS = (
         experiment="wang/labels",
         measure=_sharp,
         tolerance=Within(-0.5, 0.06),
-        why="Tells ½ from ¼ and 1. A normal vote errs with probability Φ(−√(n v̂)), whose exponent is −0.49 here.",
+        why="Distinguishes ½ from ¼ and 1. A normal vote errs with probability Φ(−√(n v̂)), with exponent −0.49 here.",
         conditions=f"n v̂ = 2 to 12, n ≥ {SHARP}; {_CROWD}. With fewer workers ε is larger, and the rate above ½.",
         control=_SLOWER,
     ),

@@ -123,7 +123,7 @@ def _inverse_log_claim(error: str) -> Claim:
         measure=_in_users(metric, name, "users"),
         tolerance=AtLeast(0),
         why=f"{DIRECTION} The factor log(mL) changes the exponent by 0.1 or so.",
-        conditions=_OURS + " Users' own comparisons. These depend on one another, so that the part of the error that "
+        conditions=_OURS + " Users' own comparisons. These depend on each other, so that the part of the error that "
                            "is not due to privacy is the larger one at L = 100, and is gone at L = 610: the error "
                            "falls under every scheme. With independent comparisons it rises "
                            "(xu.figure_7.independent).",

@@ -96,5 +96,5 @@ class DeepExcess(_Tail):
 def _constant(excess: float, gap: float, ridge: float, release: ReleasedWins) -> float:
     """C with P(e_L ≥ δ) = exp(−C m²Lδ/ρ)."""
     rho = (1 + math.exp(gap)) * max(float(amplification(release.epsilon).max()), _gain(release))
-    found = tails.excess_surprisal(excess, gap, ridge, release.epsilon, release.users)
-    return found * rho / (4 * float(release.users.sum()) * excess)
+    surprisal = tails.excess_surprisal(excess, gap, ridge, release.epsilon, release.users)
+    return surprisal * rho / (4 * float(release.users.sum()) * excess)

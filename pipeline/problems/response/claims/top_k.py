@@ -78,7 +78,7 @@ CLAIMS = (
         experiment="nguyen/top_k",
         measure=_persons_needed,
         tolerance={"in Δ": Within(-2, 0.3), "in p": Within(-1, 0.45)},
-        why="Tells 2 from 1 and 3, and 1 from ½ and from 2, the exponent if pairs of responses (np²) counted.",
+        why="Distinguishes 2 from 1 and 3, and 1 from ½ and from 2, the exponent if pairs of responses (np²) counted.",
         conditions="m ≥ 20: with fewer items mp ≳ log n, a condition of the theorem, does not hold at p = ½.",
         control=NegativeControl("gaps Δ raised to the power 3/2", _gaps_read_as(lambda gap: gap**1.5)),
     ),

@@ -85,7 +85,7 @@ CLAIMS = (
         experiment="frequency/projection",
         measure=_rates,
         tolerance={"unbiased": Within(-1, 0.03), "projected": Within(-0.5, 0.08)},
-        why="Tells −1 from −½.",
+        why="Distinguishes −1 from −½.",
         conditions="ε = 1, k = 1024, uniform law, optimised unary encoding; the noise is 3 to 60 times 1/k.",
         control=_UNPROJECTED,
     ),
