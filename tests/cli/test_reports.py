@@ -76,7 +76,7 @@ def test_help_tells_of_data_and_coordinates():
 
 
 def test_a_mechanism_that_has_something_to_say():
-    """Shuffling that is asked for and does not help is told in every cell where it does not."""
+    """Shuffling that is asked for and does not help is reported in every cell where it does not."""
     config = compose([
         "experiment=nguyen/figure_1", "~derive.p0", "~derive.conversion", "figures=[]",
         "grid=[{n: [100, 2000], m: [5], epsilon_user: [1], mechanism: [randomized_response], estimator: [spectral]}]",

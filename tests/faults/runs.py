@@ -116,7 +116,7 @@ def ended(number, seconds=30):
 
 
 def one_line(error):
-    """The one line that an error is told in, among those that show progress."""
+    """The one line of an error, among those of progress."""
     lines = [line for line in error.splitlines() if not re.match(r"[\d,]+ of [\d,]+ units", line)]
     assert len(lines) == 1 and lines[0].startswith("error: ") and "Traceback" not in error, error
     return lines[0]

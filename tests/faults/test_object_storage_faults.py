@@ -60,8 +60,8 @@ def here(credentials, monkeypatch):
 
 
 def words(where, bucket=None, **changes):
-    place = {"store.url": f"s3://{bucket.name}/studies"} if bucket else {}
-    return arguments(where, **GRID | place | changes)
+    storage = {"store.url": f"s3://{bucket.name}/studies"} if bucket else {}
+    return arguments(where, **GRID | storage | changes)
 
 
 def start(given, credentials):
@@ -197,9 +197,9 @@ def test_a_store_that_stays_away_stops_the_sweep_and_the_same_command_goes_on(
 def refused(capsys, given, where):
     """The one line with which the command refuses, before anything is made."""
     assert main(given) == 2
-    told = capsys.readouterr()
-    assert told.out == "" and told.err.count("\n") == 1 and not where.exists()
-    return told.err
+    printed = capsys.readouterr()
+    assert printed.out == "" and printed.err.count("\n") == 1 and not where.exists()
+    return printed.err
 
 
 def test_what_is_wrong_is_said_before_any_work(here, credentials, bucket, tmp_path, monkeypatch, capsys):

@@ -392,24 +392,24 @@ def test_shards_agree_on_a_bucket(bucket, tmp_path, capsys):
 def test_long_listings_are_read_to_their_end(bucket, monkeypatch):
     """Five objects a page, twelve in all: keys, sizes, what is done, and what is removed."""
     monkeypatch.setattr(pipeline.storage.s3, "PAGE", 5)
-    place = Bucket(f"s3://{bucket.name}/pages", 5.0)
+    target = Bucket(f"s3://{bucket.name}/pages", 5.0)
     names = [f"{k:02}" for k in range(12)]
     for name in names:
-        place.put(f"whole/{name}", name.encode())
-    assert list(place.keys("whole")) == names and place.sizes("whole") == dict.fromkeys(names, 2)
-    place.remove("whole")
-    assert list(place.keys("whole")) == []
+        target.put(f"whole/{name}", name.encode())
+    assert list(target.keys("whole")) == names and target.sizes("whole") == dict.fromkeys(names, 2)
+    target.remove("whole")
+    assert list(target.keys("whole")) == []
 
 
 def test_a_dataset_in_a_bucket_loses_its_root_first_and_gets_it_last(bucket, monkeypatch):
-    place, done = Bucket(f"s3://{bucket.name}/order", 5.0), []
+    target, done = Bucket(f"s3://{bucket.name}/order", 5.0), []
     for name in ("data/c", "zarr.json"):
-        place.put(f"old/{name}", b"old")
-    delete, put = place.delete, place.put
-    monkeypatch.setattr(place, "delete", lambda *keys: done.append(sorted(key.split("/", 1)[1] for key in keys))
+        target.put(f"old/{name}", b"old")
+    delete, put = target.delete, target.put
+    monkeypatch.setattr(target, "delete", lambda *keys: done.append(sorted(key.split("/", 1)[1] for key in keys))
                         or delete(*keys))
-    monkeypatch.setattr(place, "put", lambda key, *more: done.append(key) or put(key, *more))
-    staged = place.stage("old")
-    place.put(f"{staged}/data/c", b"new")
-    place.publish(staged, "old", b"root")
+    monkeypatch.setattr(target, "put", lambda key, *more: done.append(key) or put(key, *more))
+    staged = target.stage("old")
+    target.put(f"{staged}/data/c", b"new")
+    target.publish(staged, "old", b"root")
     assert done == [["zarr.json"], ["data/c"], "old/data/c", "old/zarr.json"]

@@ -104,17 +104,17 @@ def test_every_bit_of_a_unit_counts(copy):
     store = Store(WHAT, copy)
     for path in (files(copy)[0], next(p for p in files(copy) if p.suffix == ".failed")):
         whole, key = path.read_bytes(), str(path.relative_to(copy / "replications"))
-        for place in range(len(whole)):
+        for position in range(len(whole)):
             changed = bytearray(whole)
-            changed[place] ^= 1 << place % 8
+            changed[position] ^= 1 << position % 8
             path.write_bytes(changed)
-            assert Integrity(store).check_file(key), place
+            assert Integrity(store).check_file(key), position
         path.write_bytes(whole)
     assert damages(copy) == []
 
 
 def test_a_unit_under_another_name_is_found(copy):
-    """Whole files in each other's place: their checksums are right, what they say is not."""
+    """Whole files, exchanged: their checksums are right, what they say is not."""
     first, second = files(copy)[0], files(copy)[-1]
     content = first.read_bytes()
     first.write_bytes(second.read_bytes())
@@ -242,7 +242,7 @@ def test_locks_of_sweeps_are_such_as_nfs_gives(kept, tmp_path, monkeypatch):
 
 
 def test_units_of_a_larger_grid_are_checked_and_kept(copy):
-    """Verify with a part of the grid looks at all files, and takes none of the others for strays."""
+    """Verify with a part of the grid reads all files, and takes none of the others for strays."""
     part = study(grid=GRID | {"epsilon": [0.5], "m": [3]}, replications=20)
     assert damages(copy, part) == []
     damage(files(copy)[-1], "flip", random.Random(8))

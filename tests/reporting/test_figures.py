@@ -289,9 +289,9 @@ def test_a_legend_lists_the_combinations_that_were_run(make):
     texts = [[text.get_text() for text in d.figure.legends[0].get_texts()] for d in (whole, part)]
     assert texts[0] == ["m", "10", "20", "", "rule", "plain", "other one"]
     assert texts[1] == ["m, rule", "10, plain", "20, plain", "20, other one"]
-    looks = [{(line.get_color(), line.get_marker()) for line in handles if line.get_marker() not in ("", "None")}
+    styles = [{(line.get_color(), line.get_marker()) for line in handles if line.get_marker() not in ("", "None")}
              for handles in (d.figure.legends[0].get_lines() for d in (whole, part))]
-    assert looks[0] == looks[1]
+    assert styles[0] == styles[1]
     assert "Not all combinations were run." in part.caption and "combinations" not in whole.caption
 
 

@@ -1,4 +1,4 @@
-"""Figure lists: every mistake is found at once, with its place, value and what is allowed."""
+"""Figure lists: every mistake is found at once, with its key, value and what is allowed."""
 
 import subprocess
 import sys

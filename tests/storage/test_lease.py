@@ -41,16 +41,16 @@ class Ended:
 def test_a_sign_of_life_counts_from_when_it_was_sent(monkeypatch, seconds):
     clock = Clock(monkeypatch)
     backend = Slow(clock, seconds)
-    held = Lease(backend)
-    held.until = clock.time + SAFE
-    held._beat(1, b"owner", Ended(clock, 1))
-    assert backend.put_at == [1000.0 + BEAT] and held.until == backend.put_at[0] + SAFE
+    lease = Lease(backend)
+    lease.until = clock.time + SAFE
+    lease._beat(1, b"owner", Ended(clock, 1))
+    assert backend.put_at == [1000.0 + BEAT] and lease.until == backend.put_at[0] + SAFE
 
 
 def test_a_holder_who_is_late_gives_no_sign_of_life_again(monkeypatch):
     clock = Clock(monkeypatch)
     backend = Slow(clock, 0.0)
-    held = Lease(backend)
-    held.until = clock.time + SAFE
-    held._beat(1, b"owner", Ended(clock, 3, stopped=TERM))
-    assert backend.put_at == [] and not held.valid()
+    lease = Lease(backend)
+    lease.until = clock.time + SAFE
+    lease._beat(1, b"owner", Ended(clock, 3, stopped=TERM))
+    assert backend.put_at == [] and not lease.valid()

@@ -72,8 +72,8 @@ def test_best_question_against_all_questions(N, w, epsilon):
     found = {}
     for chosen in itertools.product((0, 1), repeat=D):
         if D <= 6:
-            held = frozenset(r for r, c in zip(records, chosen, strict=True) if c)
-            value = slow(N, w, [noisy(epsilon, lambda i, z, A=held: (i, z) in A)])
+            accepted = frozenset(r for r, c in zip(records, chosen, strict=True) if c)
+            value = slow(N, w, [noisy(epsilon, lambda i, z, A=accepted: (i, z) in A)])
         else:
             one = np.where(chosen, keep, 1 - keep)
             value = info.channel_information(N, w, np.stack([one, 1 - one], axis=1))

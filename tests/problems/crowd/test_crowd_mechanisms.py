@@ -76,8 +76,8 @@ def law_of(outcomes, found, law):
     """Counts of released records in the order of a law, and its probabilities; records outside it are counted last."""
     code = 3 ** np.arange(len(outcomes[0]))
     counts = np.bincount((found + 1) @ code, minlength=3 ** len(code))
-    places = [(np.array(out) + 1) @ code for out in outcomes]
-    return [*counts[places], counts.sum() - counts[places].sum()], [*map(float, law), 0.0]
+    positions = [(np.array(out) + 1) @ code for out in outcomes]
+    return [*counts[positions], counts.sum() - counts[positions].sum()], [*map(float, law), 0.0]
 
 
 def test_the_sampler_has_the_law_of_the_record_whatever_the_answers():

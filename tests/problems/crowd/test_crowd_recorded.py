@@ -147,7 +147,7 @@ def test_every_valid_pair_of_files_is_read(workers, tasks, ends, seed):
 
 @settings(max_examples=200)
 @given(st.one_of(st.binary(max_size=60), st.builds(
-    lambda place, new: ANSWERS.encode()[:place] + new + ANSWERS.encode()[place + 1 :],
+    lambda position, new: ANSWERS.encode()[:position] + new + ANSWERS.encode()[position + 1 :],
     st.integers(0, len(ANSWERS) - 1), st.sampled_from(list(b"019,;x\"\n\r\0\xff")).map(lambda sign: bytes([sign])))))
 def test_whatever_a_file_holds_it_is_read_or_refused_in_one_line(content):
     with tempfile.TemporaryDirectory() as folder:

@@ -299,11 +299,11 @@ def real(experiment, replications=400):
     data["status"] = np.zeros((*shape, replications), "int8")
     derived = {name: np.full(shape, np.nan, object) for name in study.derivations}
     for labels in study.grid:
-        place = tuple(axes[axis].index(level) for axis, level in labels.items())
+        index = tuple(axes[axis].index(level) for axis, level in labels.items())
         for name, values in study.simulate(labels, 0, memo).items():
-            data[name][place] = values
+            data[name][index] = values
         for name, value in study.derived(labels).items():
-            derived[name][place] = value
+            derived[name][index] = value
     coordinates = {axis: list(found) for axis, found in axes.items()}
     coordinates |= {name: (tuple(axes), values.astype(float)) for name, values in derived.items()
                     if not isinstance(values.flat[0], str)}

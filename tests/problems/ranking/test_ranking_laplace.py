@@ -92,8 +92,8 @@ def test_noise_is_independent_across_pairs_and_groups():
     noise = noise_of(Laplace(m=3, L=2, epsilon=0.5, profile="0.5:1,0.5:2"), 200_000)
     quarter = np.floor(4 * noise_cdf(noise * np.array([[0.5], [1.0]]), 1)).astype(int)
     uniform = np.full(64, 1 / 64)
-    for name, places in (("pairs", [(0, 0), (0, 1), (0, 2)]), ("groups", [(0, 0), (1, 0), (1, 2)])):
-        columns = [quarter[:, g, pair] for g, pair in places]
+    for name, entries in (("pairs", [(0, 0), (0, 1), (0, 2)]), ("groups", [(0, 0), (1, 0), (1, 2)])):
+        columns = [quarter[:, g, pair] for g, pair in entries]
         assert counts_agree(np.bincount(np.array([16, 4, 1]) @ columns, minlength=64), uniform, name)
         columns[2] = columns[1]
         assert not counts_agree(np.bincount(np.array([16, 4, 1]) @ columns, minlength=64), uniform, "one noise twice")
