@@ -11,7 +11,7 @@ from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import REPLICATION
 from pipeline.analysis.tolerances import Contains, Tolerance, Within, written
 
-FALSE_ALARM = 1e-6  # over all cells: a law that is true shall not be denied once in a hundred seeds
+FALSE_ALARM = 1e-6  # over all cells: a true law is practically never contradicted
 TOGETHER = "all cells together"
 EACH_CELL = f"each cell, simultaneously at confidence 1 − {written(FALSE_ALARM)}"
 
@@ -19,7 +19,7 @@ EACH_CELL = f"each cell, simultaneously at confidence 1 − {written(FALSE_ALARM
 def exact_law(margin: float) -> dict[str, Tolerance]:
     """Tolerances of `law_ratios`: cells together 1 ± margin, and 1 in the interval of each cell.
 
-    A few replications agree with any law in every cell: only the cells together can support one.
+    With few replications every cell agrees with any law: only all cells together can support one.
     """
     return {TOGETHER: Within(1, margin), EACH_CELL: Contains(1)}
 
@@ -43,7 +43,7 @@ def _widened(
     """Intervals with the quantile z' for which a skewed mean over its own standard error has the normal tail beyond z.
 
     That tail is e^{|γ|z'³/(3√n)} times the normal one, γ the skewness of v^power − R·predicted: so z'²(1 − 2az') = z²,
-    a = |γ|/(3√n). Infinite where that has no solution: there are too few replications to speak of such a tail.
+    a = |γ|/(3√n). Infinite where that has no solution: there are too few replications for such a tail.
     Source: Shao, Journal of Theoretical Probability 12 (1999) 385, Theorem 1.1, expanded as Cramér's.
     """
     residual = (data[metric] ** power - cells["ratio"] * data[predicted]).where(data["status"] > 0)
@@ -52,7 +52,7 @@ def _widened(
     a = (abs(skewness).fillna(0) / (3 * xr.ufuncs.sqrt(cells["pairs"]))).transpose(*cells["ratio"].dims)
     slope, wider = a.values, np.full(a.shape, quantile)
     with np.errstate(invalid="ignore", divide="ignore"):
-        for _ in range(200):  # rises to the solution, or beyond the largest that there can be
+        for _ in range(200):  # rises to the solution, or beyond the largest possible one
             wider = np.where(slope * wider < 1 / 3, quantile / np.sqrt(1 - 2 * slope * wider), np.inf)
     factor = a.copy(data=wider / quantile)
     half = (cells["high"] - cells["ratio"]) * factor

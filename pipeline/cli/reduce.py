@@ -73,7 +73,7 @@ def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tupl
 
 
 def _code(study: Study) -> str:
-    """What, besides units, the files of a region depend on."""
+    """All that the files of a region depend on besides its units."""
     parts = [Reduce, block_moments, merged, *((type(rule),) if (rule := rule_of(study)) else ())]
     return json.dumps([results.request(study), results.versions(), *map(fingerprint, parts)])
 
@@ -123,7 +123,7 @@ def _precision(study: Study, excess: list[float]) -> Mapping[str, Any]:
 
 
 def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mapping[str, Any]:
-    """What a dataset says of itself: question, study, and what computed its numbers."""
+    """Attributes of a dataset: question, study, and what computed its numbers."""
     study, text = stored.study, stored.experiment.text
     own = {file.name: file.sha256 for file in own_files.loaded()}
     return {

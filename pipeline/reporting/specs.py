@@ -162,7 +162,7 @@ def _figure(figure: Any, key: str, study: _Study) -> Spec:
 
 
 def _value(declared: Field[Any], value: Any, key: str, study: _Study) -> Any:
-    """The checked value of a field; one that refers to things of the study must name such as there are."""
+    """The checked value of a field; axes, metrics and parameters that it names must be in the study."""
     refers = declared.metadata.get("refers")
     if refers is None:
         return check(declared, value, key)

@@ -29,7 +29,7 @@ class UserCounts:
         return self.columns[name]
 
     def without_empty(self) -> "UserCounts":
-        """Only the kinds of which there are users."""
+        """Without the kinds that no user belongs to."""
         return self.take(np.flatnonzero(self.count), self.count[self.count > 0])
 
     def take(self, rows: Integers, count: Integers, **more: Integers) -> "UserCounts":

@@ -44,7 +44,7 @@ def capacity(epsilon: Array | float) -> Floats:
 
     Given S = s the density λ of the posterior to the prior has mean 1 and lies in an interval [λ₀, λ₀e^ε]; E λ log λ is
     largest for two values, taken with chance a: a λ₀e^ε + (1 − a) λ₀ = 1, maximised over a. Attained by
-    naming a random set of that share of all records, e^ε times likelier if it holds one's own.
+    naming a random set of that share of all records, e^ε times as likely if the user's own is in it.
     """
     epsilon = np.asarray(epsilon, float)
     with np.errstate(invalid="ignore"):
@@ -236,10 +236,10 @@ def _best_of_sets(N: int, w: int, epsilon: float) -> float:
 
 
 def _best_of_single(N: int, epsilon: float) -> float:
-    """w = 1: `named` items of which the label is asked for, `always` that are in A whatever their label."""
+    """w = 1: A names the label of `named` items, and contains both labels of `always` items."""
     best = 0.0
     for named in range(N + 1):
-        always = np.arange((N - named) // 2 + 1)[:, None]  # the rest is its mirror image, S → 1 − S
+        always = np.arange((N - named) // 2 + 1)[:, None]  # the others follow by symmetry, S → 1 − S
         ones = np.arange(named + 1)
         best = max(best, float(information((always + ones) / N, stats.binom.pmf(ones, named, 0.5), epsilon).max()))
     return best

@@ -53,7 +53,7 @@ class PairwiseLikelihood(PairCountEstimator):
 class JointLikelihood(Checked):
     """Joint maximum likelihood of β and of all persons' θ, responses taken as they are.
 
-    Persons with nothing or everything right have no finite θ̂ and tell nothing about β: they are left out. Where all
+    Persons with no or only right answers have no finite θ̂ and say nothing about β: they are left out. Where all
     responses are observed, persons with the same score share a θ̂. Inconsistent at fixed m: β̂ tends to about
     m/(m−1) · β*, exactly 2 β* for m = 2. Not converged, NaN, where no maximum exists or it is not unique: unless the
     pairs of items of which somebody has the first right and the second wrong lead from every item to every other
