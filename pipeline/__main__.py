@@ -17,6 +17,7 @@ from pipeline.execution.errors import SweepError  # noqa: E402
 from pipeline.study.parameters import InvalidInput  # noqa: E402
 
 HELP = ("-h", "--help", "help")
+JSON = "--json"
 COMPLETION = (["-sc"], ["--shell-completion"])
 
 
@@ -85,7 +86,7 @@ def _choose(arguments: list[str]) -> int:
         if (rest := flags.without_config_flag(arguments)) is not None:
             print(flags.whole_config(rest), end="")
             return EXIT_DONE
-        flags.refuse_flags(arguments)
+        flags.refuse_flags([word for word in arguments if word != JSON])
     return _perform(arguments)
 
 
@@ -154,9 +155,12 @@ def _run(arguments: list[str]) -> int:
 
     mappings = compose([word for word in arguments if not word.startswith("-")])
     settings = [read_settings(raw) for raw in mappings][0]
+    if (as_json := JSON in arguments) and settings.task != "status":
+        raise InvalidInput("command line", JSON, f"goes with task=status, not with task={settings.task}")
     cluster = read_cluster(mappings[0])
     experiments = read_experiments(mappings)
-    return tasks.perform(settings, cluster, experiments, mappings, shlex.join(["pipeline", *arguments]))
+    command = shlex.join(["pipeline", *arguments])
+    return tasks.perform(settings, cluster, experiments, mappings, command, as_json)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from dask.utils import format_time
 
-from pipeline.cli import inspect, reduce, reports
+from pipeline.cli import reduce, reports, status
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, limits, on_target
@@ -81,7 +81,7 @@ def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluste
         print(f"nothing to do: all {sum(schedule.units for schedule in schedules):,} units were done before")
         for stored, schedule in zip(studies, schedules, strict=True):
             if schedule.listing.failed.any():
-                inspect.print_failures(stored, schedule.listing, command)
+                status.print_failures(stored, schedule.listing, command)
     else:
         _sweep(studies, schedules, settings, cluster, command)
         schedules = [_again(stored, schedule, settings) for stored, schedule in zip(studies, schedules, strict=True)]
@@ -167,22 +167,25 @@ def _sweep(
         print(executor.description, flush=True)
         progress = stack.enter_context(Progress(pending, total, left=_left(schedules)))
 
-        def on_done(schedule: Schedule, flags: list[bool], bundle: Bundle, workers: int) -> None:
-            nonlocal failed
-            failed += sum(flags)
-            if schedule.limits:
-                schedule.limits.learn(bundle.units)
-            progress.advance(len(flags), bundle.cost, workers)
+        def swept(stored: StoredStudy, schedule: Schedule, session: Session) -> sweep.Outcome:
+            def on_done(flags: list[bool], bundle: Bundle, workers: int) -> None:
+                nonlocal failed
+                failed += sum(flags)
+                if schedule.limits:
+                    schedule.limits.learn(bundle.units)
+                for one in (progress, session):
+                    one.advance(len(flags), bundle.cost, workers)
+
+            return sweep.run(
+                executor, runner(stored, schedule, settings), iter(schedule), stop=stop, on_done=on_done,
+                total_cost=None if schedule.limits else schedule.cost, on_retired=progress.warn)
 
         for stored, schedule in waiting:
             if not stop.is_set():
-                swept = functools.partial(
-                    sweep.run, executor, runner(stored, schedule, settings), iter(schedule),
-                    total_cost=None if schedule.limits else schedule.cost, stop=stop,
-                    on_done=functools.partial(on_done, schedule), on_retired=progress.warn)
-                _in_session(stored, schedule, command, swept)
+                session = Session(stored.store.folder, command, schedule.pending, schedule.cost, settings.shard)
+                _in_session(stored, session, functools.partial(swept, stored, schedule, session))
     for stored in studies if failed else ():
-        inspect.print_failures(stored, stored.store.listing(), command)
+        status.print_failures(stored, stored.store.listing(), command)
 
 
 def _left(schedules: Sequence[Schedule]) -> Callable[[], tuple[int, float]] | None:
@@ -192,16 +195,13 @@ def _left(schedules: Sequence[Schedule]) -> Callable[[], tuple[int, float]] | No
     return lambda: (sum(one.pending for one in schedules), sum(one.cost for one in schedules))
 
 
-def _in_session(
-    stored: StoredStudy, schedule: Schedule, command: str, swept: Callable[[], sweep.Outcome]
-) -> None:
-    """Sweep one study and keep a record of the session."""
-    session = Session(stored.store.folder, command, schedule.pending)
+def _in_session(stored: StoredStudy, session: Session, swept: Callable[[], sweep.Outcome]) -> None:
+    """Sweep one study and note how the session ended."""
     try:
         with stored.store.backend.sweeping():
             outcome = swept()
-    except (InvalidInput, SweepError, OSError) as error:
-        session.end("failed", error=str(error))
+    except BaseException as error:
+        session.end("abandoned" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
         raise
     session.end("stopped" if outcome.interrupted else "finished", units=outcome.units_done, workers=outcome.workers,
                 lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1))

@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import inspect, reports, run, verify
+from pipeline.cli import inspect, reports, run, status, verify
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.studies import StoredStudy, stored_studies
+from pipeline.cli.studies import stored_studies
 from pipeline.execution.clusters import Cluster
 
 
 def perform(
     settings: Settings, cluster: Cluster, experiments: Sequence[Experiment], raw: Sequence[Mapping[str, Any]],
-    command: str,
+    command: str, as_json: bool = False,
 ) -> int:
     """Perform the task; returns the exit code. Raises InvalidInput for mistakes that show only in what is stored."""
     if settings.results is not None:
@@ -33,9 +33,6 @@ def perform(
         return run.report(studies, settings, cluster, command)
     if settings.task == "verify":
         return verify.verify(studies, settings, cluster)
-    task = {"status": _status, "replay": inspect.replay}[settings.task]
-    return max(task(stored, settings, command) for stored in studies)
-
-
-def _status(stored: StoredStudy, settings: Settings, command: str) -> int:
-    return inspect.status(stored, command)
+    if settings.task == "status":
+        return status.status(studies, command, as_json)
+    return max(inspect.replay(stored, settings, command) for stored in studies)

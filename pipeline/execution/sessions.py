@@ -1,9 +1,17 @@
-"""One small file per run: when, on what, how much was done. For people and reports; never for deciding what is done."""
+"""One small file per run: when, where, how much was done. For people and reports; never for deciding what is done.
 
+While a run goes on it writes its file again every `BEAT` seconds, with what was done so far. A file that says "running"
+and was not written for `SILENT` seconds is that of a run that was killed, or whose machine went down.
+"""
+
+import itertools
 import json
 import os
 import platform
+import threading
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,30 +19,79 @@ from pipeline.storage.results import versions
 from pipeline.study.files import write_whole
 from pipeline.study.streams import canonical, digest
 
+BEAT, SILENT = 20.0, 90.0  # seconds
+RUNNING, KILLED = "running", "killed"
+_NUMBER = itertools.count()
+
 
 class Session:
-    """Record of one run under `folder`/sessions; written when it starts and again when it ends."""
+    """Record of one run under `folder`/sessions; written when it starts, while it goes on and when it ends.
 
-    def __init__(self, folder: Path, command: str, pending: int):
+    pending, cost: units to do, and the sum of their predicted costs. shard: such as "2/8".
+    """
+
+    def __init__(self, folder: Path, command: str, pending: int, cost: float = 0.0, shard: str | None = None):
         self.start, now = time.monotonic(), time.gmtime()
         stamp = time.strftime("%Y%m%dT%H%M%S", now)
         # Tasks of a job array start in the same second, on nodes that number their processes alike.
-        self.path = folder / "sessions" / f"{stamp}-{platform.node().partition('.')[0]}-{os.getpid()}.json"
+        name = f"{stamp}-{platform.node().partition('.')[0]}-{os.getpid()}-{next(_NUMBER)}.json"
+        self.path = folder / "sessions" / name
         self.facts: dict[str, Any] = dict(
             started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now), command=command,
-            pending=pending, units=0, seconds=0.0, workers=0, lost=0, state="killed", versions=versions(),
+            pending=pending, units=0, seconds=0.0, workers=0, lost=0, state=RUNNING, versions=versions(),
             machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+            host=platform.node(), process=os.getpid(), job=job(os.environ), shard=shard, cost=cost, cost_done=0.0,
         )
+        self._over = threading.Event()
         self._write()
+        self._beats = threading.Thread(target=self._beat, daemon=True)
+        self._beats.start()
+
+    def advance(self, units: int, cost: float, workers: int) -> None:
+        """Count `units` more, of predicted `cost`, while `workers` are there."""
+        self.facts["units"] += units
+        self.facts["cost_done"] += cost
+        self.facts["workers"] = max(self.facts["workers"], workers)
 
     def end(self, state: str, **facts: Any) -> None:
         """Note how it ended: finished, stopped or failed."""
-        self.facts |= {"state": state, "seconds": round(time.monotonic() - self.start, 1), **facts}
+        self._over.set()
+        self._beats.join()
+        self.facts |= {"state": state, "seconds": self._seconds(), **facts}
         self._write()
 
+    def _beat(self) -> None:
+        while not self._over.wait(BEAT):
+            with suppress(OSError):  # a full disk is the sweep's to say
+                self._write()
+
+    def _seconds(self) -> float:
+        return round(time.monotonic() - self.start, 1)
+
     def _write(self) -> None:
-        content = json.dumps(self.facts | {"digest": _digest(self.facts)}, indent=1) + "\n"
+        facts = self.facts | {"seconds": self._seconds()}
+        content = json.dumps(facts | {"digest": _digest(facts)}, indent=1) + "\n"
         write_whole(self.path, content.encode())
+
+
+def job(environment: Mapping[str, str]) -> str | None:
+    """What the batch system calls the job of a process; None outside of one.
+
+    >>> job({"SLURM_JOB_ID": "8", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"})
+    '7_2'
+    >>> job({"JOB_ID": "7", "SGE_TASK_ID": "undefined", "SGE_ROOT": "/"})
+    '7'
+    """
+    if "SLURM_JOB_ID" in environment:
+        number = environment.get("SLURM_ARRAY_JOB_ID", environment["SLURM_JOB_ID"])
+        return "_".join([number, *filter(None, [environment.get("SLURM_ARRAY_TASK_ID")])])
+    if "PBS_JOBID" in environment:
+        return environment["PBS_JOBID"]
+    for system, number, task in (("LSB_JOBID", "LSB_JOBID", "LSB_JOBINDEX"), ("SGE_ROOT", "JOB_ID", "SGE_TASK_ID")):
+        if system in environment and number in environment:
+            index = environment.get(task, "0")
+            return environment[number] + (f".{index}" if index.isdigit() and index != "0" else "")
+    return None
 
 
 def sessions(folder: Path) -> list[dict[str, Any]]:
@@ -55,9 +112,24 @@ def _read(path: Path) -> dict[str, Any] | None:
     """A session; None unless its file is whole."""
     try:
         facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        return facts if facts.pop("digest") == _digest(facts) else None
+        if facts.pop("digest") != _digest(facts):
+            return None
+        if facts["state"] == RUNNING and not _alive(path, facts):
+            facts["state"] = KILLED
+        return facts
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _alive(path: Path, facts: Mapping[str, Any]) -> bool:
+    """Whether a run that did not note its end goes on: its file is fresh and, on this machine, its process there."""
+    if abs(time.time() - path.stat().st_mtime) > SILENT:
+        return False
+    with suppress(OSError):
+        if facts["host"] == platform.node():
+            os.kill(facts["process"], 0)
+        return True
+    return False
 
 
 def _digest(facts: dict[str, Any]) -> str:

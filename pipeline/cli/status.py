@@ -1,0 +1,107 @@
+"""`task=status`: what is done, who is at it, how long it will take, what failed; from the storage alone."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dask.utils import format_time
+
+from pipeline.cli import reports
+from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
+from pipeline.cli.precision import all_done, on_target, settled
+from pipeline.cli.studies import StoredStudy
+from pipeline.execution.schedule import Schedule, failures
+from pipeline.execution.sessions import RUNNING, sessions
+from pipeline.storage import agreement, results
+from pipeline.storage.replications import Listing
+
+MOST_FAILURES = 20  # that are listed
+MOST_SESSIONS = 20, 3  # that are listed: running ones, and the last ended ones
+SHOWN = ("started", "state", "units", "pending", "seconds", "workers", "lost", "host", "process", "job", "shard",
+         "error")
+
+
+def status(studies: Sequence[StoredStudy], command: str, as_json: bool = False) -> int:
+    """Print the state of studies, for a person or as JSON; returns the exit code."""
+    found = [facts(stored) for stored in studies]
+    code: int = max(one["exit_code"] for one in found)
+    if as_json:
+        print(json.dumps({"exit_code": code, "studies": found}, indent=1))
+        return code
+    for stored, one in zip(studies, found, strict=True):
+        print("\n".join(_lines(one)))
+        if one["begun"]:
+            print_failures(stored, stored.store.listing(), command)
+    return code
+
+
+def facts(stored: StoredStudy) -> dict[str, Any]:
+    """What is known of a study; see "Status as JSON" in docs/guide.md."""
+    study, store = stored.study, stored.store
+    one: dict[str, Any] = {
+        "name": study.name, "storage": str(store.backend), "begun": store.exists(), "sealed": False,
+        "cells": len(study.grid), "blocks": study.blocks, "replications_of_a_block": study.block,
+        "units": {"all": len(study.grid) * study.blocks, "done": 0, "failed": 0, "at_most": bool(study.precision)},
+        "targets": [str(target) for target in study.precision], "groups_on_target": "", "mixed": [], "sessions": [],
+        "units_per_second": 0.0, "seconds_left": None, "exit_code": EXIT_MORE_TO_DO,
+    }
+    if not one["begun"]:
+        return one
+    listing, sealed = store.listing(), results.is_sealed(store)
+    one["sealed"] = sealed
+    one["units"] |= {"done": int(listing.done.sum()), "failed": int(listing.failed.sum())}
+    one["groups_on_target"] = on_target(store)
+    one["mixed"] = [writer.accepted for writer in agreement.recorded(store) if writer.accepted]
+    past = sessions(store.folder)
+    one["sessions"] = [{name: session.get(name) for name in SHOWN} for session in past]
+    running = [session for session in past if session["state"] == RUNNING and session["seconds"]]
+    one["units_per_second"] = sum(session["units"] / session["seconds"] for session in running)
+    if pace := sum(session["cost_done"] / session["seconds"] for session in running):
+        one["seconds_left"] = Schedule(study, listing).cost / pace
+    if all_done(listing, settled(store, listing) if sealed else None):
+        one["exit_code"] = EXIT_FAILED if listing.failed.any() else EXIT_DONE
+    return one
+
+
+def _lines(one: Mapping[str, Any]) -> list[str]:
+    """The state of a study, for a person."""
+    lines = [f"{one['name']}: {one['storage']}"]
+    if not one["begun"]:
+        return [*lines, "  not begun"]
+    units, most = one["units"], "at most " * one["units"]["at_most"]
+    lines += [f"  {units['done']:,} of {most}{units['all']:,} units done ({100 * units['done'] / units['all']:.1f} %), "
+              f"{one['cells']:,} cells × {one['blocks']} blocks of {one['replications_of_a_block']:,} replications; "
+              f"{'sealed' if one['sealed'] else 'not sealed'}"]
+    lines += [f"  target: {target}" for target in one["targets"]]
+    lines += [f"  {one['groups_on_target']}"] if one["groups_on_target"] else []
+    lines += [f"  mixed: numbers of different code or arithmetic ({accepted})" for accepted in one["mixed"]]
+    running = [session for session in one["sessions"] if session["state"] == RUNNING]
+    ended = [session for session in one["sessions"] if session["state"] != RUNNING]
+    if running:
+        left = "time left unknown" if one["seconds_left"] is None else \
+            f"{most}{format_time(one['seconds_left'])} left"
+        hosts = len({session["host"] for session in running})
+        lines += [f"  running: {len(running)} session{'s' * (len(running) > 1)} on {hosts} "
+                  f"host{'s' * (hosts > 1)}, {sum(session['workers'] for session in running)} workers, "
+                  f"{one['units_per_second']:.3g} units/s, {left}"]
+    for some, most_shown in ((running, MOST_SESSIONS[0]), (ended, MOST_SESSIONS[1])):
+        lines += [_session(session) for session in some[-most_shown:]]
+        lines += [f"  and {len(some) - most_shown:,} sessions before"] if len(some) > most_shown else []
+    return lines
+
+
+def _session(session: Mapping[str, Any]) -> str:
+    where = [f"{name} {session[key]}" for name, key in (("shard", "shard"), ("on", "host"), ("job", "job"))
+             if session[key]]
+    return (f"  session {', '.join([session['started'], *where])}: {session['state']}, "
+            f"{session['units']:,} of {session['pending']:,} units in {format_time(session['seconds'])}")
+
+
+def print_failures(stored: StoredStudy, listing: Listing, command: str) -> None:
+    """How many units failed, and for the first of them what happened and the command that replays it."""
+    failed = list(failures(listing))
+    for unit in failed[:MOST_FAILURES]:
+        replayed = reports.replay_command(command, stored.study, unit)
+        print(f"  failed: {replayed}  # {reports.last_line(stored.store, unit)}")
+    print(f"  {len(failed)} failed units" + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else "")
+          + ("; retry_failed=true runs them again" if failed else ""))

@@ -1,0 +1,111 @@
+"""What a run says of itself while it goes on, when it ends, and when it no longer can."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from engine import arguments, environment, without_report
+
+from pipeline.__main__ import main
+from pipeline.execution import sessions
+from pipeline.execution.sessions import SILENT, Session
+
+
+def states(folder):
+    return [one["state"] for one in sessions.sessions(folder)]
+
+
+def test_a_run_is_followed_while_it_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(sessions, "BEAT", 0.02)
+    one = Session(tmp_path, "pipeline", 10, cost=5.0, shard="2/8")
+    one.advance(3, 1.5, 2)
+    until = time.monotonic() + 60
+    while sessions.sessions(tmp_path)[0]["units"] < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    (seen,) = sessions.sessions(tmp_path)
+    assert seen["state"] == "running" and (seen["units"], seen["cost_done"], seen["workers"]) == (3, 1.5, 2)
+    assert seen["shard"] == "2/8" and seen["process"] == os.getpid() and seen["seconds"] >= 0
+    one.end("finished", units=10)
+    (seen,) = sessions.sessions(tmp_path)
+    assert seen["state"] == "finished" and seen["units"] == 10 and not sessions.damaged(tmp_path)
+
+
+@pytest.mark.parametrize("changes, age, state", [
+    ({"host": "another"}, 0, "running"), ({"host": "another"}, SILENT + 60, "killed"), ({}, 0, "running"),
+    ({"process": 2**22 - 1}, 0, "killed"), ({}, SILENT + 60, "killed"), ({"host": "another"}, -SILENT - 60, "killed")])
+def test_no_sign_of_life_is_the_end(tmp_path, changes, age, state):
+    """By the file's age and, where the process was on this machine, by whether it is there."""
+    one = Session(tmp_path, "pipeline", 10)
+    one.end("running", **changes)
+    os.utime(one.path, (time.time() - age,) * 2)
+    assert states(tmp_path) == [state]
+
+
+def test_an_ended_run_stays_what_it_was(tmp_path):
+    one = Session(tmp_path, "pipeline", 10)
+    one.end("stopped", host="another")
+    os.utime(one.path, (0, 0))
+    assert states(tmp_path) == ["stopped"]
+
+
+def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypatch, capsys):
+    without_report(monkeypatch)
+    words = arguments(tmp_path)
+    assert main([*words, "shard=1/2"]) == 0
+    (folder,) = (tmp_path / "xu").iterdir()
+    for k in range(2, 27):
+        one = Session(folder, "pipeline", 8, cost=8.0, shard=f"{k}/26")
+        one.path = one.path.rename(one.path.with_name(f"2100-{k:02d}.json"))
+        one.advance(4, 4.0, 1)
+        one.start -= 10.0  # seconds ago
+        one.end("running", host="killed" if k == 2 else "node")
+        os.utime(one.path, (0, 0)) if k == 2 else None
+    capsys.readouterr()
+    assert main([*words, "task=status"]) == 75
+    said = capsys.readouterr().out
+    assert "running: 24 sessions on 1 host, 24 workers, 9.6 units/s, " in said and " left\n" in said, said
+    assert said.count(": running, 4 of 8 units in 10.") == 20 and "and 4 sessions before" in said
+    assert "shard 2/26, on killed: killed, 4 of 8 units in 10." in said
+    assert main([*words, "task=status", "--json"]) == 75
+    told = json.loads(capsys.readouterr().out)
+    (study,) = told["studies"]
+    assert told["exit_code"] == study["exit_code"] == 75 and len(study["sessions"]) == 26
+    assert study["units"] == {"all": 8, "done": 4, "failed": 0, "at_most": False}
+    assert study["units_per_second"] == pytest.approx(9.6, rel=0.05) and study["seconds_left"] > 0
+    assert main([*words, "task=plan", "--json"]) == 2
+    assert capsys.readouterr().err == "error: command line=--json: goes with task=status, not with task=plan\n"
+
+
+def test_an_abandoned_run_beats_no_more(tmp_path, monkeypatch):
+    """As in a notebook, whose process lives on."""
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pipeline.cli.run.sweep.run", interrupted)
+    assert main(arguments(tmp_path)) == 75
+    (folder,) = (tmp_path / "xu").iterdir()
+    assert states(folder) == ["abandoned"]
+
+
+@pytest.mark.parametrize("variables, name", [
+    ({"SLURM_JOB_ID": "8", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"}, "7_2"), ({"SLURM_JOB_ID": "8"}, "8"),
+    ({"PBS_JOBID": "9[3].server"}, "9[3].server"), ({"LSB_JOBID": "5", "LSB_JOBINDEX": "4"}, "5.4"),
+    ({"LSB_JOBID": "5", "LSB_JOBINDEX": "0"}, "5"), ({"SGE_ROOT": "/", "JOB_ID": "6", "SGE_TASK_ID": "2"}, "6.2"),
+    ({"SGE_ROOT": "/", "JOB_ID": "6", "SGE_TASK_ID": "undefined"}, "6"), ({"JOB_ID": "of something else"}, None)])
+def test_jobs_have_the_names_that_their_queues_show(variables, name):
+    assert sessions.job(variables) == name
+
+
+def test_a_killed_process_is_not_running(tmp_path):
+    script = "import sys, time; from pathlib import Path; from pipeline.execution.sessions import Session\n" \
+             "Session(Path(sys.argv[1]), 'pipeline', 3); print('there', flush=True); time.sleep(600)"
+    process = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], env=environment(), text=True,
+                               stdout=subprocess.PIPE)
+    assert process.stdout.readline() == "there\n" and states(tmp_path) == ["running"]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert states(tmp_path) == ["killed"]
