@@ -74,7 +74,7 @@ def test_from_plan_to_report_and_again(tmp_path, call):
     assert f"report: {report}" in done.stdout
     code, out, _ = call([*words, "task=status"])
     assert code == 0 and "8 of 8 units done (100.0 %), 4 cells × 2 blocks" in out
-    assert "; sealed" in out and "0 failed units" in out and "finished, 8 units" in out
+    assert "; sealed" in out and "0 failed units" in out and "finished, 8 of 8 units" in out
     code, out, _ = call([*words, "task=verify"])
     assert code == 0 and "8 units checked, 0 damaged" in out
     report.unlink()
