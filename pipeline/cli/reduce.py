@@ -1,6 +1,7 @@
 """From finished units to sealed results and their summary: reductions as tasks on the cluster of the units."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -20,9 +21,9 @@ from pipeline.storage.replications import Listing
 from pipeline.storage.results import REDUCTIONS, SEALED, SUMMARY
 from pipeline.study import own_files
 from pipeline.study.fingerprints import fingerprint
-from pipeline.study.pairing import Pairing
 from pipeline.study.study import Study
 
+MOST_ABOVE = 20  # groups of cells that a dataset names
 INTERIM = "interim.zarr", "interim-summary.zarr"
 
 
@@ -85,12 +86,12 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
     ready = {}
     if not partial and any(backend.keys(REDUCTIONS)):
         ready = reductions.ready(store, reductions.states(study, store.listing(), regions, _code(study)))
-    reduced = _reduce(stored, executor, staged, regions, partial, ready).values()
-    digests = {key: digest for one in reduced for key, digest in one.digests.items()}
+    reduced = _reduce(stored, executor, staged, regions, partial, ready)
+    digests = {key: digest for one in reduced.values() for key, digest in one.digests.items()}
     if staged.results != names[0]:  # in a bucket it is built where it stays
         backend.remove(names[0])  # never an older dataset beside a newer summary
-    attributes = {**_attributes(stored, partial, {writer for one in reduced for writer in one.writers}),
-                  **_precision(study, [excess for one in reduced for excess in one.excess])}
+    attributes = {**_attributes(stored, partial, {writer for one in reduced.values() for writer in one.writers}),
+                  **_precision(study, reduced)}
     for name, where in reversed([*zip(names, staged, strict=True)]):  # results last: once they exist, everything does
         own = {key.removeprefix(f"{where}/"): digest for key, digest in digests.items() if key.startswith(f"{where}/")}
         results.finish(backend, where, name, attributes, own)
@@ -114,12 +115,20 @@ def _reduce(
     return reduced
 
 
-def _precision(study: Study, excess: list[float]) -> Mapping[str, Any]:
-    """What was asked for, and in how many groups of cells it was reached."""
+def _precision(study: Study, reduced: Mapping[Region, Reduced]) -> Mapping[str, Any]:
+    """What was asked for, in how many groups of cells it was reached, and where its half-width is too large most.
+
+    above_target: labels that a group has in common, and its half-width over its target, null where that is unknown.
+    """
     if not study.precision:
         return {}
-    return {"precision": [str(target) for target in study.precision], "groups": len(Pairing(study).cells),
-            "groups_on_target": sum(one <= 1 for one in excess)}
+    excess = {cell: one for region, part in reduced.items()
+              for cell, one in zip(reductions.groups(study, region), part.excess, strict=True)}
+    above = sorted((-one if math.isfinite(one) else -math.inf, cell) for cell, one in excess.items() if not one <= 1)
+    listed = [[{name: level for name, level in study.grid.labels(cell).items() if name not in study.paired},
+               -one if math.isfinite(one) else None] for one, cell in above[:MOST_ABOVE]]
+    return {"precision": [str(target) for target in study.precision], "groups": len(excess),
+            "groups_on_target": len(excess) - len(above), "above_target": listed}
 
 
 def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mapping[str, Any]:

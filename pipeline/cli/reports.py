@@ -1,15 +1,17 @@
 """From sealed results to verdicts and the report: gathers what the page shows."""
 
 import hashlib
+import inspect
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.cli import own_experiments
+from pipeline.cli import own_experiments, provenance
 from pipeline.cli.arguments import own_path
 from pipeline.cli.config import Settings
+from pipeline.cli.effort import effort
 from pipeline.cli.reduce import INTERIM
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.clusters import Cluster, workers_of
@@ -21,7 +23,7 @@ from pipeline.storage.units import Damaged
 from pipeline.study import own_files
 from pipeline.study.checks import ROLES
 from pipeline.study.files import write_whole
-from pipeline.study.parameters import path_of, shorten
+from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.registry import problem
 from pipeline.study.study import Study, build
 
@@ -128,16 +130,27 @@ def write(
         judgements = [Judgement(claim, *answers[assess.Item(number, "claim", k)]) for k, claim in enumerate(claims)]
         drawn = [answers[assess.Item(number, "figure", k)] for k in range(len(stored.experiment.figures))]
         judged += judgements
+        summary = summarise_moments(seal.load(stored.store, source.summary))
         sections.append(page.Section(
             name=stored.study.name, title=stored.experiment.text.title, question=stored.experiment.text.question,
-            summary=summarise_moments(seal.load(stored.store, source.summary)), figures=drawn,
+            summary=summary, figures=drawn,
             verdicts=judgements, paper=problem(stored.study.problem).paper,
-            facts=facts(stored, command, interim=stored in interim)))
+            facts={**facts(stored, command, interim=stored in interim), "effort": effort(stored, summary)}))
     title = studies[0].experiment.text.title if len(studies) == 1 else str(studies[0].raw.get("suite_title") or TITLE)
     for file in own_files.loaded():  # beside report.yaml: the folder then has all that a repetition needs
         write_whole(where / file.name, file.content)
     data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
-    return page.write(where, title, sections, {"command": repeated(command)}), [*data, *lines(judged)]
+    return page.write(where, title, sections, about(title, sections, studies, command)), [*data, *lines(judged)]
+
+
+def about(title: str, sections: Sequence[Any], studies: Sequence[StoredStudy], command: str) -> dict[str, Any]:
+    """What a page says of the program and of how to repeat the studies, with the files that this needs."""
+    names = [own_experiments.RECORD] if len(studies) == 1 else [f"{s.name.replace('/', '-')}.yaml" for s in sections]
+    files = {name: shown(stored.raw).encode() for name, stored in zip(names, studies, strict=True)}
+    years = [str(one["started"])[:4] for section in sections for one in section.facts["sessions"]]
+    return {"command": repeated(command), "version": provenance.version(), "commit": provenance.commit(),
+            "bibtex": provenance.bibtex(title, years),
+            "files": files | {file.name: file.content for file in own_files.loaded()}}
 
 
 def repeated(command: str) -> str:
@@ -186,7 +199,17 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
         "config": shown(stored.raw),
         "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
         "source": source(study), "experiment": repeated(shlex.join(_alone(command, study))),
+        "parts": parts(study), "paired": [axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
+        "constants": {name: value for name, value in study.parameters.items()
+                      if name not in ROLES and not isinstance(value, DataFile)},
     }
+
+
+def parts(study: Study) -> dict[str, dict[str, str]]:
+    """Of each role the names that the study uses, with the first line that the code says of them."""
+    used = {role: dict.fromkeys(study.values(labels)[role] for labels in study.grid) for role in ROLES}
+    return {role: {name: (inspect.getdoc(study.part(role, name)) or "").partition("\n")[0] for name in names}
+            for role, names in used.items()}
 
 
 def source(study: Study) -> str:

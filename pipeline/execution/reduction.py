@@ -1,6 +1,7 @@
 """Reductions as tasks: what a worker does with a group of cells, or of files, once their units are done."""
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -71,7 +72,7 @@ class Reduce:
                 digests[f"{self.staged.results}/{key}"] = results.file_digest(key)
             part = self.moments(values, status, self.layout.paired)
             total = part if total is None else self.merge(total, part)
-        excess = [prefix.excess for prefix in prefixes.values() if prefix]
+        excess = [prefix.excess if prefix else math.nan for prefix in prefixes.values()]
         return Reduced(digests | self._summarise(region, total), writers, excess)
 
     def _prefixes(self, region: Region) -> Prefixes:

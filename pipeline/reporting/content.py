@@ -11,14 +11,15 @@ import xarray as xr
 
 from pipeline.reporting import tables
 from pipeline.reporting.drawn import Drawn
-from pipeline.reporting.formatting import count, number, percent, symbol
+from pipeline.reporting.formatting import count, levels, number, percent, symbol
 from pipeline.reporting.headline import extremes, ranked, tally
+from pipeline.reporting.methods import paragraphs
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Rows = Sequence[Mapping[str, Any]]
-FACTS = ("seed", "units", "config", "folder", "failures", "source", "missing", "experiment")
+FACTS = ("seed", "units", "config", "folder", "failures", "source", "missing", "experiment", "effort", "replications")
 MOST_ROWS = 60  # shown on the page; the files have all
 
 
@@ -30,7 +31,7 @@ def slug(name: str) -> str:
 def study(section: Any, folder: Path, table: "DataFrame", verdicts: Rows) -> dict[str, Any]:
     """Everything but the figures of a `page.Section`. folder: of the page; table, verdicts: see `tables`."""
     return {**_numbers(section, section.summary, table), **_run(section, folder), "verdicts": ranked(verdicts),
-            "tally": tally(verdicts)}
+            "tally": tally(verdicts), "methods": [*paragraphs(section)]}
 
 
 def figures(section: Any, folder: Path, numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
@@ -68,7 +69,43 @@ def _numbers(section: Any, summary: xr.Dataset, table: "DataFrame") -> dict[str,
         "cells": int((summary["n_run"] > 0).sum()), "most_run": int(summary["n_run"].max()),
         "confidence": percent(summary.attrs["confidence"]), "head": [*map(symbol, names)],
         "rows": lines, "row_count": len(table),
+        "targets": _targets(summary), "unfinished": _unfinished(summary, section.facts),
     }
+
+
+def _targets(summary: xr.Dataset) -> dict[str, Any] | None:
+    """What precision was asked for, and where it was not reached; None where a number of replications was asked for."""
+    if not summary.attrs.get("precision"):
+        return None
+    run = summary["n_run"].values
+    cap = int(summary.attrs["replications"])
+    stopped = run[(run > 0) & (run < cap)]
+    return {
+        "asked": summary.attrs["precision"], "groups": summary.attrs["groups"],
+        "met": summary.attrs["groups_on_target"], "cap": cap, "stopped": int(stopped.size),
+        "ends": [int(stopped.min()), int(stopped.max())] if stopped.size else [],
+        "above": [(levels(labels), "unknown" if excess is None else f"{excess:.2f}")
+                  for labels, excess in summary.attrs.get("above_target", ())],
+    }
+
+
+def _unfinished(summary: xr.Dataset, facts: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Of an interim report: how many cells have how much, and the axis along which most is missing."""
+    if not facts.get("missing"):
+        return None
+    run = summary["n_run"]
+    return {"empty": int((run == 0).sum()), "begun": int(((run > 0) & (run < run.max())).sum()),
+            "least": int(run.where(run > 0).min()) if bool((run > 0).any()) else 0, "most": int(run.max()),
+            "without": [line for line in _levels_without(run) if line]}
+
+
+def _levels_without(run: xr.DataArray) -> Iterator[str]:
+    """Levels of an axis of which no cell has a replication."""
+    for axis in run.dims:
+        others = [name for name in run.dims if name != axis]
+        lost = [level for level, some in zip(run[axis].values.tolist(), (run > 0).any(others).values, strict=True)
+                if not some]
+        yield f"{symbol(str(axis))} = {', '.join(map(number, lost))}" if lost else ""
 
 
 def _run(section: Any, folder: Path) -> dict[str, Any]:

@@ -112,6 +112,12 @@ def glossary(variables: Iterable[Any]) -> str:
     return "; ".join(f"{symbol(name)}: {meaning}" for name, meaning in known.items()) + "." * bool(known)
 
 
+def listed(words: Iterable[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} and {last}" if most else last
+
+
 def count(n: int, what: str) -> str:
     """`1 cell`, `1,200 cells`."""
     return f"{n:,} {what}" + ("" if n == 1 else "s")

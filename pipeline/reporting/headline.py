@@ -80,4 +80,5 @@ def headline(sections: Rows, judged: Rows) -> dict[str, Any]:
         "seconds": sum(s["seconds"] for s in sessions), "workers": max((s["workers"] for s in sessions), default=0),
         "interrupted": sum(s["state"] != "finished" for s in sessions),
         "missing": [s for s in sections if s["facts"]["missing"]],
+        "coarse": [s for s in sections if s["targets"] and s["targets"]["met"] < s["targets"]["groups"]],
     }

@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
-from dask.utils import format_time
+from dask.utils import format_bytes, format_time
 
 from pipeline.analysis.claims import CONFIDENCE
-from pipeline.reporting import content, tables
+from pipeline.reporting import archive, content, tables
 from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.formatting import count, findings, minus, number, percent, symbol
 from pipeline.reporting.headline import SYMBOLS, headline
 from pipeline.study.files import PARTIAL, write_whole
 
+ABOUT = ("command", "version", "commit", "bibtex")
 MOST_FAILURES = 20  # shown on the page
 
 
@@ -46,11 +47,13 @@ class Section:
 def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[str, Any]) -> Path:
     """Write `report.html`, `summary.csv`, `verdicts.csv` and `figures/` into the folder; returns the page.
 
-    facts: `command`, the one that repeats all. Each file appears whole or not at all, the page last.
+    facts, all optional: command, the one that repeats all; version and commit of the program; bibtex; files, by name,
+    that go into the page besides the tables. Each file appears whole or not at all, the page last.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     shown, summaries, judged, numbers = [], [], [], itertools.count(1)
+    inside = dict(facts.get("files", {}))
     with _replaced(folder / "figures") as figures:
         for section in sections:
             table = tables.summary_table(section.name, section.summary)
@@ -59,13 +62,20 @@ def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[
             summaries.append(table)
             judged += rows
             shown.append({**content.study(section, folder, table, rows), "figures": drawn})
+            inside |= {f"figures/{one['stem']}.csv": figure.files["csv"]
+                       for one, figure in zip(drawn, section.figures, strict=True)}
     summary_text = tables.union(summaries).to_csv(index=False) if summaries else "section\n"
-    write_whole(folder / "summary.csv", summary_text.encode())
-    write_whole(folder / "verdicts.csv", tables.verdict_table(judged).to_csv(index=False).encode())
+    inside |= {"summary.csv": summary_text.encode(),
+               "verdicts.csv": tables.verdict_table(judged).to_csv(index=False).encode()}
+    for name in ("summary.csv", "verdicts.csv"):
+        write_whole(folder / name, inside[name])
+    href, size, left = archive.link(inside)
     page = _environment().get_template("page.html.j2").render(
-        title=title, sections=shown, command=facts.get("command"), answer=headline(shown, judged), symbols=SYMBOLS,
+        title=title, sections=shown, answer=headline(shown, judged), symbols=SYMBOLS,
         claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
-        most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES)
+        most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES,
+        data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},
+        **{name: facts.get(name) for name in ABOUT})
     report = folder / "report.html"
     write_whole(report, page.encode())
     return report
@@ -77,7 +87,8 @@ def _environment() -> Any:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pipeline.reporting", "."), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {f.__name__: f for f in (format_time, number, symbol, count, minus, findings)}
+    environment.filters |= {f.__name__: f for f in (
+        count, findings, format_bytes, format_time, minus, number, percent, symbol)}
     return environment
 
 

@@ -5,6 +5,7 @@ A region counts while the units that it was made from, the request and the code 
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -30,7 +31,8 @@ class Staged(NamedTuple):
 class Reduced(NamedTuple):
     """What came of a region: key -> digest of the files written, and names of the writers of its units.
 
-    excess: of every group of cells, with targets of precision, the greatest half-width over its target.
+    excess: of every group of cells, with targets of precision, the greatest half-width over its target; NaN where
+    blocks are missing. In the order of `groups`.
     """
 
     digests: dict[str, str]
@@ -55,6 +57,14 @@ def cells_of(study: Study, layout: Layout) -> Array:
     cells = np.full(int(np.prod(layout.shape)), -1)
     cells[positions(study, layout)] = np.arange(len(study.grid))
     return cells.reshape(layout.shape)
+
+
+def groups(study: Study, region: Region) -> list[int]:
+    """The first cell of every group of cells that share their data, in a region, in row-major order."""
+    layout = Layout.of(study)
+    cells = np.moveaxis(cells_of(study, layout)[region.slices], layout.paired, range(-len(layout.paired), 0))
+    rows = cells.reshape(-1, math.prod(cells.shape[cells.ndim - len(layout.paired):]))
+    return [int(row[row >= 0][0]) for row in rows if (row >= 0).any()]
 
 
 def states(study: Study, listing: Listing, regions: Iterable[Region], code: str) -> dict[Region, str]:

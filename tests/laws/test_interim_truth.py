@@ -18,6 +18,7 @@ def test_a_report_half_way_says_what_is_missing(tmp_path, capsys):
     known = xr.open_zarr(folder / "results.zarr").load()
     assert main([*arguments(tmp_path), "task=report"]) == 0
     assert "4 of 8 units are missing" in (page := (folder / "report.html").read_text()), page[:3000]
+    assert page.count("4 of 8 units are missing") == 2 and "known so far: cells 20 of 40." in page
     interim = xr.open_zarr(folder / "interim.zarr").load()
     assert (interim["status"][..., 20:] == 0).all() and np.isnan(interim["lean_true"][..., 20:]).all()
     xr.testing.assert_equal(interim.isel(replication=slice(20)), known)

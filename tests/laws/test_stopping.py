@@ -94,7 +94,7 @@ def test_what_counts_is_the_prefix_that_met_its_targets(expected):
     assert 40 <= n.where(n > 0).min() < 400 and len(np.unique(n.values)) > 3
     assert (n.sel(m=4, L=50) == 0).all() and n.sel(m=4, L=20, epsilon=2.0, estimator="debiased") > 0
     assert (n.sel(m=5, L=50, estimator="debiased") == n.sel(m=5, L=50, estimator="plug_in")).all()
-    groups = {}
+    groups, excess = {}, {}
     for number, labels in enumerate(what.grid):
         groups.setdefault(int(pairing.of_cell[number]), []).append(labels)
     for group, cells in groups.items():
@@ -109,9 +109,13 @@ def test_what_counts_is_the_prefix_that_met_its_targets(expected):
                 status[at] = numbers["status"]
             prefix.add(values, status)
         assert all(int(n.sel(labels)) == 20 * prefix.counted for labels in cells)
+        excess[tuple(cells[0][axis] for axis in ("m", "L", "epsilon"))] = prefix.excess
     met = results.attrs["groups_on_target"]
     assert results.attrs["groups"] == len(groups) == 5 and 0 < met <= 5
-    assert results.attrs["precision"][0] == "error_l2 ± 12 % at confidence 0.95"
+    above = results.attrs["above_target"]
+    assert [(*(one[axis] for axis in ("m", "L", "epsilon")), times) for one, times in above] == sorted(
+        ((*key, times) for key, times in excess.items() if times > 1), key=lambda line: -line[-1])
+    assert met == 5 - len(above) and results.attrs["precision"][0] == "error_l2 ± 12 % at confidence 0.95"
 
 
 def test_small_shards_change_nothing(tmp_path, expected, monkeypatch):
@@ -121,7 +125,9 @@ def test_small_shards_change_nothing(tmp_path, expected, monkeypatch):
     one.store.backend.remove(SEALED)
     monkeypatch.setattr("pipeline.storage.layout.SHARD_BYTES", 8 * 4 * 2 * 60)  # some 60 replications of a group
     reduce.seal(one, Executor())
-    xr.testing.assert_identical(before.drop_attrs(), xr.open_zarr(tmp_path / "copy" / SEALED).load().drop_attrs())
+    again = xr.open_zarr(tmp_path / "copy" / SEALED).load()
+    xr.testing.assert_identical(before.drop_attrs(), again.drop_attrs())
+    assert [*again.attrs["above_target"]] == [*before.attrs["above_target"]]
 
 
 def command(where, *words):

@@ -1,16 +1,20 @@
 """The page: one file that needs nothing else, with everything escaped and every link resolved."""
 
+import base64
 import csv
+import io
 import re
+import zipfile
 from html.parser import HTMLParser
 from types import SimpleNamespace as Plain
 
+import numpy as np
 import pytest
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
-from pipeline.reporting import page, specs
+from pipeline.reporting import archive, page, specs
 from pipeline.reporting.drawn import render
 from pipeline.reporting.headline import findings
 from pipeline.reporting.specs import FORMATS
@@ -96,7 +100,9 @@ def written(make, tmp_path_factory):
     data = data.assign(status=status)
     folder = tmp_path_factory.mktemp("report")
     facts = FACTS | {"folder": str(folder.parent / "a")}
-    path = page.write(folder, f"All {EVIL}", sections(data, facts=facts), {"command": "pipeline suite=demo"})
+    about = {"command": "pipeline suite=demo", "version": "1.2", "commit": "abc-dirty", "bibtex": "@software{it}",
+             "files": {"a-one.yaml": b"name: a/one"}}
+    path = page.write(folder, f"All {EVIL}", sections(data, facts=facts), about)
     assert path == folder / "report.html"
     return folder, path.read_text(), Reader(path.read_text()), data
 
@@ -127,7 +133,7 @@ def test_links_lead_somewhere_and_ids_are_unique(written):
         if link.startswith("#"):
             assert link[1:] in ids, link
         elif tag == "a":
-            assert (folder / link).is_file(), link
+            assert link.startswith("data:application/zip;base64,")
     for stem in ("a-one-1-phase_diagram", "a-one-2-curves"):
         for kind in ("csv", "png", "pdf", "svg"):
             assert (folder / "figures" / f"{stem}.{kind}").stat().st_size > 100
@@ -201,6 +207,35 @@ def test_without_claims_the_first_screen_has_the_ends_of_the_means(make, tmp_pat
     assert "Claims of" not in text and "Show claims" not in text
 
 
+def test_a_page_says_what_stopped_the_cells_and_what_they_cost(make, tmp_path):
+    data = make(replications=12)
+    status = data["status"].copy(deep=True)
+    status[0, :, :, :, 7:] = 0
+    data = data.assign(status=status).assign_attrs(precision=["error ± 1 %"], groups=4, groups_on_target=2,
+                                                   replications=12, above_target=[[{"m": 20, "L": 100}, 1.5],
+                                                                                  [{"m": 20, "L": 400}, None]])
+    effort = {"seconds": 100.0, "rows": [{"cell": "m = 20", "run": 12, "share": 0.25}]}
+    one = page.Section("a", "A", "", summarise(data), facts={"effort": effort})
+    text = page.write(tmp_path, "T", [one], {}).read_text()
+    assert "2 of 4 groups of cells are above the target" in between(text, '<p class="notice">', "</p>")
+    said = between(text, '<h3 id="a-precision">', "</table>")
+    assert "2 met this; 16 cells stopped early, after 7 replications." in said
+    assert said.endswith("m = 20, L = 100 1.50 m = 20, L = 400 unknown")
+    assert "m = 20 12 25 % 25.00 s" in between(text, "<h3>What it cost</h3>", "</table>")
+
+
+def test_an_interim_page_names_what_nothing_is_known_of(make, tmp_path):
+    data = make(replications=4)
+    status = data["status"].copy(deep=True)
+    status[1], status[0, ..., 3:] = 0, 0
+    one = page.Section("a", "A", "", summarise(data.assign(status=status)), facts={
+        "missing": 5, "units": 8, "replications": 4})
+    text = page.write(tmp_path, "T", [one], {}).read_text()
+    assert "5 of 8 units are missing" in (first := between(text, '<header id="top">', "</header>"))
+    assert "Nothing is known at m = 20." in first
+    assert "16 cells of the grid have no replication, the others 3 of 4." in between(text, "<b>Interim:</b>", "</p>")
+
+
 def test_budgets_per_section_and_statements_once(written):
     _, text, reader, _ = written
     assert between(text, "<h3>Privacy budget</h3>", "</table>").endswith(
@@ -235,6 +270,50 @@ def test_failures_and_what_they_could_change(written):
     assert "pipeline task=replay unit=c1-0" in reader.text
     assert "2 failed, 3 did not converge" in reader.text and "its range has no end" in reader.text
     assert "\nxarray.open_zarr(\"../a/results.zarr\")" in reader.text and "one answer" in reader.text
+
+
+def test_the_page_holds_its_data(written):
+    """The zip file in the page has the bytes of the tables beside it, and what was given."""
+    folder, text, _, _ = written
+    (link,) = re.findall(r'<a href="data:application/zip;base64,([^"]*)" download="data.zip">', text)
+    content = zipfile.ZipFile(io.BytesIO(base64.b64decode(link)))
+    assert content.namelist() == ["a-one.yaml", "figures/a-one-1-phase_diagram.csv", "figures/a-one-2-curves.csv",
+                                  "summary.csv", "verdicts.csv"]
+    for name in content.namelist()[1:]:
+        assert content.read(name) == (folder / name).read_bytes()
+    assert content.read("a-one.yaml") == b"name: a/one"
+    said = between(text, '<section id="repeat">', "</section>")
+    assert "version 1.2 of the program, commit abc-dirty" in said and "@software{it}" in said
+    assert str(folder.parent) not in text  # no folder of the machine
+
+
+def test_the_largest_files_stay_out_of_a_page_that_would_be_too_large(monkeypatch):
+    monkeypatch.setattr(archive, "MOST_BYTES", 5000)
+    noise = np.random.default_rng(0).bytes(4000)
+    link, size, left = archive.link({"a": noise[:3000], "b": noise, "c": b"1"})
+    assert left == ["b"] and size < 5000 and len(link) < 7000
+    assert archive.link({"a": noise[:3000]}) == archive.link({"a": noise[:3000]})
+
+
+def test_methods_to_paste(make, tmp_path):
+    data = make(replications=10, m=[10], L=[100, 400])
+    data["status"][0, 0, 0, 0, :2] = 3
+    facts = {"seed": 7, "paired": ["rule"], "constants": {"lambda_scale": 0.5}, "parts": {
+        "model": {"btl": "A model."}, "mechanism": {"flip_it": ""},
+        "estimator": {"plain": "One.", "other": "Two."}}}
+    (one, _) = sections(data, facts=facts, figures=())
+    text = between(page.write(tmp_path, "T", [one], {}).read_text(), '<details class="methods">', "</details>")
+    order = ["Aims. Why?", "Data-generating mechanisms. Data-generating model: btl (A model).",
+             "Factors varied: L ∈ {100, 400}; x ∈ {1, 2, 4, 8}; rule ∈ {plain, other one}; all combinations",
+             "16 cells. Constants: lambda scale = 0.5.", "Estimands. The truth", "3 claims are judged, on: exponent.",
+             "Methods. Mechanism: flip it. Estimators: plain (One); other (Two).",
+             "rule are compared on the same data",
+             "95 % intervals, of: error of it (logits); bound (logits²).",
+             "10 replications per cell, fixed in advance.",
+             "relative to the mean, in the median cell (and in the worst): error 1.5 % (", "; bound 0 % (0 %).",
+             "Of 160 replications 2 failed and 0 did not converge", "seed 7."]
+    assert not [part for part in order if part not in text], text
+    assert sorted(order, key=text.index) == order
 
 
 def test_summary_csv_has_every_cell_and_metric(written):

@@ -1,0 +1,47 @@
+"""What a report says of the program: its version, the commit of its checkout, and how to cite it."""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+PACKAGE = "private-learning-pipeline"
+
+
+def version() -> str:
+    """The version of the program."""
+    return metadata.version(PACKAGE)
+
+
+@cache
+def commit() -> str:
+    """The commit of this program's checkout, "-dirty" where files differ from it; empty without a checkout."""
+    here = Path(__file__).resolve().parent
+    try:
+        _git(here, "ls-files", "--error-unmatch", Path(__file__).name)  # else it is somebody else's repository
+        return _git(here, "describe", "--always", "--dirty", "--exclude=*", "--abbrev=12").strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
+def _git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10,
+                          check=True).stdout
+
+
+def bibtex(title: str, years: Sequence[str]) -> str:
+    """An entry for the program as it computed a study. years: of the study's sessions, as text."""
+    about = metadata.metadata(PACKAGE)
+    author = (about["Author"] or about["Author-email"] or f"{PACKAGE} authors").strip()
+    note = title + (f", commit {commit()}" if commit() else "")
+    fields = {"author": "{" + author + "}", "title": "Private learning pipeline", "version": about["Version"],
+              "year": max(years, default=""), "note": note}
+    lines = "".join(f"  {name} = {{{escape(value)}}},\n" for name, value in fields.items() if value)
+    return f"@software{{{PACKAGE.replace('-', '_')},\n{lines}}}"
+
+
+def escape(text: str) -> str:
+    """Text with a backslash before the signs that BibTeX reads as commands."""
+    return re.sub(r"([%&_#$])", r"\\\1", text)
