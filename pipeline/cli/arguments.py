@@ -9,8 +9,8 @@ from pipeline.cli.config_files import GROUPS, options
 from pipeline.study.parameters import InvalidInput, nearest
 
 QUOTES = "'\""
-AS_TYPED = ("data.path", "data.items", "data.truth", "outputs", "results", "formats", "store.url", "cluster.directives",
-            "cluster.ca", "cluster.cert", "cluster.key")
+AS_TYPED = ("data.path", "data.items", "data.truth", "outputs", "results", "formats", "studies", "store.url",
+            "cluster.directives", "cluster.ca", "cluster.cert", "cluster.key")
 
 
 def refuse_secrets(override: str) -> None:

@@ -21,6 +21,9 @@ TASKS = {
     "plan": "what run would do: cells, units, what is done, predicted time, memory and bytes",
     "status": "what is done and what failed, from disk alone",
     "report": "write the report again or, before the end, one of the units that are done",
+    "list": "all studies in outputs, with verdicts, sizes and dates; writes a page with their pictures",
+    "compare": "how two finished studies differ, cell by cell: studies=NAME,NAME, as task=list prints them",
+    "remove": "take finished studies away, with all that was simulated: studies=NAME sure=true",
     "verify": "check every stored file; repair=true marks damaged units as not run; results=PATH: only this copy",
     "show": "print the experiment as it would run, as YAML that experiment=PATH.yaml takes",
     "new": "write a first experiment of your own, with comments: experiment=PATH.yaml, like=NAME of another one",
@@ -62,6 +65,8 @@ class Settings(Checked):
                                   default=False)
     formats: str = parameter("formats of figures besides csv, with commas between: svg, png, pdf", default="svg")
     results: str | None = parameter("with verify: a copy of results.zarr, checked without its study", default=None)
+    studies: str | None = parameter("with compare and remove: names of studies, with commas between", default=None)
+    sure: bool = parameter("with remove: do it", default=False)
     unit: str | None = parameter("with replay: the unit, as a failure printed it", default=None)
     shard: str | None = parameter(
         "simulate one share of the units only, as 3/20, and leave sealing and the report to a run without it",
@@ -101,9 +106,12 @@ class Settings(Checked):
 
     def _check_task(self) -> None:
         """Raise InvalidInput for a setting that the task has no use for."""
-        for name, task in (("repair", "verify"), ("results", "verify"), ("unit", "replay"), ("shard", "run")):
+        for name, task in (("repair", "verify"), ("results", "verify"), ("unit", "replay"), ("shard", "run"),
+                           ("sure", "remove")):
             if getattr(self, name) and self.task != task:
                 raise InvalidInput(name, getattr(self, name), f"goes with task={task} only, not task={self.task}")
+        if self.studies is not None and self.task not in ("compare", "remove"):
+            raise InvalidInput("studies", self.studies, f"goes with task=compare or remove only, not task={self.task}")
         if self.results is not None and self.repair:
             raise InvalidInput("repair", True, "goes with no results=…; a damaged copy must be copied again")
 

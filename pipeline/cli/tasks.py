@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import inspect, reports, run, status, verify
+from pipeline.cli import inspect, reports, run, shelf, status, verify
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.studies import stored_studies
 from pipeline.execution.clusters import Cluster
+from pipeline.study.parameters import path_of
 
 
 def perform(
@@ -20,6 +21,15 @@ def perform(
     if settings.task == "show":
         print("---\n".join(map(reports.shown, raw)), end="")
         return EXIT_DONE
+    outputs = path_of(settings.outputs, "outputs")
+    if settings.task == "list":
+        return shelf.list_studies(outputs)
+    if settings.task == "remove":
+        return shelf.remove(outputs, settings.studies, settings.sure)
+    if settings.task == "compare":
+        from pipeline.cli import compare  # SciPy
+
+        return compare.compare(outputs, settings.studies)
     studies = stored_studies(settings, experiments, raw)
     studies[0].store.backend.check()
     for stored in studies:

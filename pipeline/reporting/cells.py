@@ -1,17 +1,19 @@
 """The cells that a figure draws, as one table: what is drawn is what the CSV file says."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xarray as xr
 
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import REPLICATION
-from pipeline.reporting.formatting import count, number, symbol
+from pipeline.reporting.formatting import count, levels, number, symbol
 from pipeline.reporting.specs import Map, Ratio, Spec
 from pipeline.study.arrays import Floats
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from pandas import DataFrame
 
@@ -20,22 +22,47 @@ PICTURES = {"phase_diagram": "Coloured tiles with a boundary", "collapse": "Two 
 COLUMNS = ("mean", "mcse", "low", "high")
 
 
+class Mark(NamedTuple):
+    """A place of a figure with its value in words, for those who point at it. x, y: in the units of the axes."""
+
+    axes: "Axes"
+    x: float
+    y: float
+    text: str
+
+
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, its heading, the table of the numbers in it and a caption."""
+    """A figure, its heading, the table of the numbers in it, a caption, the marks with their values, and the axis
+    along which these are followed.
+    """
 
     kind: str
     figure: "Figure"
     title: str
     table: "DataFrame"
     caption: str
+    marks: tuple[Mark, ...] = ()
+    along: str = ""
 
     @property
     def description(self) -> str:
         """What is seen, in a sentence, for those who cannot see it."""
         values = self.table["ratio" if "ratio" in self.table else "mean"].dropna()
         ends = f", from {number(values.min(), 3)} to {number(values.max(), 3)}" if len(values) else ""
-        return f"{self.title}. {PICTURES[self.kind]} of {count(len(values), 'value')}{ends}."
+        return f"{self.title}. {PICTURES[self.kind]} of {count(len(values), 'value')}{ends}.{self._course()}"
+
+    def _course(self) -> str:
+        """How values change from the first to the last position along the abscissa, in the middle over the curves."""
+        name = "ratio" if "ratio" in self.table else "mean"
+        if self.along not in self.table or not is_numeric(self.table, self.along):
+            return ""
+        middles = self.table.dropna(subset=[name, self.along]).groupby(self.along)[name].median()
+        if len(middles) < 2:
+            return ""
+        first, last = (number(middles.iloc[k], 3) for k in (0, -1))
+        ends = (f"{symbol(self.along)} = {number(shortened(middles.index[k]), 4)}" for k in (0, -1))
+        return f" The median goes from {first} at {next(ends)} to {last} at {next(ends)}."
 
 
 def shown_part(data: xr.Dataset, spec: Spec) -> xr.Dataset:
@@ -94,3 +121,22 @@ def positions(table: "DataFrame", data: xr.Dataset, name: str) -> Floats:
     order = None if is_numeric(table, name) else ordered(table, data, name)
     column: Floats = (table[name] if order is None else table[name].map(order.index)).to_numpy(float)
     return column
+
+
+def varying(table: "DataFrame", spec: Spec) -> list[str]:
+    """Columns that tell the cells of a figure apart: axes, and positions, with more than one level."""
+    names = dict.fromkeys((*spec.drawn[1:], spec.along, spec.position))
+    return [name for name in names if name in table and table[name].nunique() > 1]
+
+
+def said(rows: "DataFrame", names: list[str]) -> Iterator[str]:
+    """Of each row its labels, value and interval: `m = 10, L = 100: 0.52 [0.51, 0.53]`."""
+    for row in rows.to_dict("records"):
+        cell = levels({name: shortened(row[name]) for name in names})
+        interval = ", ".join(number(row[end], 3) for end in ("low", "high"))
+        yield f"{cell}: {number(row['mean'], 3)} [{interval}]" if cell else f"{number(row['mean'], 3)} [{interval}]"
+
+
+def shortened(level: Any) -> Any:
+    """A level as it is read from an axis: fractions to four digits."""
+    return float(f"{level:.4g}") if isinstance(level, float) and abs(level) < 1e4 else level

@@ -1,6 +1,7 @@
 """Whether curves of all sizes fall on one when the position is rescaled: both pictures, and how well they agree."""
 
 import math
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 from pipeline.analysis.collapse import collapse, collapse_exponent
 from pipeline.reporting import style
 from pipeline.reporting.captions import bars, caption, missing
-from pipeline.reporting.cells import Drawing, columns_of, tabulate
+from pipeline.reporting.cells import Drawing, Mark, columns_of, said, tabulate, varying
 from pipeline.reporting.curve_styles import CurveStyles, curves_of, error_bars, extent
 from pipeline.reporting.formatting import axis_label, interval, metric_label, number, percent, power, product, symbol
 from pipeline.reporting.specs import Collapse, PhaseDiagram
@@ -33,28 +34,33 @@ def collapsed(spec: Collapse, data: xr.Dataset) -> Drawing:
     table = tabulate(columns.assign(rescaled=at * size**spec.exponent), data, spec)
     label = metric_label(data[spec.metric], spec.metric)
     rescaled = f"{symbol(spec.position)}·{power(product(spec.size), spec.exponent)}"
-    figure = _panels(spec, table, label, {spec.position: axis_label(data[spec.position]), "rescaled": rescaled})
+    marks: list[Mark] = []
+    figure = _panels(spec, table, label, marks, {spec.position: axis_label(data[spec.position]), "rescaled": rescaled})
     content = f"Mean of the {label}; left against {symbol(spec.position)}, right against {rescaled}."
     return Drawing(spec.kind, figure, spec.title or f"One curve in {rescaled}?", table, caption(
         spec, data, content, _agreement(spec, columns, at, size), bars(table, data.attrs["confidence"],
-        figure.axes[0]), missing(table)))
+        figure.axes[0]), missing(table)), tuple(marks), spec.along)
 
 
-def _panels(spec: Collapse, table: "DataFrame", label: str, names: dict[str, str]) -> "Figure":
-    """A panel for each column of positions. names: column -> label of its axis."""
-    figure, grid = style.new_figure(2, width=style.WIDTH + 1.2, height=3.7, sharey=True)
+def _panels(
+    spec: Collapse, table: "DataFrame", label: str, marks: list[Mark], names: dict[str, str]
+) -> "Figure":
+    """A panel for each column of positions; adds to the marks. names: column -> label of its axis."""
     styles = CurveStyles(table, spec.size)
+    figure, grid = style.new_figure(2, height=3.2 + styles.height, sharey=True)
     finite = table["mean"][np.isfinite(table["mean"])]
+    cells = varying(table, spec)
     y_log = bool(len(finite)) and bool((finite > 0).all())
     for axes, (column, name) in zip(grid[0], names.items(), strict=True):
         for levels, rows in curves_of(table, spec.size):
             rows = rows[np.isfinite(rows["mean"]) & np.isfinite(rows[column])].sort_values(column)
             error_bars(axes, rows[column].to_numpy(float), rows, **styles[levels])
+            marks += map(Mark, repeat(axes), rows[column].tolist(), rows["mean"].tolist(), said(rows, cells))
         x = table[column][np.isfinite(table[column])]
-        style.scale(axes.xaxis, x, True, 8, x)
-        axes.set_xlabel(name)
+        style.scale(axes.xaxis, x, True, 5, x)
+        axes.set_xlabel(style.wrapped(name, 2.4))
     style.scale(grid[0, 0].yaxis, extent(table, y_log), y_log)
-    grid[0, 0].set_ylabel(style.wrapped(label, 3.7))
+    grid[0, 0].set_ylabel(style.wrapped(label, 3.2))
     styles.legend(figure)
     return figure
 

@@ -47,9 +47,10 @@ def figures(section: Any, folder: Path, numbers: Iterator[int]) -> Iterator[dict
             (folder / f"{stem}.{ending}").write_bytes(content)
         k = next(numbers)
         # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
-        yield {"stem": stem, "title": drawn.title, "caption": drawn.caption, "endings": [*drawn.files], "number": k,
-               "section": slug(section.name), "svg": Markup(style.inline(drawn.files["svg"], f"f{k}",
-                                                                         drawn.description))}
+        svg = Markup(style.inline(drawn.files["svg"], f"f{k}", drawn.description))
+        yield {"stem": stem, "title": drawn.title, "caption": drawn.caption, "svg": svg,
+               "aspect": f"{drawn.aspect:.3f}",
+               "points": [(f"{100 * x:.2f}", f"{100 * y:.2f}", text) for x, y, text in drawn.points]}
 
 
 def _numbers(section: Any, summary: xr.Dataset, table: "DataFrame") -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,18 @@ import xarray as xr
 
 from pipeline.reporting import style
 from pipeline.reporting.captions import bars, caption, missing
-from pipeline.reporting.cells import Drawing, columns_of, is_numeric, ordered, positions, ratios_of, tabulate
+from pipeline.reporting.cells import (
+    Drawing,
+    Mark,
+    columns_of,
+    is_numeric,
+    ordered,
+    positions,
+    ratios_of,
+    said,
+    tabulate,
+    varying,
+)
 from pipeline.reporting.curve_styles import CurveStyles, Levels, curves_of, distinct, error_bars, extent
 from pipeline.reporting.formatting import axis_label, fraction, levels, metric_label, number, symbol
 from pipeline.reporting.specs import Curves, Ratio, Spec
@@ -26,12 +38,16 @@ def curves(spec: Curves, data: xr.Dataset) -> Drawing:
     """Means of a summary, with the reference, if any, beside each curve."""
     table = tabulate(columns_of(data, spec.metric), data, spec)
     label = metric_label(data[spec.metric], spec.metric)
-    figure = _Curves(spec, data, table, label).figure()
+    drawn = _Curves(spec, data, table, label)
+    figure = drawn.figure()
     content = f"Mean of the {label} against {symbol(spec.position)}."
+    if spec.theory is not None and drawn.guided:
+        content += f" Line without marks: slope {fraction(spec.theory)}{f', {spec.source}' if spec.source else ''}."
     if spec.reference:
         content += f" Dashed, without marks: {metric_label(data[spec.reference], spec.reference)}."
     return Drawing(spec.kind, figure, spec.title or _title(data, spec), table, caption(
-        spec, data, content, bars(table, data.attrs["confidence"], figure.axes[0]), _gaps(spec, table), missing(table)))
+        spec, data, content, bars(table, data.attrs["confidence"], figure.axes[0]), _gaps(spec, table), missing(table)),
+        tuple(drawn.marks), spec.along)
 
 
 def ratio(spec: Ratio, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
@@ -39,14 +55,16 @@ def ratio(spec: Ratio, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
     confidence = summary.attrs["confidence"]
     columns, content, predicted = ratios_of(results, summary, spec, spec.power, confidence)
     table = tabulate(columns, results, spec)
-    figure = _Curves(spec, results, table, f"measured / {predicted}", level=1.0).figure()
+    drawn = _Curves(spec, results, table, f"measured / {predicted}", level=1.0)
+    figure = drawn.figure()
     finite = table["mean"][np.isfinite(table["mean"])]
     content = f"{content[:1].upper()}{content[1:]}. Dashed: 1, where they are equal."
     ends = f"Ratios: {number(finite.min(), 3)} to {number(finite.max(), 3)}." if len(finite) else ""
     text = caption(spec, results, content, ends, bars(table, confidence, figure.axes[0], "the ratio"),
                    _gaps(spec, table), missing(table))
     title = spec.title or f"Measured error over the {predicted}"
-    return Drawing(spec.kind, figure, title, table.rename(columns={"mean": "ratio"}), text)
+    return Drawing(spec.kind, figure, title, table.rename(columns={"mean": "ratio"}), text, tuple(drawn.marks),
+                   spec.along)
 
 
 def _gaps(spec: Curves | Ratio, table: "DataFrame") -> str:
@@ -60,7 +78,7 @@ def _title(data: xr.Dataset, spec: Spec) -> str:
 
 @dataclass
 class _Curves:
-    """Panels of curves of one table. level: where a horizontal line is drawn, as at a ratio of 1."""
+    """Panels of curves of one table. level: where a horizontal line is drawn, as at a ratio of 1. marks: once drawn."""
 
     spec: Curves | Ratio
     data: xr.Dataset
@@ -69,6 +87,8 @@ class _Curves:
     level: float | None = None
     shown: "DataFrame" = field(init=False)  # rows with a finite mean and position
     x: Floats = field(init=False)
+    marks: list[Mark] = field(default_factory=list)
+    guided: bool = False  # once drawn: whether there is a line of the theory
 
     def __post_init__(self) -> None:
         at = positions(self.table, self.data, self.spec.position)
@@ -88,14 +108,14 @@ class _Curves:
     @cached_property
     def columns(self) -> int:
         """Panels in a row."""
-        return 2 if len(self.panels) == 4 else max(min(len(self.panels), 3), 1)
+        return max(min(len(self.panels), 2), 1)
 
     @cached_property
     def size(self) -> tuple[float, float]:
         """Width and height in inches."""
         if len(self.panels) <= 1:
-            return style.WIDTH, style.HEIGHT
-        return style.WIDTH + 1.4, 2.5 * -(-len(self.panels) // self.columns) + 0.7
+            return style.WIDTH, style.HEIGHT + self.styles.height
+        return style.WIDTH, 2.3 * -(-len(self.panels) // self.columns) + 0.6 + self.styles.height
 
     @cached_property
     def x_log(self) -> bool:
@@ -111,6 +131,11 @@ class _Curves:
         return positive and (self.level is None or bool(mean.max() / mean.min() > 4))
 
     @cached_property
+    def names(self) -> list[str]:
+        """What tells the cells apart."""
+        return varying(self.table, self.spec)
+
+    @cached_property
     def styles(self) -> CurveStyles:
         """The style of every curve."""
         return CurveStyles(self.shown, self.spec.by, self.spec.split)
@@ -121,10 +146,10 @@ class _Curves:
         figure, grid = style.new_figure(self.columns, rows, *self.size, sharex=True, sharey=True)
         self._scale(grid[0, 0])
         guide = self._guide()
+        self.guided = guide is not None
         for axes, panel in zip(grid.flat, self.panels, strict=False):
             self._panel(axes, panel, guide)
-        for axes in grid.flat[len(self.panels):]:
-            axes.set_visible(False)
+        style.hide_empty(grid, len(self.panels))
         self._name_axes(figure, grid[0, 0])
         guides = {f"slope {fraction(self.spec.theory)}": style.GUIDE} \
             if guide and isinstance(self.spec, Curves) and self.spec.theory is not None else {}
@@ -136,7 +161,7 @@ class _Curves:
     def _scale(self, axes: "Axes") -> None:
         """Scales and limits, shared by all panels."""
         long_labels = self.x.size and np.nanmax(np.abs(self.x)) >= 10_000
-        room = 12 if self.columns == 1 else 4 if long_labels else 6
+        room = 9 if self.columns == 1 else 3 if long_labels else 5
         style.scale(axes.xaxis, [*self.x, *self.spec.marks.values()], self.x_log, room, self.x)
         beside = self.shown[self.reference].to_numpy(float) if self.reference else ()
         level = () if self.level is None else (self.level,)
@@ -153,10 +178,12 @@ class _Curves:
         for key, rows in curves_of(shown, (*spec.by, *self.styles.split)):
             order = np.argsort(self.x[rows.index], kind="stable")
             x, options = self.x[rows.index][order], self.styles[key]
-            error_bars(axes, x, rows.iloc[order], **options)
+            rows = rows.iloc[order]
+            error_bars(axes, x, rows, **options)
+            self.marks += map(Mark, repeat(axes), x.tolist(), rows["mean"].tolist(), said(rows, self.names))
             if self.reference:
                 colour: dict[str, Any] = {"color": options["color"]} if spec.by else {}
-                axes.plot(x, rows[self.reference].iloc[order], **style.REFERENCE | colour, zorder=1.5)
+                axes.plot(x, rows[self.reference], **style.REFERENCE | colour, zorder=1.5)
         style.mark(axes, spec.marks)
         if spec.panels:
             title = style.wrapped(levels({spec.panels: panel[0]}), 4.8 / self.columns)
@@ -164,10 +191,11 @@ class _Curves:
 
     def _name_axes(self, figure: "Figure", axes: "Axes") -> None:
         """Labels of the axes, once for all panels; positions that are names stand at their ticks."""
-        at, label = axis_label(self.data[self.spec.position]), style.wrapped(self.label, self.size[1])
+        at, height = axis_label(self.data[self.spec.position]), self.size[1] - self.styles.height
+        label = style.wrapped(self.label, height)
         if not is_numeric(self.shown, self.spec.position):
             names: Sequence[Any] = ordered(self.shown, self.data, self.spec.position)
-            room = (self.size[0] - 2.4) / self.columns / max(len(names), 1)
+            room = (self.size[0] - 0.8) / self.columns / max(len(names), 1)
             if names:
                 axes.set_xticks(range(len(names)), [style.wrapped(number(name), room) for name in names])
         if len(self.panels) > 1:

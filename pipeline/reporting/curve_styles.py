@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ Levels = tuple[Any, ...]  # one level for each of several axes
 Style = dict[str, Any]  # arguments of Line2D
 MOST_ENTRIES = 9  # of one list in a legend
 LONGEST = 22  # letters of an entry on one line
+LETTERS = 82  # in a line of a legend
 
 
 class CurveStyles:
@@ -62,14 +64,39 @@ class CurveStyles:
         return 0 < len(self.curves) < math.prod(len(levels) or 1 for levels in lists)
 
     def legend(self, figure: "Figure", *guides: Mapping[str, Style]) -> None:
-        """Lists of colours, marks and lines to the right of the panels, outside the data; last other lines, by name."""
-        entries: list[tuple[Line2D, str]] = []
-        for names, all_levels, options in self._lists():
-            entries += [_entry("")] * bool(entries) + _section(names, all_levels, options)
-        entries += [_entry(name, **options) for guide in guides for name, options in guide.items()]
-        if entries:
-            handles, labels = zip(*entries, strict=True)
-            figure.legend(handles, labels, loc="outside right upper", handlelength=2.6, labelspacing=0.32)
+        """Lists of colours, marks and lines, side by side above the panels; last other lines, by name."""
+        others = [_entry(name, **options) for guide in guides for name, options in guide.items()]
+        columns = [*self._columns, *([others] if others else [])]
+        if not columns:
+            return
+        if len(columns) == 1:  # in one list: its heading, then entries in a few columns
+            entries = columns[0]
+            wide = max(1, min(len(entries), int(LETTERS / _letters(entries))))
+        elif sum(map(_letters, columns)) <= LETTERS:
+            most = max(map(len, columns))
+            entries = [entry for column in columns for entry in [*column, *[_entry("")] * (most - len(column))]]
+            wide = len(columns)
+        else:
+            entries = [entry for k, column in enumerate(columns) for entry in [_entry("")] * (k > 0) + column]
+            wide = 1 if _letters(entries) * 2 > LETTERS else 2
+        handles, labels = zip(*entries, strict=True)
+        figure.legend(handles, labels, loc="outside upper center", handlelength=2.6, labelspacing=0.32, ncols=wide)
+
+    @cached_property
+    def _columns(self) -> "list[list[tuple[Line2D, str]]]":
+        return [_section(*one) for one in self._lists()]
+
+    @property
+    def height(self) -> float:
+        """About how much of a figure's height the legend takes, in inches."""
+        columns = self._columns
+        if len(columns) > 1 and sum(map(_letters, columns)) <= LETTERS:
+            lines = max(map(_lines, columns))
+        else:
+            entries = [entry for column in columns for entry in column]
+            few = int(LETTERS / _letters(entries)) if entries else 1
+            lines = -(-_lines(entries) // max(1, few if len(columns) == 1 else min(few, 2)))
+        return 0.18 * lines
 
     def _lists(self) -> Iterator[tuple[tuple[str, ...], list[Levels], Callable[[Levels], Style]]]:
         """The lists of the legend: the axes that each explains, their levels, and the style of a level."""
@@ -95,6 +122,15 @@ def _section(names: tuple[str, ...], all_levels: list[Levels], options: Callable
     some = f" ({len(shown)} of {len(all_levels)})" if len(shown) < len(all_levels) else ""
     heading = _entry(", ".join(map(symbol, names)) + some)
     return [heading, *(_entry(_name(levels), **options(levels)) for levels in shown)]
+
+
+def _letters(entries: "list[tuple[Line2D, str]]") -> int:
+    """Width of a column of a legend in letters, with that of its lines."""
+    return 8 + max(len(line) for _, label in entries for line in label.split("\n"))
+
+
+def _lines(entries: "list[tuple[Line2D, str]]") -> int:
+    return sum(1 + label.count("\n") for _, label in entries)
 
 
 def _entry(label: str, **options: Any) -> "tuple[Line2D, str]":

@@ -1,17 +1,22 @@
 """Figures as files: what a worker draws and sends back, and what the page shows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import xarray as xr
 
 from pipeline.reporting.specs import Spec
 
+if TYPE_CHECKING:
+    from pipeline.reporting.cells import Drawing
+
 
 @dataclass(frozen=True)
 class Drawn:
     """A figure without Matplotlib. description: for those who cannot see it. files: ending -> content, svg and csv at
-    least.
+    least. points: places from the left and from the top, as shares of the figure's width and height, with their values
+    in words. aspect: width over height.
     """
 
     kind: str
@@ -19,6 +24,8 @@ class Drawn:
     caption: str
     description: str
     files: Mapping[str, bytes]
+    points: tuple[tuple[float, float, str], ...] = ()
+    aspect: float = 1.5
 
 
 def render(spec: Spec, results: xr.Dataset, summary: xr.Dataset, formats: tuple[str, ...] = ("svg",)) -> Drawn:
@@ -28,5 +35,16 @@ def render(spec: Spec, results: xr.Dataset, summary: xr.Dataset, formats: tuple[
     drawing = figures.draw(spec, results, summary)
     with style.applied():
         files = style.images(drawing.figure, formats)
+        points = tuple(_places(drawing))
     files["csv"] = drawing.table.to_csv(index=False).encode()
-    return Drawn(drawing.kind, drawing.title, drawing.caption, drawing.description, files)
+    width, height = drawing.figure.get_size_inches()
+    return Drawn(drawing.kind, drawing.title, drawing.caption, drawing.description, files, points, width / height)
+
+
+def _places(drawing: "Drawing") -> Iterator[tuple[float, float, str]]:
+    """The marks of a figure that was drawn, as `Drawn.points`; those out of sight are left out."""
+    whole = drawing.figure.transFigure.inverted()
+    for mark in drawing.marks:
+        x, y = whole.transform(mark.axes.transData.transform((mark.x, mark.y)))
+        if 0 <= x <= 1 and 0 <= y <= 1:  # NaN is out of sight too
+            yield round(float(x), 4), round(1 - float(y), 4), mark.text

@@ -1,8 +1,9 @@
 """A map: the mean, or its ratio to a prediction, in every cell over two axes, as colours and as numbers."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import xarray as xr
 
 from pipeline.reporting import style, tiles
 from pipeline.reporting.captions import caption, missing, replications
-from pipeline.reporting.cells import Drawing, columns_of, is_numeric, ordered, ratios_of, tabulate
+from pipeline.reporting.cells import Drawing, Mark, columns_of, is_numeric, ordered, ratios_of, said, tabulate, varying
 from pipeline.reporting.curve_styles import Levels, distinct
 from pipeline.reporting.formatting import axis_label, levels, metric_label, number, percent, symbol, three
 from pipeline.reporting.specs import Map
@@ -68,7 +69,7 @@ def drawn(spec: Map, results: xr.Dataset, summary: xr.Dataset) -> Drawing:
         spec, summary, f"Colour{' and number' if of_map.font_size else ''}: {content}.", _range(table, confidence, of),
         "Empty tiles were not run." if len(table) < whole else "", missing(table, "a cross"))
     table = table.rename(columns={"mean": "ratio"}) if spec.yardstick else table
-    return Drawing(spec.kind, figure, title, table, text)
+    return Drawing(spec.kind, figure, title, table, text, tuple(of_map.marks), spec.along)
 
 
 def _range(table: "DataFrame", confidence: float, of: str) -> str:
@@ -87,17 +88,18 @@ def _range(table: "DataFrame", confidence: float, of: str) -> str:
 
 @dataclass
 class _MapFigure:
-    """Panels of tiles of one table."""
+    """Panels of tiles of one table. marks: once drawn."""
 
     spec: Map
     data: xr.Dataset
     table: "DataFrame"
     layout: Layout
+    marks: list[Mark] = field(default_factory=list)
 
     @cached_property
     def columns(self) -> int:
         """Panels in a row."""
-        return max(min(len(self.layout.panels), 3 if self.layout.wide <= 5 else 2), 1)
+        return max(min(len(self.layout.panels), 2), 1)
 
     @cached_property
     def panel_height(self) -> float:
@@ -108,7 +110,7 @@ class _MapFigure:
     def size(self) -> tuple[float, float]:
         """Width and height of the figure in inches."""
         several, rows = self.columns > 1, max(-(-len(self.layout.panels) // self.columns), 1)
-        return style.WIDTH + 1.4 * several, self.panel_height * rows + 0.5 * several
+        return style.WIDTH, self.panel_height * rows + 0.5 * several
 
     @cached_property
     def tile(self) -> tuple[float, float]:
@@ -138,15 +140,21 @@ class _MapFigure:
                 ends += [float(block.x[0]), float(block.x[-1])]
                 mesh = tiles.paint(axes, block.x, block.y, block.values, scale)
                 self._write(axes, block, scale)
+            self.marks += map(Mark, repeat(axes), *self._middles(shown), said(shown, varying(self.table, self.spec)))
             if self.spec.panels:
                 axes.set_title(levels({self.spec.panels: panel[0]}), pad=15 if self.spec.marks else None)
-        for axes in grid.flat[len(panels):]:
-            axes.set_visible(False)
+        style.hide_empty(grid, len(panels))
         self._name_axes(figure, grid[0, 0], ends)
         self._mark(panels)
         if mesh is not None:
             tiles.colour_bar(figure, panels, mesh, label, self.size[1], 1.0 if self.spec.yardstick else None)
         return figure
+
+    def _middles(self, part: "DataFrame") -> tuple[list[float], list[float]]:
+        """Middles of the tiles of some cells."""
+        at, shared = part[self.spec.position].tolist(), self.layout.positions
+        return ([float(shared.index(one)) for one in at] if shared else at,
+                [float(self.layout.rows.index(row)) for row in part[self.spec.across]])
 
     def _write(self, axes: "Axes", block: "_Block", scale: "Normalize") -> None:
         """The number in every tile, or a cross where a cell was run and has no value."""

@@ -1,5 +1,7 @@
 """The report: one self-contained page with findings, figures, verdicts and all that is needed to check or repeat it."""
 
+import base64
+import hashlib
 import itertools
 import os
 import shutil
@@ -70,18 +72,28 @@ def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[
     for name in ("summary.csv", "verdicts.csv"):
         write_whole(folder / name, inside[name])
     href, size, left = archive.link(inside)
-    page = _environment().get_template("page.html.j2").render(
+    page = environment().get_template("page.html.j2").render(
         title=title, sections=shown, answer=headline(shown, judged), symbols=SYMBOLS,
         claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
         most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES,
         data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},
-        **{name: facts.get(name) for name in ABOUT})
+        script=_script(), **{name: facts.get(name) for name in ABOUT})
     report = folder / "report.html"
     write_whole(report, page.encode())
     return report
 
 
-def _environment() -> Any:
+def _script() -> dict[str, Any]:
+    """The page's script, and its hash, which alone the page allows to run: nothing can be loaded or sent."""
+    from markupsafe import Markup
+
+    text = (Path(__file__).parent / "page.js").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return {"text": Markup(text), "hash": f"sha256-{digest}"}
+
+
+def environment() -> Any:
+    """Where the templates of pages are found, and what they may call."""
     import jinja2
 
     environment = jinja2.Environment(

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,19 @@ import xarray as xr
 from pipeline.analysis.boundaries import INSIDE, LEFT, RIGHT, boundary_exponent, crossing
 from pipeline.reporting import style, tiles
 from pipeline.reporting.captions import caption, missing
-from pipeline.reporting.cells import Drawing, columns_of, tabulate
+from pipeline.reporting.cells import Drawing, Mark, columns_of, said, tabulate, varying
 from pipeline.reporting.collapse_figure import size_of
-from pipeline.reporting.formatting import axis_label, count, interval, metric_label, number, percent, product, symbol
+from pipeline.reporting.formatting import (
+    axis_label,
+    count,
+    interval,
+    levels,
+    metric_label,
+    number,
+    percent,
+    product,
+    symbol,
+)
 from pipeline.reporting.specs import PhaseDiagram
 from pipeline.study.arrays import Booleans, Floats
 
@@ -25,7 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from pandas import DataFrame
 
-HEIGHT = 4.6  # inches
+HEIGHT = 4.4  # inches
 
 
 def phase_diagram(spec: PhaseDiagram, data: xr.Dataset) -> Drawing:
@@ -41,16 +52,17 @@ def phase_diagram(spec: PhaseDiagram, data: xr.Dataset) -> Drawing:
     others = {f"{metric_label(data[name], name)} = {number(level)}": _crossing(spec, data, edge, name, level)
               for name, level in spec.crossings.items()}
     label = metric_label(data[spec.metric], spec.metric)
-    figure = _Diagram(spec, cells, edge, theory, others).figure(label, axis_label(data[spec.position]))
+    exponent = _exponent(spec, boundary, size, data.attrs["confidence"])
+    drawn = _Diagram(spec, cells, edge, theory, others, _fitted(boundary, size, data.attrs["confidence"]))
+    figure = drawn.figure(label, axis_label(data[spec.position]))
     layers = [cells.assign(layer="cell"), edge.assign(layer="boundary"), theory.assign(layer="theory"),
               *(other.assign(layer=name) for name, other in others.items())]
     table = pandas.concat([layer for layer in layers if len(layer)], ignore_index=True)
     table.insert(0, "layer", table.pop("layer"))
     meaning = data[spec.metric].attrs.get("long_name", symbol(spec.metric))
     title = spec.title or f"Where the {meaning} crosses {_level(spec, data)}"
-    exponent = _exponent(spec, boundary, size, data.attrs["confidence"])
     text = caption(spec, data, *_words(spec, data, edge, theory, others), exponent, _outside(edge), missing(cells))
-    return Drawing(spec.kind, figure, title, table, text)
+    return Drawing(spec.kind, figure, title, table, text, tuple(drawn.marks), spec.along)
 
 
 def _boundary_table(boundary: xr.Dataset, size: xr.DataArray, cells: "DataFrame", spec: PhaseDiagram) -> "DataFrame":
@@ -98,7 +110,9 @@ def _words(spec: PhaseDiagram, data: xr.Dataset, edge: "DataFrame", theory: "Dat
            f"{percent(data.attrs['confidence'])} intervals, Monte Carlo error and spacing of "
            "the grid together; a bar that is not seen is shorter than its mark.")
     if len(theory):
-        yield "Line: the slope of the theory, its height fitted."
+        yield f"Line: the slope of the theory{f' ({spec.source})' if spec.source else ''}, its height fitted."
+    if crossings := _crossings(edge, spec):
+        yield crossings
     if others:
         yield f"Steps: {'; '.join(others)}, between cells by interpolation."
     if edge["product"].duplicated().any():
@@ -117,6 +131,22 @@ def _exponent(spec: PhaseDiagram, boundary: xr.Dataset, size: xr.DataArray, conf
     return f"{name} {interval(fitted)}{predicted}{scatter}."
 
 
+def _fitted(boundary: xr.Dataset, size: xr.DataArray, confidence: float) -> str:
+    """The fitted exponent with its interval; empty where the crossings do not determine it."""
+    fitted = boundary_exponent(boundary, confidence=confidence, size=size).exponents["size"]
+    return interval(fitted) if math.isfinite(fitted.high - fitted.low) else ""
+
+
+def _crossings(edge: "DataFrame", spec: PhaseDiagram) -> str:
+    """Where the curves of the smallest and of the largest size cross the level, with their intervals."""
+    inside = edge[edge["side"] == INSIDE].sort_values("product", kind="stable")
+    if not len(inside):
+        return ""
+    ends = inside.iloc[[0, -1]] if len(inside) > 1 else inside
+    said = (_crossed(row, spec).removeprefix("boundary at ") for _, row in ends.iterrows())
+    return f"Crossings: {'; '.join(said)}."
+
+
 def _outside(edge: "DataFrame") -> str:
     lost = int((edge["side"] != INSIDE).sum())
     return f"{count(lost, 'curve')} of {len(edge)} without a crossing in the grid (arrows)." if lost else ""
@@ -126,7 +156,8 @@ def _outside(edge: "DataFrame") -> str:
 class _Diagram:
     """Strips of tiles, one for each curve, with its crossing; then lines over all of them.
 
-    cells: one row a cell. edge: one row a curve. theory: ends of a line. others: name -> steps over the curves.
+    cells: one row a cell. edge: one row a curve. theory: ends of a line. others: name -> steps over the curves. fitted:
+    slope of the boundary, with its interval. marks: once drawn.
     """
 
     spec: PhaseDiagram
@@ -134,6 +165,8 @@ class _Diagram:
     edge: "DataFrame"
     theory: "DataFrame"
     others: Mapping[str, "DataFrame"]
+    fitted: str = ""
+    marks: list[Mark] = field(default_factory=list)
 
     @cached_property
     def strips(self) -> tuple[Floats, float]:
@@ -159,23 +192,23 @@ class _Diagram:
         middles, half = self.strips
         style.scale(axes.xaxis, [*np.exp(middles - half), *np.exp(middles + half)], True)
         low, high = axes.get_xlim()
-        style.plain(axes.xaxis, style.ticks(self.edge["product"], low, high, 9))
+        style.plain(axes.xaxis, style.ticks(self.edge["product"], low, high, 7))
         style.scale(axes.yaxis, [*ends, *self.spec.marks.values()], True)
         style.mark(axes, self.spec.marks, upright=False)
         entries = [*self._boundary_entries(), *self._draw_theory(axes), *self._draw_others(axes)]
         axes.set_xlabel(f"size {product(self.spec.size)}")
-        axes.set_ylabel(at_label)
+        axes.set_ylabel(style.wrapped(at_label, 3.2))
         if mesh is not None:
             tiles.colour_bar(figure, axes, mesh, label, HEIGHT, self.spec.level)
         if entries:
-            figure.legend(handles=entries, loc="outside upper left", ncols=min(len(entries), 3 if self.others else 4))
+            figure.legend(handles=entries, loc="outside upper left", ncols=2)
         return figure
 
     def _paint(self, axes: "Axes") -> "tuple[QuadMesh | None, list[float]]":
         """All strips with their crossings; the tiles, and the ends of the ordinate."""
         values, at = self.cells["mean"].to_numpy(float), self.cells[self.spec.position].to_numpy(float)
         norm, middles, half = tiles.norm(values), *self.strips
-        mesh, ends = None, []
+        mesh, ends, names = None, [], varying(self.cells, self.spec)
         for (_, row), x in zip(self.edge.iterrows(), middles, strict=True):
             own = self._cells_of(row) & np.isfinite(at) & (at > 0)
             order = np.flatnonzero(own)[np.argsort(at[own])]
@@ -184,6 +217,10 @@ class _Diagram:
             edges = tiles.edges(at[order])
             ends += [float(edges[0]), float(edges[-1])]
             mesh = tiles.paint(axes, np.exp([x - half, x + half]), edges, values[order, None], norm)
+            rows = self.cells.iloc[order]
+            self.marks += map(Mark, repeat(axes), repeat(float(np.exp(x))), at[order].tolist(), said(rows, names))
+            if row["side"] == INSIDE:
+                self.marks.append(Mark(axes, float(np.exp(x)), row["boundary"], _crossed(row, self.spec)))
             empty = at[order][~np.isfinite(values[order])]
             axes.plot(np.full(empty.size, np.exp(x)), empty, "x", color="0.5", markersize=4)
             _draw_crossing(axes, float(np.exp(x)), row, edges, self._marker(row[self.spec.size[0]]))
@@ -209,11 +246,16 @@ class _Diagram:
                              label=f"boundary, {symbol(axis)} = {number(level)}")
 
     def _draw_theory(self, axes: "Axes") -> "Iterator[Line2D]":
+        """The line of the theory, and the slope that was measured, as entries of the legend."""
+        from matplotlib.lines import Line2D
+
         if len(self.theory):
             line, = axes.plot(self.theory["product"], self.theory["boundary"], color="k", linewidth=1.4,
                               linestyle=(0, (5, 2)), label=f"theory: slope {number(self.spec.theory)}", zorder=3)
             line.set_path_effects(style.outline("w", 3.2))
             yield line
+        if self.fitted:
+            yield Line2D([], [], linestyle="none", label=f"measured: slope {self.fitted}")
 
     def _draw_others(self, axes: "Axes") -> "Iterator[Line2D]":
         """Steps at which other quantities cross their levels."""
@@ -225,6 +267,13 @@ class _Diagram:
             steps = axes.hlines(other["boundary"], np.exp(middles - half), np.exp(middles + half), **options)
             steps.set_path_effects(style.outline("w", 3.2))
             yield Line2D([], [], **options, label=style.wrapped(name, 2.6))
+
+
+def _crossed(row: Any, spec: PhaseDiagram) -> str:
+    """Where one curve crosses the level: `boundary at m = 10, L = 100: ε = 0.35 [0.33, 0.37]`."""
+    at, low, high = (number(row[name], 3) for name in ("boundary", "boundary_low", "boundary_high"))
+    cell = levels({axis: row[axis] for axis in spec.size})
+    return f"boundary at {cell}: {symbol(spec.position)} = {at} [{low}, {high}]"
 
 
 def _draw_crossing(axes: "Axes", x: float, row: Any, edges: Floats, marker: str) -> None:

@@ -54,6 +54,7 @@ class PhaseDiagram(Spec):
     size: tuple[str, ...] = _refers("axes whose product is the size of the problem", "numeric axes")
     level: float = parameter("mean at the boundary")
     theory: float | None = parameter("exponent of the boundary in the size, as predicted", default=None)
+    source: str = parameter("who predicts it", default="")
     marks: Mapping[str, float] = _refers("positions with a line: a number, or names with a number each", "marks", {})
     crossings: Mapping[str, float] = _refers("metrics or derived parameters with a level each: where they cross it",
                                              "crossings", {})
@@ -78,6 +79,7 @@ class Curves(Spec):
     panels: str | None = _refers("axis with a panel for each level", "axis", None)
     linear: bool = parameter("positions on a linear scale, not a logarithmic one", default=False)
     theory: float | None = parameter("slope of a guide line, where both scales are logarithmic", default=None)
+    source: str = parameter("who predicts that slope", default="")
     marks: Mapping[str, float] = _refers("positions with a line: a number, or names with a number each", "marks", {})
     reference: str | None = _refers("what is drawn beside every curve", "metric or derived parameter", None)
 
@@ -252,6 +254,8 @@ def _check_whole(spec: Spec, key: str, study: _Study) -> None:
     _check_axes(spec, key, study)
     _check_positions(spec, key, study)
     _check_marks(spec, key, study)
+    if getattr(spec, "source", "") and getattr(spec, "theory", None) is None:
+        raise InvalidInput(f"{key}.source", getattr(spec, "source", ""), "goes with theory, a slope")
     if isinstance(spec, Curves) and spec.reference in (spec.metric, spec.position):
         raise InvalidInput(f"{key}.reference", spec.reference, "must be something else than what the figure shows")
     if isinstance(spec, Map) and spec.yardstick is None and spec.power not in (None, 1):

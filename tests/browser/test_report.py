@@ -1,27 +1,20 @@
-"""The page in a real browser: it shows, in full, and asks nobody for anything."""
+"""The page in a real browser: it shows, in full, on every screen and on paper, and asks nobody for anything."""
 
-import functools
-import http.server
-import json
-import re
-import shutil
-import subprocess
-import threading
+import importlib.util
+import io
 import warnings
+from pathlib import Path
 from types import SimpleNamespace as Plain
 
 import numpy as np
 import pytest
 import xarray as xr
+from chromium import BROWSER, Chromium
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.reporting import page, specs
 from pipeline.reporting.drawn import render
-
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = ("--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-         "--disable-component-update --disable-sync --hide-scrollbars --virtual-time-budget=5000").split()
 
 if BROWSER is None:
     warnings.warn("no chromium here: the page was not looked at in a browser", stacklevel=1)
@@ -44,6 +37,8 @@ def report(tmp_path_factory):
     drawn = [render(spec, data, summary) for spec in figures]
     section = page.Section("a/b", "A title <b>", "Why?", summary, drawn, [verdict("a.b", "supported")], {"seed": 1})
     spent = {"one comparison": (0.1, 4.0), "all comparisons of a user": (1.0, np.inf)}
+    summary.attrs |= {"precision": ["error ± 1 %"], "groups": 8, "groups_on_target": 7, "replications": 20,
+                      "above_target": [[{"m": 10}, 2.0]]}
     privacy = [{"mechanism": "flip", "unit": "one", "neighbours": "other", "budget": "ε", "spent": spent}]
     last = page.Section("a/c", "Another title, rather longer than what fits into a line of a small screen", "", summary,
                         verdicts=[verdict("a.c", "contradicted"), verdict("a.d", "inconclusive"),
@@ -62,73 +57,131 @@ def verdict(name, word):
     return Plain(claim=claim, check=check, control=Plain(verdict="contradicted", text="slope 0"), sound=True)
 
 
-def browse(folder, address, *flags):
-    """What the browser prints for an address, with a profile of its own."""
-    return subprocess.run([BROWSER, *FLAGS, f"--user-data-dir={folder}/profile", *flags, address],
-                          capture_output=True, text=True, timeout=60, check=True).stdout
-
-
 @pytest.fixture(scope="module")
-def served(report):
-    """Address of the report on a server of this test, and the list of paths that were asked for."""
-    asked = []
-
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *_):
-            asked.append(self.path)
-
-    server = http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(Handler, directory=str(report.parent)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/report.html", asked
-    server.shutdown()
-    server.server_close()
+def browser(tmp_path_factory):
+    with Chromium(tmp_path_factory.mktemp("profile")) as one:
+        yield one
 
 
-def opened(folder, address):
-    """The DOM of a page, and the addresses that the page (not the browser for itself) asked for."""
-    log = folder / "net.json"
-    dom = browse(folder, address, "--dump-dom", f"--log-net-log={log}", "--net-log-capture-mode=Everything",
-                 "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1")
-    origin = address.rsplit("/", 1)[0]
-    found = [event.get("params", {}) for event in json.loads(log.read_text())["events"]]
-    return dom, {params["url"] for params in found if "url" in params and params.get("initiator") == origin}
+def test_the_page_asks_for_nothing(report, browser):
+    """Neither by itself nor by a script that got into it; a page without the policy does ask."""
+    sends = "new Promise(done => { const i = new Image(); i.onload = i.onerror = () => done(1);" \
+            " i.src = 'http://127.0.0.1:9/x.png'; })"
+    browser.open(report.as_uri())
+    assert browser.run("document.title") == "A title <b>"
+    assert browser.run("document.querySelectorAll('svg').length") == 3
+    assert browser.run(sends) == 1 and browser.asked_for() == [report.as_uri()]
+    wrong = report.with_name("wrong.html")
+    wrong.write_text("<p>hello")
+    browser.open(wrong.as_uri())
+    assert browser.run(sends) == 1 and "http://127.0.0.1:9/x.png" in browser.asked_for()
 
 
-def test_the_log_shows_a_page_that_does_ask(served, report, tmp_path):
-    (report.parent / "wrong.html").write_text('<img src="http://elsewhere.invalid/x.png"><p>hello')
-    _, urls = opened(tmp_path, served[0].replace("report", "wrong"))
-    assert "http://elsewhere.invalid/x.png" in urls
-    served[1].clear()
-
-
-def test_dom_and_requests(served, tmp_path):
-    address, asked = served
-    dom, urls = opened(tmp_path, address)
-    assert "<title>A title &lt;b&gt;</title>" in dom
-    for word, n in {"supported": 2, "contradicted": 1, "inconclusive": 1}.items():
-        assert len(re.findall(f'<details class="claim {word}"', dom)) == n
-    assert len(re.findall("<figure", dom)) == len(re.findall("<svg", dom)) == 3
-    assert set(asked) == {"/report.html"}
-    assert not urls - {address}
-
-
-@pytest.mark.parametrize("width", [1200, 400])
-def test_picture_is_not_blank(report, tmp_path, width):
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (768, False), (390, False), (390, True)])
+def test_nothing_runs_out_of_the_page(report, browser, width, dark):
     import matplotlib.image
 
-    picture, frame = tmp_path / "page.png", tmp_path / "frame.html"
-    frame.write_text(f'<body style="margin: 0"><iframe src="{report.as_uri()}" style="border: 0; width: {width}px; '
-                     'height: 3600px">')  # a window is never as narrow as a telephone
-    browse(tmp_path, frame.as_uri(), f"--screenshot={picture}", f"--window-size={max(width, 600)},3600")
-    pixels = matplotlib.image.imread(picture)[:, :width, :3]
-    assert pixels.shape[:2] == (3600, width)
-    assert pixels.min() < 0.2 and pixels.std() > 0.05
-    assert (np.ptp(pixels, axis=2) > 0.3).mean() > 0.005  # the figures have colours
-    margin = pixels[:, -4:]  # nothing runs out of the page to the right
-    assert np.allclose(margin, margin[0, 0], atol=0.02)
+    browser.open(report.as_uri(), width, dark=dark)
+    assert browser.run("innerWidth") == width >= browser.run("document.documentElement.scrollWidth")
+    out = "[...document.querySelectorAll('main *, header *, nav *')]" \
+          ".filter(e => !e.closest('.wide, caption, .points') && e.getBoundingClientRect().right > innerWidth + 1)" \
+          ".map(e => e.outerHTML.slice(0, 80))"
+    assert browser.run(out) == []
+    wide = browser.run("document.querySelectorAll('.frame svg')[1].getBoundingClientRect().width")
+    assert wide > 0.8 * min(width, 800)
+    side = browser.run("document.querySelector('nav').getBoundingClientRect().right"
+                       " < document.querySelector('main').getBoundingClientRect().left")
+    assert side == (width == 1200)
+    pixels = matplotlib.image.imread(io.BytesIO(browser.picture(whole=True)))[..., :3]
+    assert pixels.std() > 0.05 and (np.ptp(pixels, axis=2) > 0.3).mean() > 0.003  # the figures have colours
+    assert (np.median(pixels) < 0.3) == dark
 
 
-def test_prints_to_pdf(report, tmp_path):
-    browse(tmp_path, report.as_uri(), f"--print-to-pdf={tmp_path}/page.pdf", "--no-pdf-header-footer")
-    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+def test_the_contents_stay_in_view(report, browser):
+    browser.open(report.as_uri(), height=600)
+    browser.run("scrollTo(0, document.body.scrollHeight)")
+    assert browser.run("scrollY") > 1000
+    assert 0 <= browser.run("document.querySelector('nav').getBoundingClientRect().top") < 20
+
+
+def test_everything_works_by_keyboard(report, browser):
+    """Skip link, filter, claims and the values of a figure, with nothing but keys."""
+    browser.open(report.as_uri())
+    focused = "(document.activeElement.className || document.activeElement.id || document.activeElement.tagName)"
+    browser.press("Tab")
+    assert browser.run(focused) == "skip"
+    seen = []
+    for _ in range(60):
+        browser.press("Tab")
+        seen.append(browser.run(focused))
+        if seen[-1] == "frame live":
+            break
+    first = browser.run("document.activeElement.parentNode.querySelector('output').textContent")
+    browser.press("ArrowRight", 2)
+    second = browser.run("document.activeElement.parentNode.querySelector('output').textContent")
+    browser.press("End")
+    browser.press("ArrowRight")
+    last = browser.run("document.activeElement.parentNode.querySelector('output').textContent")
+    points = browser.run("[...document.activeElement.querySelectorAll('i')].map(e => e.dataset.t)")
+    assert [first, second, last] == [points[0], points[2], points[-1]]
+    assert browser.run("document.activeElement.querySelectorAll('.on').length") == 1
+    while browser.run(focused) != "only-all":
+        browser.press("Tab")
+    shown = "[...document.querySelectorAll('.claim')].filter(e => e.checkVisibility()).map(e => e.id)"
+    assert browser.run(shown) == ["a.b", "a.c", "a.d", "a.e"]
+    browser.press("ArrowDown")
+    assert browser.run(shown) == ["a.b", "a.e"] and browser.run(focused) == "only-supported"
+    browser.press("ArrowDown")
+    assert browser.run(shown) == ["a.c"]
+    assert browser.run("document.getElementById('a-b').checkVisibility()") is False  # a study without such a claim
+    browser.press("ArrowUp", 2)
+    assert browser.run("document.getElementById('a.e').open") is False
+    while browser.run("document.activeElement.parentNode.id") != "a.e":
+        browser.press("Tab")
+    browser.press("Enter")
+    assert browser.run("document.getElementById('a.e').open") is True
+
+
+def test_without_script_the_page_says_the_same(report, browser):
+    browser("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(report.as_uri())
+        seen = browser("Accessibility.getFullAXTree")["nodes"]
+        words = " ".join(str(node.get("name", {}).get("value", "")) for node in seen)
+        assert "Estimated: slope." in words and "Show claims" in words and "Numbers of this figure" in words
+        assert browser.picture()
+    finally:
+        browser("Emulation.setScriptExecutionDisabled", value=False)
+
+
+def test_paper_has_every_claim_open_and_no_contents(report, browser):
+    browser.open(report.as_uri(), media="print")
+    assert browser.run("document.querySelector('nav').checkVisibility()") is False
+    assert browser.run("[...document.querySelectorAll('.claim .how')].every(e => e.checkVisibility())")
+    pdf = browser("Page.printToPDF")["data"]
+    assert len(pdf) > 20_000
+    browser.open(report.as_uri())
+    assert not browser.run("document.getElementById('a.e').querySelector('.how').checkVisibility()")
+
+
+AXE = next((Path(spec.submodule_search_locations[0]) / "axe.min.js" for name in ("axe_core_python",)
+            if (spec := importlib.util.find_spec(name))), None)
+
+
+@pytest.mark.skipif(AXE is None, reason="no axe-core here: accessibility was NOT checked")
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (390, False)])
+def test_axe_finds_no_violation(report, browser, width, dark):
+    browser.open(report.as_uri(), width, dark=dark)
+    browser.run("document.querySelectorAll('details').forEach(e => e.open = true)")
+    browser.run(AXE.read_text("utf-8") + "; 1")
+    violations = "axe.run().then(r => r.violations.map(v => [v.id, v.help, v.nodes.map(n => n.html.slice(0, 99))]))"
+    assert browser.run(violations) == []
+
+
+@pytest.mark.skipif(AXE is None, reason="no axe-core here: accessibility was NOT checked")
+def test_axe_sees_a_page_that_is_wrong(report, browser):
+    wrong = report.with_name("wrong.html")
+    wrong.write_text("<p style='color: #ccc; background: #fff'>pale <input>")
+    browser.open(wrong.as_uri())
+    browser.run(AXE.read_text("utf-8") + "; 1")
+    assert {"color-contrast", "label"} <= set(browser.run("axe.run().then(r => r.violations.map(v => v.id))"))

@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import hashlib
 import io
 import re
 import zipfile
@@ -74,7 +75,7 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
-        if "style" not in self.open:
+        if "style" not in self.open and "script" not in self.open:
             self.text += data
 
 
@@ -110,16 +111,24 @@ def written(make, tmp_path_factory):
 def test_nothing_is_loaded_from_anywhere(written):
     _, text, reader, _ = written
     for tag, attributes in reader.tags:
-        assert tag not in ("script", "iframe", "object", "embed", "base")
+        assert tag not in ("iframe", "object", "embed", "base") and (tag != "script" or not attributes)
         for name in ("src", "href", "xlink:href", "data", "srcset", "action"):
             value = attributes.get(name) or ""
             assert not re.match(r"(https?:)?//", value), (tag, value)
     assert "@import" not in text and not re.search(r"url\((?!#)", text) and "http:" not in text
 
 
+def test_one_script_may_run_and_nothing_may_be_sent(written):
+    _, text, reader, _ = written
+    (policy,) = [attributes["content"] for _, attributes in reader.tags if "http-equiv" in attributes]
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.S)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+
+
 def test_everything_is_escaped_and_resolved(written):
     _, text, reader, _ = written
-    assert "<script" not in text and "&lt;script&gt;" in text
+    assert EVIL not in text and text.count("<script") == 1 and "&lt;script&gt;" in text
     assert "{{" not in text and "{%" not in text and "Undefined" not in text
     assert not re.search(r"\b(None|nan|inf)\b", reader.text), re.findall(r".{20}\b(?:None|nan|inf)\b.{20}", reader.text)
 
@@ -153,7 +162,7 @@ def test_the_first_screen_says_what_was_found(written):
     order = ["Claims of Paper &amp; Co", "All",
              "Of 3 claims, 1 is supported , 1 is contradicted and 1 is inconclusive .",
              "✗ contradicted : Statement of a.two", "1.00 [0.90, 1.10] , claimed −½ ± 0.05. Estimated: exponent.",
-             "✓ supported : Statement of a.one", "−0.498 [−0.503, −0.493] , claimed", "Figure 1.",
+             "✓ supported : Statement of a.one", "−0.498 [−0.503, −0.493] , claimed", "Where the error of it crosses",
              "480 replications in 48 cells were simulated in 71.00 s on 4 workers", "stopped once and resumed",
              "4 replications failed and 6 did not converge", "all came out so."]
     assert sorted(order, key=first.index) == order
@@ -314,6 +323,29 @@ def test_methods_to_paste(make, tmp_path):
              "Of 160 replications 2 failed and 0 did not converge", "seed 7."]
     assert not [part for part in order if part not in text], text
     assert sorted(order, key=text.index) == order
+
+
+def test_every_value_of_a_figure_can_be_pointed_at(written):
+    """Each cell drawn is one place in the picture, with its labels, value and interval, and one line behind it."""
+    _, text, _, data = written
+    summary = summarise(data)
+    figures = re.findall(r"<figure.*?</figure>", text, re.S)
+    assert len(figures) == 2
+    for figure, cells in zip(figures, (16, 32), strict=True):
+        points = re.findall(r'<i style="left:([\d.]+)%;top:([\d.]+)%" data-t="([^"]*)">', figure)
+        own = [one for one in points if not one[2].startswith("boundary at")]
+        assert len(own) == cells and all(0 < float(x) < 100 and 0 < float(y) < 100 for x, y, _ in points)
+        assert re.findall(r"<li>(.*?)</li>", figure) == [words for _, _, words in points]
+    cell = summary.sel(m=20, L=100, x=8.0, rule="plain")
+    mean, low, high = (f"{cell[name].item():.3g}" for name in ("error", "error_low", "error_high"))
+    said = [one for one in own if one[2].startswith("m = 20, L = 100, rule = plain, x = 8")]
+    assert said[0][2] == f"m = 20, L = 100, rule = plain, x = 8: {mean} [{low}, {high}]"
+    left, right = (float(x) for x, _, words in own if words.startswith("m = 10, L = 100, rule = plain, x = ")
+                   for level in ("1:", "8:") if f"x = {level}" in words)
+    assert left < right
+    tops = [float(y) for _, y, words in own if words.startswith("m = 10, L = 100, rule = plain, x = ")]
+    assert tops == sorted(tops)  # the error falls, so the marks go down
+    assert len([one for one in re.findall('data-t="(boundary at [^"]*)"', figures[0])]) > 0
 
 
 def test_summary_csv_has_every_cell_and_metric(written):

@@ -112,6 +112,7 @@ BAD = [
     (RATIO | {"linear": 1}, "figures.0.linear", "true or false"),
     (RATIO | {"theory": -1}, "figures.0.theory", "no such field"),
     (CURVES | {"theory": "-1/2"}, "figures.0.theory", "a number"),
+    (CURVES | {"source": "Theorem 1"}, "figures.0.source", "goes with theory"),
     (CURVES | {"theory": -1, "linear": True}, "figures.0.theory", "remove linear"),
     (CURVES | {"theory": -1, "along": "method", "split": "x"}, "figures.0.theory", "positive numbers along method"),
     (without(MAP, "across"), "figures.0.across", "is needed"),

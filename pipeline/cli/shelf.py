@@ -1,0 +1,179 @@
+"""`task=list` and `task=remove`: the finished studies in the folder of outputs, from their files alone."""
+
+import csv
+import fcntl
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dask.utils import format_bytes
+
+from pipeline.cli.exit_codes import EXIT_DONE
+from pipeline.cli.own_experiments import RECORD
+from pipeline.execution.sessions import sessions
+from pipeline.storage.folder import locked
+from pipeline.storage.replications import DESCRIPTION, RAW
+from pipeline.storage.results import SEALED
+from pipeline.study.files import write_whole
+from pipeline.study.parameters import InvalidInput, nearest, printable
+
+INDEX = "index.html"
+SUITE = "suite-"
+
+
+@dataclass(frozen=True)
+class Shelved:
+    """A study, or the report of a suite, in the folder of outputs. name: of its folder, relative to that of outputs.
+
+    state: sealed, not sealed, report only (arrays in a bucket) or suite. verdicts: word -> number of claims. when: last
+    session, UTC; empty without one. size: bytes. picture: first figure, of its own report or that of a suite, relative
+    to the folder of outputs; empty without one.
+    """
+
+    name: str
+    path: Path
+    title: str
+    state: str
+    replications: int
+    verdicts: dict[str, int]
+    size: int
+    when: str
+    picture: str
+
+    @property
+    def tally(self) -> str:
+        """`25 supported, 1 contradicted`."""
+        return ", ".join(f"{n} {word}" for word, n in self.verdicts.items())
+
+    @property
+    def page(self) -> str:
+        """Its report, relative to the folder of outputs; empty without one."""
+        return f"{self.name}/report.html" if (self.path / "report.html").exists() else ""
+
+
+def shelved(outputs: Path) -> list[Shelved]:
+    """All studies and suites below a folder, by name; what is not of this program is passed over."""
+    folders = {path.parent.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{DESCRIPTION}")}
+    folders |= {path.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{RECORD}")}
+    reports = sorted(folder for folder in folders if (folder / "report.html").exists())
+    return [_shelved(outputs, folder, reports) for folder in sorted(folders)]
+
+
+def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
+    """One study. reports: folders with reports; what its own does not show, that of a suite may."""
+    name = folder.relative_to(outputs).as_posix()
+    said = _attributes(folder / SEALED / "zarr.json")
+    suite = name.startswith(SUITE)
+    past = sessions(folder)
+    study = name.rpartition("-")[0]
+    places = [(folder, ""), *((one, study) for one in reports if not suite and one.name.startswith(SUITE))]
+    return Shelved(
+        name=name, path=folder, title=str(said.get("title") or (name.removeprefix(SUITE) if suite else name)),
+        state="suite" if suite else "sealed" if said else "not sealed" if (folder / RAW).exists() else "report only",
+        replications=int(said.get("replications") or 0),
+        verdicts=next(filter(None, (_verdicts(one / "verdicts.csv", study) for one, study in places)), {}),
+        picture=next((f"{one.relative_to(outputs).as_posix()}/figures/{picture}" for one, study in places
+                      if (picture := _first_figure(one, study))), ""),
+        size=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        when=str(past[-1].get("started", ""))[:16] if past else "")
+
+
+def _first_figure(report: Path, study: str) -> str:
+    """Name of the first figure of a report, of one of its studies if one is named; empty without one."""
+    pattern = f"{study.replace('/', '-')}-[0-9]*.svg" if study else "*.svg"
+    return min((path.name for path in (report / "figures").glob(pattern)), default="")
+
+
+def _attributes(root: Path) -> dict[str, Any]:
+    """What a sealed dataset says of itself; nothing where there is none, or a damaged one."""
+    try:
+        attributes = json.loads(root.read_bytes())["attributes"]
+        return attributes if isinstance(attributes, dict) else {}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+
+
+def _verdicts(table: Path, study: str) -> dict[str, int]:
+    """Verdicts of a report, on one of its studies if one is named; none where there is no such table."""
+    try:
+        with table.open(encoding="utf-8", newline="") as file:
+            rows = [row["verdict"] for row in csv.DictReader(file) if study in ("", row["section"])]
+        return dict(Counter(rows).most_common())
+    except (OSError, ValueError, KeyError, csv.Error):
+        return {}
+
+
+def list_studies(outputs: Path) -> int:
+    """Print all studies with their verdicts and sizes, and write a page with their pictures; returns the exit code."""
+    if not (found := shelved(outputs)):
+        print(f"no study in {outputs}")
+        return EXIT_DONE
+    for line in _table(found):
+        print(printable(line))
+    print(f"{len(found)} in all, {format_bytes(sum(one.size for one in found))} on disk; "
+          "task=remove studies=NAME takes one away, task=compare studies=NAME,NAME compares two")
+    write_whole(outputs / INDEX, _page(found).encode())
+    print(f"page: {outputs / INDEX}")
+    return EXIT_DONE
+
+
+def _table(found: Sequence[Shelved]) -> Iterator[str]:
+    wide = max(len(one.name) for one in found)
+    for one in found:
+        size = "" if one.state == "suite" else f"{one.replications:,} replications" if one.replications else ""
+        words = [one.name.ljust(wide), one.state.ljust(10), one.when.ljust(16), format_bytes(one.size).rjust(10),
+                 size.rjust(20), one.tally]
+        yield "  ".join(words).rstrip()
+
+
+def _page(found: Sequence[Shelved]) -> str:
+    from pipeline.reporting.headline import SYMBOLS
+    from pipeline.reporting.page import environment
+
+    return str(environment().get_template("index.html.j2").render(
+        studies=sorted(found, key=lambda one: (one.state != "suite", one.name)), symbols=SYMBOLS,
+        size=sum(one.size for one in found)))
+
+
+def named(outputs: Path, names: str | None, task: str, how_many: int | None = None) -> list[Shelved]:
+    """The studies that a command names; InvalidInput for another number of them, or one that is not there."""
+    known = {one.name: one for one in shelved(outputs)}
+    asked = [name.strip().removeprefix(f"{outputs}/").rstrip("/") for name in (names or "").split(",") if name.strip()]
+    if not asked or (how_many and len(asked) != how_many):
+        raise InvalidInput("studies", names, f"task={task} needs {'names' if how_many is None else how_many} of "
+                           "studies with commas between, as task=list prints them")
+    for name in asked:
+        if name not in known:
+            raise InvalidInput("studies", name, f"no such study in {outputs}; {nearest(name, known)}")
+    return [known[name] for name in dict.fromkeys(asked)]
+
+
+def remove(outputs: Path, names: str | None, sure: bool) -> int:
+    """Remove studies with all that was simulated, if `sure`; else print what would go. Returns the exit code.
+
+    Raises InvalidInput where another process works on one of them.
+    """
+    asked = named(outputs, names, "remove")
+    for one in asked:
+        print(f"{'removes' if sure else 'would remove'} {one.name}: {one.state}, {format_bytes(one.size)}")
+        if sure:
+            _remove(one)
+    if not sure:
+        print("nothing is removed without sure=true; what was simulated is lost then")
+    elif (outputs / INDEX).exists():
+        list_studies(outputs)
+    return EXIT_DONE
+
+
+def _remove(one: Shelved) -> None:
+    """Under the locks of a study, so that nobody who simulates or seals loses the ground."""
+    with locked(one.path), open(one.path / ".sweeps", "a+") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InvalidInput("studies", one.name, "is being simulated; stop that run first") from None
+        shutil.rmtree(one.path)

@@ -1,0 +1,110 @@
+"""Finished studies looked after: listed, compared, removed."""
+
+import fcntl
+import re
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from pipeline.__main__ import main
+from pipeline.cli import compare
+
+SMALL = ["experiment=xu/lemmas", "figures=[]", "cluster=synchronous", "grid.m=[3]", "grid.L=[20,30]",
+         "grid.epsilon=[0.5,1]", "block=20"]
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory):
+    """Three studies: `a`; `b`, other estimates of the same seed, fewer; `c`, of another seed and one level less."""
+    where = tmp_path_factory.mktemp("outputs")
+    for name, words in {"a": ["replications=60"], "b": ["replications=40", "+parameters.lambda_scale=4"],
+                        "c": ["replications=60", "seed=5", "grid.L=[30]"]}.items():
+        assert main([*SMALL, f"name=s/{name}", "claims=false", f"outputs={where}", *words]) == 0
+    return where
+
+
+@pytest.fixture
+def names(outputs):
+    return {path.name[0]: f"s/{path.name}" for path in (outputs / "s").iterdir()}
+
+
+def test_the_list_names_all_with_size_and_verdicts(outputs, names, capsys):
+    folder = outputs / "suite-x"
+    folder.mkdir(exist_ok=True)
+    for name in ("report.html", "report.yaml"):
+        (folder / name).touch()
+    (folder / "verdicts.csv").write_text("section,verdict\ns/a,supported\nb,supported\nc,contradicted\n")
+    (folder / "figures").mkdir(exist_ok=True)
+    (folder / "figures" / "s-a-1-curves.svg").touch()
+    assert main(["task=list", f"outputs={outputs}"]) == 0
+    out = capsys.readouterr().out
+    for name, rest in {"a": "60 replications  1 supported", "b": "40 replications", "c": "60 replications"}.items():
+        words = rf"^{names[name]} +sealed +20\d\d-\d\d-\d\d \d\d:\d\d +[\d.]+ [kM]iB +{rest}$"
+        assert re.search(words, out, re.M), out
+    assert re.search(r"^suite-x +suite +\d+ B +2 supported, 1 contradicted$", out, re.M)
+    page = (outputs / "index.html").read_text()
+    assert all(f'href="{name}/report.html"' in page for name in (*names.values(), "suite-x"))
+    assert page.count("<img") == page.count('src="suite-x/figures/s-a-1-curves.svg"') == 2  # of the suite, and of `a`
+    assert "✓ 2 supported" in page and "<script" not in page and str(outputs) not in page
+
+
+def test_an_empty_folder_has_no_study(tmp_path, capsys):
+    assert main(["task=list", f"outputs={tmp_path / 'none'}"]) == 0
+    assert capsys.readouterr().out == f"no study in {tmp_path / 'none'}\n" and not (tmp_path / "none").exists()
+
+
+def test_differences_are_those_of_the_replications(outputs, names, capsys):
+    """Paired where the seed is the same: against scipy, cell by cell; both halves of the study see that a ≠ b."""
+    assert main(["task=compare", f"studies={names['a']},{names['b']}", f"outputs={outputs}"]) == 0
+    out = capsys.readouterr().out
+    assert "4 cells in common" in out and "paired replication by replication" in out
+    one, other = (xr.open_zarr(outputs / names[k] / "results.zarr").load() for k in "ab")
+    found = compare.difference(one, other, "lean_released", paired=True)
+    for m, L, epsilon in ((3, 20, 0.5), (3, 30, 1.0)):
+        at = dict(m=m, L=L, epsilon=epsilon)
+        first, second = (data["lean_released"].sel(at).values.ravel()[:40] for data in (one, other))
+        assert (first == second).all()  # the same data, since only the estimator differs
+        assert found["mean"].sel(at).item() == 0
+    unlike = other.assign(lean_released=other["lean_released"] + np.linspace(0, 0.1, 40))
+    found = compare.difference(one, unlike, "lean_released", paired=True)
+    first, second = (data["lean_released"].sel(at).values.ravel()[:40] for data in (one, unlike))
+    interval = stats.ttest_rel(first, second).confidence_interval(1 - 0.05 / 4)
+    assert found["mean"].sel(at).item() == pytest.approx((first - second).mean())
+    assert [found[end].sel(at).item() for end in ("low", "high")] == pytest.approx([interval.low, interval.high])
+
+
+def test_without_a_common_seed_intervals_are_wider(outputs, names, capsys):
+    assert main(["task=compare", f"studies={names['a']},{names['c']}", f"outputs={outputs}"]) == 0
+    out = capsys.readouterr().out
+    assert "2 cells in common; 1 level of L in one of them only" in out and "not paired" in out
+    one, other = (xr.open_zarr(outputs / names[k] / "results.zarr").load().sel(L=[30]) for k in "ac")
+    found = compare.difference(one, other, "lean_released", paired=False)
+    at = dict(m=3, L=30, epsilon=0.5)
+    first, second = (data["lean_released"].sel(at).values.ravel() for data in (one, other))
+    half = stats.t.ppf(1 - 0.05 / 4, 59) * np.hypot(first.std(ddof=1), second.std(ddof=1)) / 60**0.5
+    assert found["high"].sel(at).item() - found["mean"].sel(at).item() == pytest.approx(half)
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["task=compare"], "task=compare needs 2 of studies"), (["task=compare", "studies=a"], "needs 2 of studies"),
+    (["task=compare", "studies=s/x,s/y"], "no such study"), (["task=remove"], "needs names of studies"),
+    (["task=remove", "studies=../.."], "no such study"), (["sure=true"], "goes with task=remove only"),
+    (["studies=a"], "goes with task=compare or remove only")])
+def test_mistakes_are_one_line(outputs, capsys, words, message):
+    assert main([*words, f"outputs={outputs}"]) == 2
+    err = capsys.readouterr().err
+    assert message in err and err.count("\n") == 1
+
+
+def test_studies_are_removed_only_for_sure_and_never_while_simulated(outputs, names, capsys):
+    asked = ["task=remove", f"studies={names['c']}", f"outputs={outputs}"]
+    assert main(asked) == 0 and (outputs / names["c"] / "results.zarr").exists()
+    assert "would remove" in capsys.readouterr().out
+    with open(outputs / names["c"] / ".sweeps", "a+") as sweep:
+        fcntl.flock(sweep, fcntl.LOCK_SH)
+        assert main([*asked, "sure=true"]) == 2 and (outputs / names["c"] / "results.zarr").exists()
+        assert "is being simulated" in capsys.readouterr().err
+    assert main([*asked, "sure=true"]) == 0 and not (outputs / names["c"]).exists()
+    assert (outputs / names["a"]).exists()
