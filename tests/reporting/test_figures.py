@@ -122,7 +122,7 @@ def test_collapse_caption_and_table(make):
     summary = summarise(data).sel(rule="plain")
     size = (summary["m"] * summary["L"]).astype(float)
     found = collapse(summary["error"], summary["error_mcse"], summary["budget"] * size**0.5, ("m", "L"))
-    assert f"quality {found.quality:.2g}" in drawing.caption and "1 is perfect" in drawing.caption
+    assert f"differ by {found.quality**0.5:.2g} standard errors in the root mean square" in drawing.caption
     assert "Best exponent" in drawing.caption
     table = drawing.table
     assert np.allclose(table["rescaled"], table["budget"] * np.sqrt(table["m"] * table["L"]), rtol=1e-12)
