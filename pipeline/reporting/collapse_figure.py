@@ -72,8 +72,8 @@ def _agreement(spec: Collapse, columns: xr.Dataset, at: xr.DataArray, size: xr.D
     if not rescaled.n:
         return "The curves cannot be compared: no two share a position."
     quality = "" if math.isnan(rescaled.quality) else (
-        f" (they differ by {number(math.sqrt(rescaled.quality), 2)} standard errors in the root mean square, 1 if Monte "
-        "Carlo error alone parts them)")
+        f" (they differ by {number(math.sqrt(rescaled.quality), 2)} standard errors in the root mean square, 1 if "
+        "Monte Carlo error alone parts them)")
     before = f"; unscaled they differ by {percent(raw.spread)}" if raw.n else ""
     bounds = spec.exponent - 0.5, spec.exponent + 0.5
     draws = 200 if mean.size <= 500 else 50  # the cost grows with the square of the cells
