@@ -60,6 +60,9 @@ class Settings(Checked):
         "stop after this long, keep what is done", unit="s", default=None, above=0
     )
     retry_failed: bool = parameter("run failed units again", default=False)
+    most_failures: int = parameter(
+        "failed units with errors of one kind after which a run stops, if a tenth of its units failed so; 0 for never",
+        default=20, low=0)
     repair: bool = parameter("with verify: mark damaged units as not run", default=False)
     accept_code: bool = parameter("go on though the code or arithmetic computes other numbers; this is recorded",
                                   default=False)

@@ -28,7 +28,8 @@ from pipeline.study.registry import problem
 from pipeline.study.study import Study, build
 
 # Not needed to repeat a study.
-PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "repair", "results", "unit", "accept_code")
+PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failures", "repair", "results", "unit",
+           "accept_code")
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
 TITLE = "What does privacy cost, and where does learning break down?"  # of several studies without another
 QUOTES = "'\""

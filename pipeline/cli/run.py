@@ -18,6 +18,7 @@ from pipeline.execution import plan, sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.errors import SweepError
+from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import Schedule, Unit
 from pipeline.execution.sessions import Session
@@ -83,9 +84,12 @@ def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluste
             if schedule.listing.failed.any():
                 status.print_failures(stored, schedule.listing, command)
     else:
-        _sweep(studies, schedules, settings, cluster, command)
+        alike = _sweep(studies, schedules, settings, cluster, command)
         schedules = [_again(stored, schedule, settings) for stored, schedule in zip(studies, schedules, strict=True)]
-        if left := sum(schedule.pending for schedule in schedules):
+        left = sum(schedule.pending for schedule in schedules)
+        if left and alike:
+            raise SweepError(f"{alike}; task=status says how to see why, most_failures=0 goes on all the same")
+        if left:
             raise Stopped(f"stopped: {left:,} units to do, the rest is kept; the same command goes on")
     for stored, schedule in zip(studies, schedules, strict=True):
         agree(stored, schedule, settings, cluster)
@@ -150,11 +154,14 @@ def _reduce_share(
 
 def _sweep(
     studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Cluster, command: str
-) -> None:
-    """Simulate what is missing, until it is done or stopped; SweepError where the sweep cannot go on."""
+) -> str:
+    """Simulate what is missing, until it is done or stopped; returns why, where too many units failed alike.
+
+    Raises SweepError where the sweep cannot go on.
+    """
     total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
     waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
-    failed = 0
+    failed, alike = 0, FailuresAlike(settings.most_failures)
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(interruptible(settings.stop_after))
         print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
@@ -171,6 +178,10 @@ def _sweep(
             def on_done(flags: list[bool], bundle: Bundle, workers: int) -> None:
                 nonlocal failed
                 failed += sum(flags)
+                alike.add(len(flags), [reports.last_line(stored.store, unit)
+                                       for unit, bad in zip(bundle.units, flags, strict=True) if bad])
+                if alike.too_many:
+                    stop.set()
                 if schedule.limits:
                     schedule.limits.learn(bundle.units)
                 for one in (progress, session):
@@ -186,6 +197,7 @@ def _sweep(
                 _in_session(stored, session, functools.partial(swept, stored, schedule, session))
     for stored in studies if failed else ():
         status.print_failures(stored, stored.store.listing(), command)
+    return alike.too_many
 
 
 def _left(schedules: Sequence[Schedule]) -> Callable[[], tuple[int, float]] | None:

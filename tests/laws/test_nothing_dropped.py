@@ -8,10 +8,12 @@ import pytest
 import xarray as xr
 from engine import arguments, contents, stamps, without_report
 
+import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.analysis.summary import summarise
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
+from pipeline.execution.errors import SweepError
 from pipeline.execution.schedule import failures
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
@@ -101,6 +103,26 @@ def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expec
     assert "0 failed units" in capsys.readouterr().out
     assert main(line[1:]) == 0
     assert "20 ok, 0 not converged" in capsys.readouterr().out
+
+
+def test_units_that_fail_alike_stop_the_run(words, tmp_path, monkeypatch, capsys):
+    """Five failures of a kind are many where a tenth fail; one of two cells that never fails is no reason to go on."""
+    with monkeypatch.context() as patch:
+        patch.setattr(Debiased, "fit", breaks(LinAlg("planted: singular matrix")))
+        few = [*words, "replications=2000"]  # 25 of 100 units fail for each of the cells
+        assert main([*few, "most_failures=5"]) == 1
+        out, err = capsys.readouterr()
+        assert "error: 5 of " in err and "units failed alike, the first with " in err and "LinAlg: planted" in err
+        assert "most_failures=0 goes on all the same; finished units are kept" in err and "Traceback" not in out + err
+        assert main([*few, "task=status"]) == 75
+        before = int(capsys.readouterr().out.split(" of ")[0].split()[-1])
+        assert 5 <= before < 400
+        with pytest.raises(SweepError, match="units failed alike"):
+            pl.run("xu/lemmas", grid={"m": [3, 4], "L": [20], "epsilon": [0.5, 1]}, replications=2000, block=20,
+                   most_failures=5, cluster="synchronous", outputs=tmp_path, progress=False)
+        assert main([*few, "most_failures=0"]) == 1
+        assert "100 failed units" in capsys.readouterr().out
+    assert main([*words, "replications=2000", "retry_failed=true"]) == 0
 
 
 class LinAlg(ArithmeticError):

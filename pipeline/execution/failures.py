@@ -1,0 +1,36 @@
+"""When a sweep whose units fail alike is to stop: a mistake that all units make is not worth a million of them."""
+
+SHARE = 0.1  # of the units done: what fails less often than that may be a rare case
+
+
+class FailuresAlike:
+    """Counts failed units by the kind of their error.
+
+    most: failures of one kind that are too many, if they are also `SHARE` of the units done; 0 for never.
+
+    >>> failures = FailuresAlike(most=2)
+    >>> failures.add(30, ["LinAlgError: singular", "ValueError: negative", "LinAlgError: no inverse"])
+    >>> failures.too_many  # 2 of 30 are not
+    ''
+    >>> failures.add(2, ["LinAlgError: singular", "LinAlgError: singular"])
+    >>> failures.too_many
+    '4 of 32 units failed alike, the first with LinAlgError: singular'
+    """
+
+    def __init__(self, most: int):
+        self.most, self.units = most, 0
+        self.kinds: dict[str, list[str]] = {}
+
+    def add(self, units: int, errors: list[str]) -> None:
+        """Count finished units and, for those that failed, the last lines of their errors."""
+        self.units += units
+        for error in errors:
+            self.kinds.setdefault(error.partition(":")[0], []).append(error)
+
+    @property
+    def too_many(self) -> str:
+        """What to say of an error that too many units have; empty while there is none."""
+        for errors in self.kinds.values():
+            if self.most and len(errors) >= max(self.most, SHARE * self.units):
+                return f"{len(errors):,} of {self.units:,} units failed alike, the first with {errors[0]}"
+        return ""
