@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import toy_paper
 import xarray as xr
-from engine import environment, study
+from engine import ROOT, environment, study
 
 import pipeline as pl
 from pipeline.__main__ import main
@@ -34,11 +34,14 @@ def run(**changes):
     return pl.run("xu/lemmas", **options)
 
 
-@pytest.mark.parametrize("module", ["library.runs", "library.results", "library.single", "study.parameters",
-                                    "study.registry", "study.study", "study.grid", "cli.own_experiments"])
+WITH_EXAMPLES = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+                       for path in (ROOT / "pipeline").rglob("*.py") if ">>> " in path.read_text())
+
+
+@pytest.mark.parametrize("module", WITH_EXAMPLES)
 def test_examples_run(module, monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", {})
-    failed, tried = doctest.testmod(importlib.import_module(f"pipeline.{module}"))
+    failed, tried = doctest.testmod(importlib.import_module(module))
     assert not failed and tried
 
 
