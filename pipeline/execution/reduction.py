@@ -1,6 +1,5 @@
 """Reductions as tasks: what a worker does with a group of cells, or of files, once their units are done."""
 
-import functools
 import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -107,62 +106,81 @@ class Reduce:
         self, region: Region, span: slice, writers: set[str], prefixes: Prefixes
     ) -> tuple[Floats, Array]:
         """(metrics, cells…, reps) values and (cells…, reps) status of a region's units; adds who wrote them."""
-        study = self.store.study
-        cells = self.cells[region.slices]
-        shape = (*cells.shape, span.stop - span.start)
-        values, status = np.full((len(study.metrics), *shape), np.nan), np.zeros(shape, np.int8)
-        blocks = range(span.start // study.block, -(-span.stop // study.block))
-
-        def fill(unit: tuple[tuple[Any, ...], int]) -> None:
-            at, block = unit
-            start = block * study.block - span.start
-            try:
-                record = read(self.store, Unit(int(cells[at]), block))
-            except InvalidInput:
-                if self.partial and not self.store.holds(int(cells[at]), block):
-                    return
-                raise
-            if not record.failed:  # it has no numbers
-                writers.add(record.writer)
-            values[:, *at, start : start + study.block] = record.metrics
-            status[*at, start : start + study.block] = record.status
-
-        def gather(which: Array, blocks: range) -> None:
-            units = ((at, block) for at in map(tuple, np.argwhere(which).tolist()) for block in blocks)
-            for _ in self.store.backend.map(fill, units):
-                pass
-
+        part = _Span(self.store, self.cells[region.slices], span, writers, self.partial)
         if self.rule is None:
-            gather(cells >= 0, blocks)
-        for at in prefixes:
-            which = np.zeros(cells.shape, bool)
-            self._paired_last(which, 0)[at] = self._paired_last(cells, 0)[at] >= 0
-            group = np.moveaxis(self._paired_last(values, 1), 0, -1)[at], self._paired_last(status, 0)[at]
-            if not self._until_met(prefixes[at], blocks, functools.partial(gather, which), *group):
+            part.read(part.cells >= 0, part.blocks)
+        for at, prefix in prefixes.items():
+            if not (self._until_met(part, at, prefix) if prefix else self._all(part, at)):
                 prefixes[at] = None
-        return values, status
+        return part.values, part.status
 
-    def _until_met(
-        self, prefix: Prefix | None, blocks: range, gather: Callable[[range], None], values: Floats, status: Array
-    ) -> bool:
-        """Gather the blocks of a group until its targets are met; False where blocks before that are missing.
+    def _all(self, part: "_Span", at: tuple[int, ...]) -> bool:
+        """Read all blocks of a group of which earlier ones are missing; False, as its prefix has ended."""
+        part.read(self._in_group(part, at), part.blocks)
+        return False
 
-        values: (levels…, reps, metrics), status: (levels…, reps), of these blocks and of this group.
-        """
-        block, size = blocks.start, self.store.study.block
-        while prefix and prefix.counted is None and block < blocks.stop:
-            stretch = range(block, min(prefix.next_look, blocks.stop))
-            gather(stretch)
-            for block in stretch:
-                part = slice((block - blocks.start) * size, (block + 1 - blocks.start) * size)
-                if (status[..., part] == 0)[prefix.present].any():  # of an interim report
-                    gather(range(stretch.stop, blocks.stop))
+    def _until_met(self, part: "_Span", at: tuple[int, ...], prefix: Prefix) -> bool:
+        """Read the blocks of a group until its targets are met; False where blocks before that are missing."""
+        group = self._in_group(part, at)
+        values = np.moveaxis(self._paired_last(part.values, 1), 0, -1)[at]  # (levels…, reps, metrics)
+        status = self._paired_last(part.status, 0)[at]  # (levels…, reps)
+        block = part.blocks.start
+        while prefix.counted is None and block < part.blocks.stop:
+            until_look = range(block, min(prefix.next_look, part.blocks.stop))
+            part.read(group, until_look)
+            for block in until_look:
+                within = part.replications(block)
+                if (status[..., within] == 0)[prefix.present].any():  # of an interim report
+                    part.read(group, range(until_look.stop, part.blocks.stop))
                     return False
-                prefix.add(np.moveaxis(values[..., part, self.columns], -1, 0), status[..., part])
-            block = stretch.stop
-        if prefix is None:
-            gather(blocks)
-        return prefix is not None
+                prefix.add(np.moveaxis(values[..., within, self.columns], -1, 0), status[..., within])
+            block = until_look.stop
+        return True
+
+    def _in_group(self, part: "_Span", at: tuple[int, ...]) -> Array:
+        """(cells…) whether a cell of the region belongs to the group at an index along the axes that are not paired."""
+        which = np.zeros(part.cells.shape, bool)
+        self._paired_last(which, 0)[at] = self._paired_last(part.cells, 0)[at] >= 0
+        return which
+
+
+class _Span:
+    """Values and status of the replications of one shard, filled with what is stored of their units.
+
+    cells: (cells…) numbers, −1 outside of the grid. values: (metrics, cells…, reps), NaN until they are read. status:
+    (cells…, reps), 0 until then. blocks: that the span has. writers: of the units, added to.
+    """
+
+    def __init__(self, store: Store, cells: Array, span: slice, writers: set[str], partial: bool):
+        self.store, self.cells, self.start, self.writers, self.partial = store, cells, span.start, writers, partial
+        self.size = store.study.block
+        self.blocks = range(span.start // self.size, -(-span.stop // self.size))
+        shape = (*cells.shape, span.stop - span.start)
+        self.values = np.full((len(store.study.metrics), *shape), np.nan)
+        self.status = np.zeros(shape, np.int8)
+
+    def replications(self, block: int) -> slice:
+        """The replications of a block, from the start of the span."""
+        return slice(block * self.size - self.start, (block + 1) * self.size - self.start)
+
+    def read(self, which: Array, blocks: range) -> None:
+        """Fill in some blocks of some cells. which: (cells…) whether a cell is one of them."""
+        units = ((at, block) for at in map(tuple, np.argwhere(which).tolist()) for block in blocks)
+        for _ in self.store.backend.map(self._fill, units):
+            pass
+
+    def _fill(self, unit: tuple[tuple[Any, ...], int]) -> None:
+        at, block = unit
+        try:
+            record = read(self.store, Unit(int(self.cells[at]), block))
+        except InvalidInput:
+            if self.partial and not self.store.holds(int(self.cells[at]), block):
+                return
+            raise
+        if not record.failed:  # it has no numbers
+            self.writers.add(record.writer)
+        self.values[:, *at, self.replications(block)] = record.metrics
+        self.status[*at, self.replications(block)] = record.status
 
 
 class Pack:
