@@ -12,6 +12,7 @@ from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Executor
+from pipeline.execution.errors import SweepError
 from pipeline.execution.reduction import Pack, Reduce
 from pipeline.storage import agreement, datasets, reductions, results
 from pipeline.storage.datasets import ZarrLocation
@@ -21,6 +22,7 @@ from pipeline.storage.replications import Listing
 from pipeline.storage.results import REDUCTIONS, SEALED, SUMMARY
 from pipeline.study import own_files
 from pipeline.study.fingerprints import fingerprint
+from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
 
 MOST_ABOVE = 20  # groups of cells that a dataset names
@@ -65,11 +67,12 @@ def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tupl
         store.backend.remove(f"{REDUCTIONS}/{folder}")
         try:
             reductions.record(store, folder, _reduce(stored, executor, reductions.staged_in(folder), mine), state)
-        except OSError:
-            if not results.is_sealed(store):  # by another driver, which removed all that is here
+        except (OSError, SweepError, InvalidInput):
+            if not results.is_sealed(store):  # by another driver, which removed all that is here and packed units
                 raise
         if results.is_sealed(store):
             store.backend.remove(f"{REDUCTIONS}/{folder}")
+            return 0, len(regions)
     return len(mine), len(regions)
 
 

@@ -58,7 +58,7 @@ class Folder:
             path = f"{self.path}/{key}"
             try:
                 os.unlink(path)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 pass
             except (IsADirectoryError, PermissionError):
                 os.rmdir(path)

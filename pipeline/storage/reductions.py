@@ -7,10 +7,12 @@ A region counts while the units that it was made from, the request and the code 
 import json
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.storage.backend import Unreachable
 from pipeline.storage.datasets import file_digest
 from pipeline.storage.layout import Layout, Region, positions
 from pipeline.storage.replications import Listing, Store
@@ -89,24 +91,41 @@ def record(store: Store, folder: str, reduced: Mapping[Region, Reduced], state: 
 
 def ready(store: Store, state: Mapping[Region, str]) -> dict[Region, Ready]:
     """The regions that jobs of an array reduced and that still count. A damaged record counts as none."""
+    keys = (key.partition("/") for key in store.backend.keys(REDUCTIONS))
     found: dict[Region, Ready] = {}
-    for key in store.backend.keys(REDUCTIONS):
-        folder, _, name = key.partition("/")
-        if name == RECORD:
-            digest, _, content = (store.backend.read(f"{REDUCTIONS}/{key}") or b"").partition(b"\n")
-            for one in json.loads(content) if digest.decode("ascii", "replace") == file_digest(content) else ():
-                region = Region(tuple(one["starts"]), tuple(one["stops"]))
-                if state.get(region) == one["state"]:
-                    reduced = Reduced(one["digests"], {*one["writers"]}, one["excess"])
-                    found[region] = Ready(staged_in(folder), reduced)
+    for folder in (folder for folder, _, name in keys if name == RECORD):
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            found |= _recorded(store, folder, state)
     return found
+
+
+def _recorded(store: Store, folder: str, state: Mapping[Region, str]) -> dict[Region, Ready]:
+    """The regions in the record of a job that still count; errors of JSON where it is not what `record` wrote."""
+    found, staged = {}, staged_in(folder)
+    digest, _, content = (_read(store, f"{REDUCTIONS}/{folder}/{RECORD}") or b"").partition(b"\n")
+    for one in json.loads(content) if digest.decode("ascii", "replace") == file_digest(content) else ():
+        region = Region(tuple(one["starts"]), tuple(one["stops"]))
+        here = all(key.startswith((f"{staged.results}/", f"{staged.summary}/")) for key in one["digests"])
+        if state.get(region) == one["state"] and here:  # a copied or renamed folder names files of another
+            found[region] = Ready(staged, Reduced(dict(one["digests"]), {*one["writers"]}, [*one["excess"]]))
+    return found
+
+
+def _read(store: Store, key: str) -> bytes | None:
+    """Content of a file; None where there is none, or one that cannot be read, such as a folder of that name."""
+    try:
+        return store.backend.read(key)
+    except Unreachable:
+        raise
+    except OSError:
+        return None
 
 
 def copy(store: Store, one: Ready, staged: Staged) -> Reduced | None:
     """Copy the files of a region to where the datasets are built; None where one is not what was written."""
     digests = {}
     for key, digest in one.reduced.digests.items():
-        content = store.backend.read(key)
+        content = _read(store, key)
         if content is None or file_digest(content) != digest:
             return None
         source, target = next(pair for pair in zip(one.staged, staged, strict=True) if key.startswith(f"{pair[0]}/"))

@@ -86,6 +86,8 @@ def finish(
     location = ZarrLocation(backend, staged)
     files = {key: digests.get(key) or location.file_digest(key) for key in sorted(backend.keys(staged))
              if key != "zarr.json" and not key.endswith(PARTIAL)}
+    if lost := digests.keys() - files.keys():
+        raise OSError(f"{name}: {min(lost)} was lost while it was written")
     document["attributes"] |= {"files": files}
     document["attributes"]["digest"] = _digest(document)
     backend.publish(staged, name, _serialise(document))

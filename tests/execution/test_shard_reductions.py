@@ -1,13 +1,16 @@
 """The reduction as an array: shards reduce regions ahead, the last job copies those that still count."""
 
 import json
+import shutil
 
 import pytest
 from engine import arguments, command, contents, without_report
 
 from pipeline.__main__ import main
+from pipeline.cli import reduce
 from pipeline.execution.reduction import Reduce
 from pipeline.storage import layout
+from pipeline.storage.datasets import file_digest
 
 
 @pytest.fixture
@@ -83,6 +86,70 @@ def test_what_is_damaged_is_reduced_again(tmp_path, small_regions):
     small_regions.clear()
     assert main(arguments(tmp_path)) == 0 and len(small_regions) == 4, "no reductions are left"
     assert results_of(tmp_path) == expected
+
+
+def test_odd_files_beside_the_reductions_do_no_harm(tmp_path, small_regions):
+    """A copied folder, a folder in a file's place, and records of other contents whose digest is right."""
+    simulated(tmp_path, "1/2", "2/2", "1/2")
+    (root,) = tmp_path.rglob("reductions")
+    shutil.copytree(root, tmp_path / "kept")
+    shard = next(path for path in root.rglob("1-of-2/results.zarr/*/c/**/*") if path.is_file())
+    changed = json.loads((root / "1-of-2/regions.json").read_bytes().partition(b"\n")[2])
+    texts = [b"[" * 100_000, b"5", b"[1]", b"[{}]", b"{", b"\xff", b"[" + b"9" * 5000 + b"]",
+             json.dumps([one | {"starts": [[1]]} for one in changed]).encode(),
+             json.dumps([one | {"digests": None} for one in changed]).encode(),
+             json.dumps([one | {"writers": 3} for one in changed]).encode()]
+
+    def record(text):
+        (root / "1-of-2/regions.json").write_bytes(file_digest(text).encode() + b"\n" + text)
+
+    def link():
+        (root / "1-of-2/regions.json").unlink()
+        (root / "1-of-2/regions.json").symlink_to(tmp_path)
+
+    damages = [(lambda: shutil.copytree(root / "1-of-2", root / "zz"), 0), (link, 2),
+               (lambda: (root / "1-of-2").rename(root / "a copy"), 2), (lambda: (shard.unlink(), shard.mkdir()), 1),
+               *((lambda text=text: record(text), 2) for text in texts)]
+    assert main(arguments(tmp_path)) == 0
+    expected = results_of(root.parent)
+    for number, (damage, again) in enumerate(damages):
+        (root.parent / "results.zarr/zarr.json").unlink()
+        shutil.copytree(tmp_path / "kept", root)
+        damage()
+        small_regions.clear()
+        assert main(arguments(tmp_path)) == 0
+        assert (len(small_regions), results_of(root.parent), root.exists()) == (again, expected, False), number
+
+
+def test_results_that_another_driver_seals_meanwhile_need_no_share(tmp_path, small_regions, monkeypatch, capsys):
+    simulated(tmp_path, "1/2", "2/2")
+    shutil.rmtree(next(tmp_path.rglob("reductions")))
+    region = Reduce._region
+
+    def meanwhile(self, where):
+        if "reductions" in self.staged.results:
+            monkeypatch.setattr(Reduce, "_region", region)
+            assert main(arguments(tmp_path)) == 0
+        return region(self, where)
+
+    monkeypatch.setattr(Reduce, "_region", meanwhile)
+    capsys.readouterr()
+    simulated(tmp_path, "1/2")
+    assert "are reduced" not in capsys.readouterr().out and not list(tmp_path.rglob("reductions"))
+
+
+def test_a_file_that_is_lost_before_results_are_sealed_is_no_hole_in_them(tmp_path, small_regions, monkeypatch, capsys):
+    reduced = reduce._reduce
+
+    def losing(*arguments):
+        found = reduced(*arguments)
+        next(path for path in tmp_path.rglob("results.zarr*/status/c/**/*") if path.is_file()).unlink()
+        return found
+
+    monkeypatch.setattr(reduce, "_reduce", losing)
+    assert main(arguments(tmp_path)) == 1 and "was lost while it was written" in capsys.readouterr().err
+    monkeypatch.setattr(reduce, "_reduce", reduced)
+    assert main(arguments(tmp_path)) == 0
 
 
 def test_regions_count_while_units_code_and_request_are_the_same(tmp_path, small_regions, monkeypatch):
