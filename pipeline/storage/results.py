@@ -53,11 +53,11 @@ def is_sealed(store: Store) -> bool:
 def root_attributes(backend: Backend) -> dict[str, Any]:
     """Attributes of results.zarr; none where there is no root document, or a damaged one."""
     try:
-        attributes = json.loads(backend.read(f"{SEALED}/zarr.json") or b"{}")["attributes"]
-        return attributes if isinstance(attributes, dict) else {}
+        attributes: dict[str, Any] = _document(backend.read(f"{SEALED}/zarr.json") or b"")["attributes"]
+        return attributes
     except Unreachable:
         raise
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError):
         return {}
 
 
@@ -103,12 +103,9 @@ def problems_of(backend: Backend, name: str = SEALED, thorough: bool = True) -> 
     if content is None:
         return ["zarr.json: is missing"]
     try:
-        document = json.loads(content)
-        files = document["attributes"]["files"]
-        if document["attributes"]["digest"] != _digest(document) or _serialise(document) != content:
-            return ["zarr.json: is not what this program wrote"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return ["zarr.json: is not what this program wrote"]
+        files = _document(content)["attributes"]["files"]
+    except ValueError as error:
+        return [f"zarr.json: {error}"]
     location, present = ZarrLocation(backend, name), set(backend.keys(name)) - {"zarr.json"}
     wrong = [f"{key}: is missing" for key in files if key not in present]
     wrong += [f"{key}: does not belong here" for key in sorted(present - files.keys())]
@@ -132,6 +129,19 @@ def load_from(backend: Backend, name: str) -> "xr.Dataset":
         return dataset.load()
     shards = dataset["status"].encoding.get("shards") or dataset["status"].encoding["chunks"]
     return dataset.chunk(dict(zip(dataset["status"].dims, shards, strict=True)))
+
+
+def _document(content: bytes) -> dict[str, Any]:
+    """The root document of a sealed dataset. Raises ValueError unless it is one that `finish` wrote."""
+    try:
+        document: dict[str, Any] = json.loads(content)
+        sound = (document["attributes"]["digest"] == _digest(document) and _serialise(document) == content
+                 and isinstance(document["attributes"]["files"], dict))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        sound = False
+    if not sound:
+        raise ValueError("is not what this program wrote")
+    return document
 
 
 def _serialise(document: Mapping[str, Any]) -> bytes:

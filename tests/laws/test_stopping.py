@@ -1,5 +1,6 @@
 """Law: where targets of precision stop a study is a function of its numbers, the same on every machine."""
 
+import os
 import random
 import shutil
 import threading
@@ -173,6 +174,24 @@ def test_damage_is_one_line_and_mended(tmp_path, capsys, monkeypatch):
         assert command(tmp_path, narrow, "task=verify", "repair=true") == EXIT_DONE
         assert command(tmp_path, narrow) == EXIT_DONE
         capsys.readouterr()
+
+
+@pytest.mark.parametrize("said", ['"groups_on_target": 7', '"groups_on_target": "x"', '"groups_on_nothing": 4'])
+def test_a_changed_root_document_says_nothing(said, tmp_path, capsys, monkeypatch):
+    """Bits change without the time of the file; results are then not sealed, and sealed again."""
+    without_report(monkeypatch)
+    wide = "precision.lean_true.absolute=0.05"
+    assert command(tmp_path, wide) == EXIT_DONE
+    root = next(tmp_path.rglob("results.zarr")) / "zarr.json"
+    content, times = root.read_text(), (root.stat().st_atime_ns, root.stat().st_mtime_ns)
+    root.write_text(content.replace('"groups_on_target": 4', said))
+    os.utime(root, ns=times)
+    capsys.readouterr()
+    command(tmp_path, wide, "task=status")
+    text = capsys.readouterr().out
+    assert "not sealed" in text and "on target" not in text
+    assert command(tmp_path, wide) == EXIT_DONE and "4 of 4 groups of cells on target" in capsys.readouterr().out
+    assert root.read_text() == content
 
 
 @pytest.mark.parametrize("words, message", [
