@@ -55,7 +55,8 @@ def folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path:
 def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str:
     """What a report is made of, as a text: where it is the same, the report is up to date."""
     configs = "---\n".join(shown(stored.raw) for stored in studies)
-    return configs + "".join(f"# of results {stamp}\n" for stamp in stamps)
+    files = "".join(f"# of file {file.sha256}\n" for file in own_files.loaded())  # they may hold claims
+    return configs + files + "".join(f"# of results {stamp}\n" for stamp in stamps)
 
 
 def is_current(page: Path, record: Path, wanted: str) -> bool:
@@ -75,7 +76,8 @@ def _digest_line(page: Path) -> str:
     """A line with one digest of all files of a report."""
     tables = (page.with_name(name) for name in ("summary.csv", "verdicts.csv"))
     digest = hashlib.blake2b(digest_size=16)
-    for path in (page, *(path for path in tables if path.exists()), *sorted(page.parent.glob("figures/*"))):
+    own = (page.with_name(file.name) for file in own_files.loaded())
+    for path in (page, *(path for path in (*tables, *own) if path.exists()), *sorted(page.parent.glob("figures/*"))):
         digest.update(hashlib.blake2b(path.name.encode() + b"\n" + path.read_bytes()).digest())
     return f"# of files {digest.hexdigest()}\n"
 

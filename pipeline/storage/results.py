@@ -16,6 +16,7 @@ from pipeline.storage.backend import Backend, Unreachable
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.replications import Store
 from pipeline.study.files import PARTIAL
+from pipeline.study.fingerprints import fingerprint
 from pipeline.study.streams import canonical, digest
 from pipeline.study.study import Study
 
@@ -38,11 +39,15 @@ def versions() -> dict[str, str]:
 
 
 def request(study: Study) -> str:
-    """Digest of all that a sealed dataset shows: identity, levels, replications and targets of precision."""
+    """Digest of all that a sealed dataset shows: identity, levels, replications and targets of precision.
+
+    The code of coordinates, too: no unit is made with it, so no reference unit shows that it changed.
+    """
     products = [[[axis, list(levels)] for axis, levels in product] for product in study.grid.products]
     precision = {"precision": [repr(target) for target in study.precision]} if study.precision else {}
+    coordinates = [[name, fingerprint(study.derivations[name][0])] for name in study.coordinates]
     return digest(canonical({**study.identity, "grid": products, "replications": study.replications,
-                             "coordinates": list(study.coordinates), **precision}), 8).hex()
+                             "coordinates": coordinates, **precision}), 8).hex()
 
 
 def is_sealed(store: Store) -> bool:

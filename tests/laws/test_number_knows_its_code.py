@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import xarray as xr
 from engine import ROOT, contents, environment
 
 WORDS = ["experiment=xu/phase_transition", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[4,6]",
@@ -379,3 +380,55 @@ def test_other_arithmetic_at_the_same_time(tmp_path):
         writers = {content.split(b"\n")[1][:16] for content in units(outputs).values()}
         assert len(writers) == 1
 
+
+
+OWN = """
+import pipeline as pl
+from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.controls import scaled
+from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import measure
+from pipeline.analysis.tolerances import Within
+
+def doubled(epsilon: float = pl.parameter("budget", unit="nats", low=0)) -> float:
+    return 2 * epsilon
+
+@measure("mean error")
+def found(results):
+    cell = pl.summarise(results, 0.99).isel(epsilon=-1)
+    return Estimate(*(float(cell[f"error_l2{end}"]) for end in ("", "_low", "_high", "_mcse")))
+
+pl.register("ranking", derivations={"doubled": doubled}, claims=[Claim(
+    id="own.small", statement="The error is small.", source="this file", experiment="survey", measure=found,
+    tolerance=Within(0.0, 100.0), why="so", conditions="the largest budget",
+    control=NegativeControl("much larger", scaled("error_l2", 1e6)))])
+"""
+SURVEY = """
+problem: ranking
+seed: 1
+replications: 40
+block: 20
+grid: {epsilon: [0.5, 4]}
+parameters: {model: btl, mechanism: laplace, estimator: debiased, m: 3, L: 20}
+coordinates: [doubled]
+metrics: [error_l2]
+"""
+
+
+def test_an_edited_coordinate_or_claim_is_not_shown_as_it_was(tmp_path):
+    """Nothing is simulated with either, so that no reference unit comes out differently."""
+    (tmp_path / "survey.yaml").write_text(SURVEY)
+    words = ["--with", "own.py", "experiment=survey.yaml", "cluster=synchronous", "outputs=out"]
+
+    def shown(text):
+        (tmp_path / "own.py").write_text(text)
+        done = subprocess.run([sys.executable, "-m", "pipeline", *words], cwd=tmp_path, env=environment(), text=True,
+                              capture_output=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        (results,) = tmp_path.glob("out/survey-*/results.zarr")
+        return done.stdout, xr.open_zarr(results)["doubled"].values.tolist()
+
+    first, before = shown(OWN)
+    second, after = shown(OWN.replace("2 * epsilon", "3 * epsilon").replace("0.0, 100.0", "0.0, 1e-9"))
+    assert "nothing to do" in second and "supported     own.small" in first and "contradicted  own.small" in second
+    assert (before, after) == ([1, 8], [1.5, 12])
