@@ -4,7 +4,8 @@ import hashlib
 import inspect
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from pipeline.study.study import Study, build
 # Not needed to repeat a study.
 PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failures", "repair", "results", "unit",
            "accept_code")
+CODE = (".py", ".j2", ".css", ".js")
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
 TITLE = "What does privacy cost, and where does learning break down?"  # of several studies without another
 QUOTES = "'\""
@@ -56,7 +58,18 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     """What a report is made of, as a text: where it is the same, the report is up to date."""
     configs = "---\n".join(shown(stored.raw) for stored in studies)
     files = "".join(f"# of file {file.sha256}\n" for file in own_files.loaded())  # they may hold claims
-    return configs + files + "".join(f"# of results {stamp}\n" for stamp in stamps)
+    packages = {__name__.partition(".")[0], *(problem(stored.study.problem).package for stored in studies)}
+    return configs + files + f"# of program {_code(packages)}\n" + "".join(f"# of results {one}\n" for one in stamps)
+
+
+def _code(packages: Iterable[str]) -> str:
+    """Digest of all that draws a page and judges its claims: files of code, templates and styles, by their bytes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(packages):
+        for folder in getattr(sys.modules.get(name), "__path__", ()):
+            for path in sorted(path for path in Path(folder).rglob("*") if path.suffix in CODE):
+                digest.update(f"{name} {path.relative_to(folder)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def is_current(page: Path, record: Path, wanted: str) -> bool:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 from dataclasses import dataclass
 from types import SimpleNamespace as Plain
 
@@ -28,6 +29,20 @@ def toy():
     registry.register(toy_paper.PROBLEM)
     yield toy_paper
     del registry._REGISTERED["toy"]
+
+
+def test_a_page_of_other_code_is_out_of_date(tmp_path, monkeypatch):
+    """Whatever is edited: the program's own files, or those of the package of a problem."""
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims/rates.py").write_text("allowed = 0.05")
+    (tmp_path / "notes.txt").write_text("1")
+    monkeypatch.setitem(sys.modules, "own_paper", Plain(__path__=[str(tmp_path)]))
+    known = {present._code(names) for names in ([], ["pipeline"], ["own_paper"], ["own_paper", "pipeline"])}
+    assert len(known) == 4 and present._code(["own_paper", "not imported"]) in known
+    (tmp_path / "notes.txt").write_text("2")
+    assert present._code(["own_paper", "pipeline"]) in known
+    (tmp_path / "claims/rates.py").write_text("allowed = 0.5")
+    assert present._code(["own_paper", "pipeline"]) not in known
 
 
 def test_budgets_range_over_the_cells_of_their_mechanism():
