@@ -26,11 +26,13 @@ if [[ ${SGE_TASK_ID:-undefined} != undefined ]]; then
 fi
 
 # USR1 comes at s_rt, to all processes of the job: finish what runs and queue again.
-trap 'again=yes; kill -TERM $pid' USR1
+trap 'again=yes; kill -TERM $pid 2>/dev/null' USR1
 (trap '' USR1; exec "$PIPELINE" "${words[@]}") &
 pid=$!
 [[ -n ${again:-} ]] && kill -TERM $pid  # the signal came before the command had begun
-while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done  # a signal ends `wait`, not the pipeline
+while wait $pid; kill -0 $pid 2>/dev/null; do :; done  # a signal ends `wait`, not the pipeline
+wait $pid  # which has ended now, perhaps in between: its own exit code
+code=$?
 
 # 75: more to do; 143: ended by the signal before it could handle it. 99 makes Grid Engine queue the job again.
 [[ $code == 75 || $code == 143 ]] && [[ -n ${again:-} ]] && exit 99

@@ -25,12 +25,14 @@ if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then
 fi
 
 # USR1: the walltime is near, so finish what runs and queue again. TERM: somebody wants it to stop.
-trap 'again=yes; kill -TERM $pid' USR1
-trap 'stop=yes; kill -TERM $pid' TERM
+trap 'again=yes; kill -TERM $pid 2>/dev/null' USR1
+trap 'stop=yes; kill -TERM $pid 2>/dev/null' TERM
 "$PIPELINE" "${words[@]}" &
 pid=$!
 [[ -n ${again:-} ]] && kill -TERM $pid  # the signal came before the command had begun
-while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done  # a signal ends `wait`, not the pipeline
+while wait $pid; kill -0 $pid 2>/dev/null; do :; done  # a signal ends `wait`, not the pipeline
+wait $pid  # which has ended now, perhaps in between: its own exit code
+code=$?
 
 # 75: more to do; 143: ended by the signal before it could handle it. What was cancelled is not queued again.
 if [[ $code == 75 || $code == 143 ]] && [[ -n ${again:-} && -z ${stop:-} ]]; then

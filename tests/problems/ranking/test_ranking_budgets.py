@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.privacy import randomized_response
+from pipeline.privacy.randomized_response_laws import information, mean_squared_amplification
 from pipeline.problems.ranking.theory import rates as btl
 from pipeline.study.parameters import InvalidInput
 
@@ -78,8 +78,8 @@ def test_worth_of_mixed_budgets(epsilon, profile):
     # The same users, counted.
     shares, multiples = np.transpose(btl.groups_of(profile))
     users = np.round(shares * 1000)
-    assert randomized_response.mean_squared_amplification(epsilon * multiples, users) == pytest.approx(gain, rel=1e-12)
-    assert randomized_response.information(epsilon * multiples, users) == pytest.approx(1000 * share, rel=1e-12)
+    assert mean_squared_amplification(epsilon * multiples, users) == pytest.approx(gain, rel=1e-12)
+    assert information(epsilon * multiples, users) == pytest.approx(1000 * share, rel=1e-12)
 
 
 @pytest.mark.parametrize("changed, message", [

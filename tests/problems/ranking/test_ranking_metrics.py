@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from pipeline.privacy import randomized_response
+from pipeline.privacy import randomized_response_laws
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.common.recovery import HammingTopK, Kendall
 from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn, PreferenceEstimate
@@ -165,7 +165,7 @@ def test_the_kendall_distance_is_predicted(mechanism, control):
 
 def test_weights_of_the_estimator_enter_its_yardsticks():
     truth, release, fit = chain(RandomizedResponse(m=5, L=60, epsilon=0.5, profile=MIXED), reps=3)
-    weights = randomized_response.attenuation(release.epsilon) ** 2
+    weights = randomized_response_laws.attenuation(release.epsilon) ** 2
     weighted = PreferenceEstimate(fit.theta, fit.converged, fit.ridge, weights)
     for metric, reference, ridge in (
         (SandwichRisk(), btl_risk.sandwich_risk, (fit.ridge,)),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
 
-from pipeline.privacy import randomized_response as flips
+from pipeline.privacy import randomized_response_laws as flips
 from pipeline.problems.ranking.theory import rates as btl
 from pipeline.problems.ranking.theory import risk as btl_risk
 from pipeline.study.parameters import InvalidInput
