@@ -1,7 +1,11 @@
 """Sphinx: the documentation as a site. `make docs` builds it, runs the gallery, and stops at any warning."""
 
 import re
+import sys
 from importlib import metadata
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # gallery_style
 
 project = "Private learning pipeline"
 author = "The private-learning-pipeline authors"
@@ -43,6 +47,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "image_srcset": ["2x"],
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "gallery_style.set_colours"),
     "show_memory": False,
     "show_signature": False,
 }
