@@ -57,7 +57,7 @@ class Session:
         """Note how it ended: finished, stopped or failed."""
         self._over.set()
         self._beats.join()
-        self.facts |= {"state": state, "seconds": self._seconds(), **facts}
+        self.facts |= {"state": state, **facts}
         self._write()
 
     def _beat(self) -> None:
@@ -125,11 +125,14 @@ def _alive(path: Path, facts: Mapping[str, Any]) -> bool:
     """Whether a run that did not note its end goes on: its file is fresh and, on this machine, its process there."""
     if abs(time.time() - path.stat().st_mtime) > SILENT:
         return False
-    with suppress(OSError):
+    try:
         if facts["host"] == platform.node():
             os.kill(facts["process"], 0)
-        return True
-    return False
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return True
 
 
 def _digest(facts: dict[str, Any]) -> str:

@@ -109,3 +109,13 @@ def test_a_killed_process_is_not_running(tmp_path):
     process.wait()
     process.stdout.close()
     assert states(tmp_path) == ["killed"]
+
+
+def test_another_users_process_is_running(tmp_path, monkeypatch):
+    def refused(*_):
+        raise PermissionError
+
+    one = Session(tmp_path, "pipeline", 10)
+    one.end("running")
+    monkeypatch.setattr(os, "kill", refused)
+    assert states(tmp_path) == ["running"]
