@@ -12,7 +12,8 @@ from pipeline.analysis.summary import REPLICATION, mean_over_replications, paire
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.shelf import Shelved, named
 from pipeline.reporting.formatting import levels, number
-from pipeline.storage.results import SEALED
+from pipeline.storage.folder import Folder
+from pipeline.storage.results import SEALED, load_from
 from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import FAILED
 
@@ -44,8 +45,7 @@ def _opened(study: Shelved) -> xr.Dataset:
     if study.state != "sealed":
         raise InvalidInput("studies", study.name, f"is {study.state}: only sealed results can be compared")
     try:
-        data: xr.Dataset = xr.open_zarr(study.path / SEALED)
-        return data
+        return load_from(Folder(study.path), SEALED)
     except (OSError, ValueError, KeyError) as error:
         raise InvalidInput("studies", study.name, f"cannot be read ({error}); task=verify checks it") from None
 

@@ -125,8 +125,7 @@ def _precision(study: Study, reduced: Mapping[Region, Reduced]) -> Mapping[str, 
     """
     if not study.precision:
         return {}
-    excess = {cell: one for region, part in reduced.items()
-              for cell, one in zip(reductions.groups(study, region), part.excess, strict=True)}
+    excess = {cell: one for part in reduced.values() for cell, one in part.excess.items()}
     above = sorted((-one if math.isfinite(one) else -math.inf, cell) for cell, one in excess.items() if not one <= 1)
     listed = [[{name: level for name, level in study.grid.labels(cell).items() if name not in study.paired},
                -one if math.isfinite(one) else None] for one, cell in above[:MOST_ABOVE]]

@@ -175,7 +175,7 @@ def repeated(command: str) -> str:
     An experiment of a person's own is given by its record, which lies beside the report and holds all that the command
     changed; so do files of parts.
 
-    >>> repeated("pipeline experiment=/home/me/survey.yaml replications=100 outputs=/tmp/x cluster.workers=2")
+    >>> repeated("pipeline experiment=mine/survey.yaml replications=100 outputs=elsewhere cluster.workers=2")
     'pipeline experiment=report.yaml cluster.workers=2'
     """
     words = [word for word in shlex.split(command) if word.partition("=")[0] not in (*PASSING, "outputs")]

@@ -161,7 +161,7 @@ def _sweep(
     """
     total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
     waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
-    failed, alike = 0, FailuresAlike(settings.most_failures)
+    alike = FailuresAlike(settings.most_failures)
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(interruptible(settings.stop_after))
         print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
@@ -176,8 +176,6 @@ def _sweep(
 
         def swept(stored: StoredStudy, schedule: Schedule, session: Session) -> sweep.Outcome:
             def on_done(flags: list[bool], bundle: Bundle, workers: int) -> None:
-                nonlocal failed
-                failed += sum(flags)
                 alike.add(len(flags), [reports.last_line(stored.store, unit)
                                        for unit, bad in zip(bundle.units, flags, strict=True) if bad])
                 if alike.too_many:
@@ -195,7 +193,7 @@ def _sweep(
             if not stop.is_set():
                 session = Session(stored.store.folder, command, schedule.pending, schedule.cost, settings.shard)
                 _in_session(stored, session, functools.partial(swept, stored, schedule, session))
-    for stored in studies if failed else ():
+    for stored in studies if alike.kinds else ():
         status.print_failures(stored, stored.store.listing(), command)
     return alike.too_many
 

@@ -2,22 +2,20 @@
 
 import csv
 import fcntl
-import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dask.utils import format_bytes
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.own_experiments import RECORD
 from pipeline.execution.sessions import sessions
-from pipeline.storage.folder import locked
+from pipeline.storage.folder import Folder, locked
 from pipeline.storage.replications import DESCRIPTION, RAW
-from pipeline.storage.results import SEALED
+from pipeline.storage.results import root_attributes
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
 
@@ -66,7 +64,7 @@ def shelved(outputs: Path) -> list[Shelved]:
 def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
     """One study. reports: folders with reports; what its own does not show, that of a suite may."""
     name = folder.relative_to(outputs).as_posix()
-    said = _attributes(folder / SEALED / "zarr.json")
+    said = root_attributes(Folder(folder))
     suite = name.startswith(SUITE)
     past = sessions(folder)
     study = name.rpartition("-")[0]
@@ -86,15 +84,6 @@ def _first_figure(report: Path, study: str) -> str:
     """Name of the first figure of a report, of one of its studies if one is named; empty without one."""
     pattern = f"{study.replace('/', '-')}-[0-9]*.svg" if study else "*.svg"
     return min((path.name for path in (report / "figures").glob(pattern)), default="")
-
-
-def _attributes(root: Path) -> dict[str, Any]:
-    """What a sealed dataset says of itself; nothing where there is none, or a damaged one."""
-    try:
-        attributes = json.loads(root.read_bytes())["attributes"]
-        return attributes if isinstance(attributes, dict) else {}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
 
 
 def _verdicts(table: Path, study: str) -> dict[str, int]:
@@ -170,7 +159,7 @@ def remove(outputs: Path, names: str | None, sure: bool) -> int:
 
 
 def _remove(one: Shelved) -> None:
-    """Under the locks of a study, so that nobody who simulates or seals loses the ground."""
+    """Remove the folder of a study while holding its locks, so that no other process simulates or seals there."""
     with locked(one.path), open(one.path / ".sweeps", "a+") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -23,31 +23,32 @@ SHOWN = ("started", "state", "units", "pending", "seconds", "workers", "lost", "
 
 def status(studies: Sequence[StoredStudy], command: str, as_json: bool = False) -> int:
     """Print the state of studies, for a person or as JSON; returns the exit code."""
-    found = [facts(stored) for stored in studies]
+    listings = [stored.store.listing() if stored.store.exists() else None for stored in studies]
+    found = [facts(stored, listing) for stored, listing in zip(studies, listings, strict=True)]
     code: int = max(one["exit_code"] for one in found)
     if as_json:
         print(json.dumps({"exit_code": code, "studies": found}, indent=1))
         return code
-    for stored, one in zip(studies, found, strict=True):
+    for stored, listing, one in zip(studies, listings, found, strict=True):
         print("\n".join(_lines(one)))
-        if one["begun"]:
-            print_failures(stored, stored.store.listing(), command)
+        if listing is not None:
+            print_failures(stored, listing, command)
     return code
 
 
-def facts(stored: StoredStudy) -> dict[str, Any]:
-    """What is known of a study; see "Status as JSON" in docs/guide.md."""
+def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
+    """What is known of a study; the keys are described in docs/guide.md. listing: None before it is begun."""
     study, store = stored.study, stored.store
     one: dict[str, Any] = {
-        "name": study.name, "storage": str(store.backend), "begun": store.exists(), "sealed": False,
+        "name": study.name, "storage": str(store.backend), "begun": listing is not None, "sealed": False,
         "cells": len(study.grid), "blocks": study.blocks, "replications_of_a_block": study.block,
         "units": {"all": len(study.grid) * study.blocks, "done": 0, "failed": 0, "at_most": bool(study.precision)},
         "targets": [str(target) for target in study.precision], "groups_on_target": "", "mixed": [], "sessions": [],
         "units_per_second": 0.0, "seconds_left": None, "exit_code": EXIT_MORE_TO_DO,
     }
-    if not one["begun"]:
+    if listing is None:
         return one
-    listing, sealed = store.listing(), results.is_sealed(store)
+    sealed = results.is_sealed(store)
     one["sealed"] = sealed
     one["units"] |= {"done": int(listing.done.sum()), "failed": int(listing.failed.sum())}
     one["groups_on_target"] = on_target(store)

@@ -1,5 +1,7 @@
 """When a sweep whose units fail alike is to stop: a mistake that all units make is not worth a million of them."""
 
+from collections import Counter
+
 SHARE = 0.1  # of the units done: what fails less often than that may be a rare case
 
 
@@ -19,18 +21,21 @@ class FailuresAlike:
 
     def __init__(self, most: int):
         self.most, self.units = most, 0
-        self.kinds: dict[str, list[str]] = {}
+        self.kinds: Counter[str] = Counter()
+        self.first: dict[str, str] = {}
 
     def add(self, units: int, errors: list[str]) -> None:
         """Count finished units and, for those that failed, the last lines of their errors."""
         self.units += units
         for error in errors:
-            self.kinds.setdefault(error.partition(":")[0], []).append(error)
+            kind = error.partition(":")[0]
+            self.kinds[kind] += 1
+            self.first.setdefault(kind, error)
 
     @property
     def too_many(self) -> str:
         """What to say of an error that too many units have; empty while there is none."""
-        for errors in self.kinds.values():
-            if self.most and len(errors) >= max(self.most, SHARE * self.units):
-                return f"{len(errors):,} of {self.units:,} units failed alike, the first with {errors[0]}"
+        for kind, count in self.kinds.items():
+            if self.most and count >= max(self.most, SHARE * self.units):
+                return f"{count:,} of {self.units:,} units failed alike, the first with {self.first[kind]}"
         return ""

@@ -71,7 +71,9 @@ class Reduce:
                 digests[f"{self.staged.results}/{key}"] = results.file_digest(key)
             part = self.moments(values, status, self.layout.paired)
             total = part if total is None else self.merge(total, part)
-        excess = [prefix.excess if prefix else math.nan for prefix in prefixes.values()]
+        cells = self._paired_last(self.cells[region.slices], 0)
+        excess = {int(cells[at][cells[at] >= 0][0]): prefix.excess if prefix else math.nan
+                  for at, prefix in prefixes.items()}
         return Reduced(digests | self._summarise(region, total), writers, excess)
 
     def _prefixes(self, region: Region) -> Prefixes:

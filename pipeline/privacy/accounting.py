@@ -16,6 +16,12 @@ from pipeline.study.parameters import InvalidInput
 HALVINGS = 100  # of the interval: to the last digit of a double
 
 
+def zcdp_account(rho: float, delta: float) -> dict[str, float]:
+    """What a release with ρ-zCDP states of its privacy: ρ, δ, and ε at δ, by the sharp and by the usual conversion."""
+    return {"rho": rho, "delta": delta, "epsilon": float(zcdp_epsilon(rho, delta)),
+            "epsilon_bun_steinke": float(bun_steinke_epsilon(rho, delta))}
+
+
 def _log_inverse(delta: Numbers) -> Floats:
     """log(1/δ), checked."""
     delta = np.asarray(delta, float)
@@ -165,8 +171,8 @@ def shuffled_epsilon(local_epsilon: Numbers, n: Numbers, delta: Numbers) -> Floa
 
     ε = log(1 + (e^ε0 − 1)/(e^ε0 + 1) (8√(e^ε0 log(4/δ)/n) + 8e^ε0/n)), neighbours by replacement of one person. The
     report is all that a person sends: if it has several answers, ε0 is their composed budget. It must also hide which
-    items were answered: where the pattern of missing answers is public, reports can be told apart and nothing is
-    amplified.
+    items were answered. Where it is public which answers are missing, reports can be told apart, and shuffling does
+    not amplify privacy.
     Source: Feldman, McMillan and Talwar (2022), Theorem III.1 (3.1 of arXiv:2012.12803). The supplement of Nguyen and
     Zhang prints it as Lemma 4.1 without the term 8e^ε0/n; their code has it.
     """

@@ -130,8 +130,7 @@ class GaussianCounts(CountNoise):
         return math.nextafter(math.sqrt(sensitivity), math.inf)
 
     def _account(self, spent: float) -> dict[str, float]:
-        return {"rho": spent, "delta": self.delta, "epsilon": float(accounting.zcdp_epsilon(spent, self.delta)),
-                "epsilon_bun_steinke": float(accounting.bun_steinke_epsilon(spent, self.delta))}
+        return accounting.zcdp_account(spent, self.delta)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ A region counts while the units that it was made from, the request and the code 
 """
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -33,13 +32,13 @@ class Staged(NamedTuple):
 class Reduced(NamedTuple):
     """What came of a region: key -> digest of the files written, and names of the writers of its units.
 
-    excess: of every group of cells, with targets of precision, the greatest half-width over its target; NaN where
-    blocks are missing. In the order of `groups`.
+    excess: of every group of cells, with targets of precision, first cell -> greatest half-width over its target; NaN
+    where blocks are missing.
     """
 
     digests: dict[str, str]
     writers: set[str]
-    excess: list[float]
+    excess: dict[int, float]
 
 
 class Ready(NamedTuple):
@@ -61,14 +60,6 @@ def cells_of(study: Study, layout: Layout) -> Array:
     return cells.reshape(layout.shape)
 
 
-def groups(study: Study, region: Region) -> list[int]:
-    """The first cell of every group of cells that share their data, in a region, in row-major order."""
-    layout = Layout.of(study)
-    cells = np.moveaxis(cells_of(study, layout)[region.slices], layout.paired, range(-len(layout.paired), 0))
-    rows = cells.reshape(-1, math.prod(cells.shape[cells.ndim - len(layout.paired):]))
-    return [int(row[row >= 0][0]) for row in rows if (row >= 0).any()]
-
-
 def states(study: Study, listing: Listing, regions: Iterable[Region], code: str) -> dict[Region, str]:
     """For every region a digest of all that its files depend on: which of its units are done, which failed, code."""
     cells = cells_of(study, Layout.of(study))
@@ -85,7 +76,7 @@ def record(store: Store, folder: str, reduced: Mapping[Region, Reduced], state: 
     """Record the regions that a job of an array reduced, after their files."""
     content = json.dumps([
         {"starts": region.starts, "stops": region.stops, "state": state[region], "digests": one.digests,
-         "writers": sorted(one.writers), "excess": one.excess} for region, one in reduced.items()]).encode()
+         "writers": sorted(one.writers), "excess": [*one.excess.items()]} for region, one in reduced.items()]).encode()
     store.backend.put(f"{REDUCTIONS}/{folder}/{RECORD}", file_digest(content).encode() + b"\n" + content)
 
 
@@ -107,7 +98,7 @@ def _recorded(store: Store, folder: str, state: Mapping[Region, str]) -> dict[Re
         region = Region(tuple(one["starts"]), tuple(one["stops"]))
         here = all(key.startswith((f"{staged.results}/", f"{staged.summary}/")) for key in one["digests"])
         if state.get(region) == one["state"] and here:  # a copied or renamed folder names files of another
-            found[region] = Ready(staged, Reduced(dict(one["digests"]), {*one["writers"]}, [*one["excess"]]))
+            found[region] = Ready(staged, Reduced(dict(one["digests"]), {*one["writers"]}, dict(one["excess"])))
     return found
 
 

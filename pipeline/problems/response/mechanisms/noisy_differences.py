@@ -237,8 +237,7 @@ class DiscreteGaussian(NoisyDifferences):
         return math.nextafter(math.sqrt(squared), math.inf)
 
     def _account_of(self, budget: float) -> dict[str, float]:
-        return {"rho": budget, "delta": self.delta, "epsilon": float(accounting.zcdp_epsilon(budget, self.delta)),
-                "epsilon_bun_steinke": float(accounting.bun_steinke_epsilon(budget, self.delta))}
+        return accounting.zcdp_account(budget, self.delta)
 
 
 @dataclass(frozen=True)
