@@ -31,25 +31,20 @@ def law_ratios(data: xr.Dataset, metric: str, predicted: str, power: float, *by:
     claim; and of each cell, simultaneously at confidence 1 − `FALSE_ALARM`, widened for skewed replications.
     """
     used = int((data["status"] > 0).any(REPLICATION).sum())
-    cells = _widened(risk_ratio(data, metric, predicted, power, 1 - FALSE_ALARM / used), data, metric, predicted, power,
+    cells = _widened(risk_ratio(data, metric, predicted, power, 1 - FALSE_ALARM / used),
                      NormalDist().inv_cdf(1 - FALSE_ALARM / used / 2))
     pooled = _pooled(cells, [str(axis) for axis in cells["ratio"].dims if axis not in by])
     return {TOGETHER: _estimates(pooled), EACH_CELL: _estimates(cells)}
 
 
-def _widened(
-    cells: xr.Dataset, data: xr.Dataset, metric: str, predicted: str, power: float, quantile: float
-) -> xr.Dataset:
+def _widened(cells: xr.Dataset, quantile: float) -> xr.Dataset:
     """Intervals with the quantile z' for which a skewed mean over its own standard error has the normal tail beyond z.
 
     That tail is e^{|γ|z'³/(3√n)} times the normal one, γ the skewness of v^power − R·predicted: so z'²(1 − 2az') = z²,
     a = |γ|/(3√n). Infinite where that has no solution: there are too few replications for such a tail.
     Source: Shao, Journal of Theoretical Probability 12 (1999) 385, Theorem 1.1, expanded as Cramér's.
     """
-    residual = (data[metric] ** power - cells["ratio"] * data[predicted]).where(data["status"] > 0)
-    spread = residual.std(REPLICATION)
-    skewness = ((residual - residual.mean(REPLICATION)) ** 3).mean(REPLICATION) / spread.where(spread > 0) ** 3
-    a = (abs(skewness).fillna(0) / (3 * xr.ufuncs.sqrt(cells["pairs"]))).transpose(*cells["ratio"].dims)
+    a = (abs(cells["skewness"]) / (3 * xr.ufuncs.sqrt(cells["pairs"]))).transpose(*cells["ratio"].dims)
     slope, wider = a.values, np.full(a.shape, quantile)
     with np.errstate(invalid="ignore", divide="ignore"):
         for _ in range(200):  # rises to the solution, or beyond the largest possible one

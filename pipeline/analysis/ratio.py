@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.summary import mean_over_replications, t_interval
+from pipeline.analysis.summary import mean_of, moments_over_replications, skewness_of, t_interval
 from pipeline.study.status import FAILED
 
 
@@ -16,8 +16,8 @@ def risk_ratio(
     mcse² = Σ (v^power − R y)² / (n(n−1) ȳ²): the covariance of v^power and y is in the residuals. `metric`
     and `yardstick` are variables of `results`; the yardstick has the metric's unit to that power (for the
     default 2: the predicted mean square). Returns, without unit and over the grid axes, `ratio`, `mcse`,
-    `low`, `high` (t interval) and `pairs` = n. NaN where there are no pairs or the prediction is not
-    positive. Raises KeyError for an unknown variable.
+    `low`, `high` (t interval), `skewness` of v^power − R y, and `pairs` = n. NaN where there are no pairs or the
+    prediction is not positive. Raises KeyError for an unknown variable.
     Source: Cochran, Sampling Techniques, 3rd ed. (1977), §6.4.
     """
     used = ~results["status"].isin([0, FAILED])
@@ -25,12 +25,12 @@ def risk_ratio(
     predicted = results[yardstick].where(used)
     both = np.isfinite(risk) & np.isfinite(predicted)
     risk, predicted = risk.where(both), predicted.where(both)
-    scale, _, pairs = mean_over_replications(predicted)
+    (scale, _, pairs), (mean, _, _) = map(mean_of, moments_over_replications(predicted, risk))
     scale = scale.where(scale > 0)
-    ratio = mean_over_replications(risk)[0] / scale
-    _, mcse, _ = mean_over_replications((risk - ratio * predicted) / scale)
-    mcse = mcse.where(np.isfinite(ratio))
+    ratio = mean / scale
+    residuals, = moments_over_replications((risk - ratio * predicted) / scale)
+    mcse = mean_of(residuals)[1].where(np.isfinite(ratio))
     low, high = t_interval(ratio, mcse, pairs, confidence)
-    columns = dict(ratio=ratio, mcse=mcse, low=low, high=high)
+    columns = dict(ratio=ratio, mcse=mcse, low=low, high=high, skewness=skewness_of(residuals))
     return xr.Dataset({name: column.assign_attrs(units="1") for name, column in columns.items()}
                       | {"pairs": pairs})

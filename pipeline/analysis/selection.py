@@ -72,22 +72,24 @@ def _cells(
     if any(results.sizes[axis] > 1 for axis in others):
         raise NotTested(f"needs one level of {', '.join(map(str, others))}")
     results = results.squeeze(others, drop=True)
+    results = results.unify_chunks()  # a control may have changed them
     return results if results.chunks else results.compute()  # in chunks: it is too large for memory
 
 
 def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: int) -> None:
     """Raise for too few replications, or invalid ones, in the cells that are used."""
     ran = chosen["status"] > 0
-    counts = ran.sum(REPLICATION).values
+    lost = ran & (chosen["status"] != OK)
+    for name in variables:
+        lost |= ran & ~np.isfinite(chosen[name])
+    found = xr.Dataset({"counts": ran.sum(REPLICATION), "lost": lost.sum()}).compute()  # all of it read once
+    counts = found["counts"].values
     if not counts.any():
         raise NotTested("no cell meets the conditions")
     if (fewest := int(counts[counts > 0].min())) < least:
         raise InsufficientEvidence(f"a cell has {fewest} replication{'s' * (fewest != 1)}, {least} are needed")
-    lost = ran & (chosen["status"] != OK)
-    for name in variables:
-        lost |= ran & ~np.isfinite(chosen[name])
-    if lost.any():
-        raise InsufficientEvidence(f"{int(lost.sum())} replications failed, did not converge or are not finite; "
+    if found["lost"]:
+        raise InsufficientEvidence(f"{int(found['lost'])} replications failed, did not converge or are not finite; "
                                    "they could change the verdict")
 
 

@@ -1,14 +1,17 @@
 """Means over replications, with Monte Carlo standard errors and what the missing values could change."""
 
+import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import cast
 
+import dask
 import numpy as np
 import xarray as xr
 from scipy import stats
 
 from pipeline.analysis.intervals import rule_of_three
-from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments
+from pipeline.analysis.moments import COUNTS, STATISTICS, Moments, block_moments, merged
 from pipeline.study.arrays import Array
 from pipeline.study.grid import Level
 from pipeline.study.status import FAILED
@@ -19,45 +22,62 @@ REPLICATION = "replication"
 def mean_over_replications(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Mean over finite replications, its Monte Carlo standard error, and their number.
 
-    mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension `replication`; where they are
-    read on demand, a group of cells is in memory at a time. The standard error is infinite for n = 1 and NaN for n = 0;
-    equal values give exactly their value and 0. Source: Morris, White, Crowther, Statistics in Medicine 38 (2019),
-    Table 6.
+    mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension `replication`. The standard error
+    is infinite for n = 1 and NaN for n = 0; equal values give exactly their value and 0. Source: Morris, White,
+    Crowther, Statistics in Medicine 38 (2019), Table 6.
     """
-    cells = _reduced(values, xr.ones_like(values, np.int8), _statistics_of)
-    return _mean(cells.isel(reduced=STATISTICS.index("mean")), cells.isel(reduced=STATISTICS.index("m2")),
-                 cells.isel(reduced=STATISTICS.index("n")).astype(int))
+    return mean_of(*moments_over_replications(values))
 
 
-def _mean(
-    mean: xr.DataArray, squares: xr.DataArray, n: xr.DataArray
-) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    """Mean, its standard error and the number, from the sum of squared deviations."""
+def mean_of(moments: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Mean, its standard error and the number of values, from (…, statistic) `moments_over_replications`."""
+    mean, squares, n = (moments.sel(statistic=name, drop=True) for name in ("mean", "m2", "n"))
+    n = n.astype(int)
     variance = (squares / (n * (n - 1)).where(n > 1)).where(n != 1, np.inf)
     mcse: xr.DataArray = xr.apply_ufunc(np.sqrt, variance)
     return mean, mcse.where(n > 0), n
 
 
-def _statistics_of(values: Array, status: Array) -> Array:
-    statistics: Array = block_moments(values[None], status).values[0]
-    return statistics
+def skewness_of(moments: xr.DataArray) -> xr.DataArray:
+    """γ = √n Σ (v − mean)³ / (Σ (v − mean)²)^(3/2); 0 where all values are equal."""
+    n, squares, cubes = (moments.sel(statistic=name, drop=True) for name in ("n", "m2", "m3"))
+    return (n**0.5 * cubes / squares.where(squares > 0) ** 1.5).fillna(0)
 
 
-def _reduced(values: xr.DataArray, status: xr.DataArray, reduce: Callable[[Array, Array], Array]) -> xr.DataArray:
-    """(cells…, reduced): a reduction over replications, of one group of cells after the other where data are lazy."""
-    values, status = (one.transpose(..., REPLICATION) for one in xr.broadcast(values, status))
-    axes = values.dims[:-1]
-    chunks = values.chunksizes
-    groups = itertools.product(*(_slices(chunks.get(axis, (values.sizes[axis],))) for axis in axes))
-    parts = []
-    for group in groups:
-        part = dict(zip(axes, group, strict=True))
-        parts.append((group, reduce(values.isel(part).values, status.isel(part).values)))
-    result = np.empty((*values.shape[:-1], parts[0][1].shape[-1]), parts[0][1].dtype)
-    for group, array in parts:
-        result[group] = array
-    coordinates = {name: one for name, one in values.coords.items() if REPLICATION not in one.dims}
-    return xr.DataArray(result, coordinates, (*axes, "reduced"))
+def moments_over_replications(*values: xr.DataArray) -> list[xr.DataArray]:
+    """(cells…, statistic) moments of the finite replications of each; what they have in common is read once."""
+    return _moments(values, xr.ones_like(values[0], np.int8))[0]
+
+
+def _moments(values: Sequence[xr.DataArray], status: xr.DataArray) -> tuple[list[xr.DataArray], xr.DataArray]:
+    """(cells…, statistic) of each, and (cells…, count) of the status.
+
+    Where data are read on demand, one chunk of each is in memory at a time, and those of one group of cells are merged
+    in their order.
+    """
+    broadcast = (one.transpose(..., REPLICATION) for one in xr.broadcast(*values, status))
+    arrays = cast("tuple[xr.DataArray, ...]", xr.unify_chunks(*broadcast))
+    first = arrays[0]
+    axes, chunks = first.dims[:-1], next((one.chunksizes for one in arrays if one.chunks), {})
+    slices = {axis: [*_slices(chunks.get(axis, (first.sizes[axis],)))] for axis in first.dims}
+    statistics = np.empty((len(values), *first.shape[:-1], len(STATISTICS)))
+    counts = np.empty((*first.shape[:-1], len(COUNTS)), np.int64)
+    for group in itertools.product(*map(slices.__getitem__, axes)):
+        parts = (_block([one[*group, span] for one in arrays]) for span in slices[REPLICATION])
+        total = functools.reduce(merged, parts)
+        statistics[:, *group], counts[group] = total.values, total.counts
+    coordinates = {name: one for name, one in first.coords.items() if REPLICATION not in one.dims}
+
+    def labelled(array: Array, name: str, labels: Sequence[str]) -> xr.DataArray:
+        return xr.DataArray(array, {**coordinates, name: [*labels]}, (*axes, name))
+
+    return ([labelled(one, "statistic", STATISTICS) for one in statistics], labelled(counts, "count", COUNTS))
+
+
+def _block(arrays: Sequence[xr.DataArray]) -> Moments:
+    """Moments of some values, and of the status, which comes last; chunks that several are made of are read once."""
+    *values, status = dask.compute(*(one.data for one in arrays))
+    return block_moments(np.stack(values), status)
 
 
 def _slices(sizes: Sequence[int]) -> Iterator[slice]:
@@ -96,18 +116,12 @@ def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
 
 def moments_of(results: xr.Dataset) -> xr.Dataset:
     """Moments of every metric, and counts of the status, as `summary.zarr` holds them."""
-    status = results["status"]
-    names = [name for name, values in results.data_vars.items()
-             if values.dtype.kind == "f" and REPLICATION in values.dims]
-    columns = {name: _reduced(results[name], status, _statistics_of).rename(reduced="statistic").assign_attrs(
-        results[name].attrs) for name in names}
-    finite = xr.ones_like(status, bool)
-    for name in names:
-        finite = finite & np.isfinite(results[name])
-    counted = _reduced(finite, status, lambda good, codes: block_moments(
-        np.where(good, 0.0, np.nan)[None], codes).counts).rename(reduced="count")
-    summary = xr.Dataset({**columns, "status": counted}, attrs=results.attrs)
-    return summary.assign_coords(statistic=[*STATISTICS], count=[*COUNTS])
+    columns = {name: values for name, values in results.data_vars.items()
+               if values.dtype.kind == "f" and REPLICATION in values.dims}
+    moments, counts = _moments([*columns.values()], results["status"])
+    described = {name: one.assign_attrs(values.attrs)
+                 for (name, values), one in zip(columns.items(), moments, strict=True)}
+    return xr.Dataset({**described, "status": counts}, attrs=results.attrs)
 
 
 def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
@@ -132,8 +146,8 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
 
 def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> dict[str, tuple[xr.DataArray, str]]:
     """Suffix -> column and its meaning. values: (…, statistic) moments of one metric; counts: (…, count)."""
-    part = {name: values.sel(statistic=name, drop=True) for name in STATISTICS}
-    mean, mcse, n = _mean(part["mean"], part["m2"], part["n"].astype(int))
+    trusted_n, trusted_mean = (values.sel(statistic=name, drop=True) for name in ("trusted_n", "trusted_mean"))
+    mean, mcse, n = mean_of(values)
     low, high = t_interval(mean, mcse, n, confidence)
     least, most = (_bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf)))
     constant = (mcse == 0) & (n > 1)
@@ -143,8 +157,8 @@ def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> d
     if np.isfinite(most):
         high = high.where(~constant, mean + unseen * (most - mean))
     total = counts.sel(count="run", drop=True)
-    unknown = total - part["trusted_n"]
-    known = (part["trusted_n"] * part["trusted_mean"]).where(part["trusted_n"] > 0, 0.0)
+    unknown = total - trusted_n
+    known = (trusted_n * trusted_mean).where(trusted_n > 0, 0.0)
     ends = [
         # where() twice: 0 · ∞ must not be formed, and without unknown values the mean itself is meant
         ((known + unknown.where(unknown > 0) * end) / total.where(total > 0)).where(unknown > 0, mean)

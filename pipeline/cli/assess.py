@@ -1,5 +1,6 @@
 """Claims and figures as tasks: a worker judges a claim, or draws a figure, on sealed data that it reads itself."""
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,8 @@ from pipeline.study.registry import adopt, problem, registered
 if TYPE_CHECKING:
     import xarray as xr
 
-FEW = 12  # claims and figures that one process finishes before worker processes have started
+FEW = 12  # claims and figures of small studies that one process finishes before worker processes have started
+LARGE = threading.Lock()  # Dask's options are those of the process
 
 
 class Item(NamedTuple):
@@ -56,7 +58,16 @@ class Assess:
         adopt(brought)
 
     def __call__(self, items: list[Item]) -> list[tuple[Item, Any]]:
-        return [(item, self._one(item)) for item in items]
+        return [(item, self._apart(item)) for item in items]
+
+    def _apart(self, item: Item) -> Any:
+        """One result; where data are read in parts, one task of the process at a time, for the sake of its memory."""
+        if not results.is_large(self.sources[item.study].experiment.study):
+            return self._one(item)
+        import dask
+
+        with LARGE, dask.config.set(scheduler="synchronous"):  # parts are not tasks of the cluster, as this is one
+            return self._one(item)
 
     def _one(self, item: Item) -> Any:
         source = self.sources[item.study]
@@ -86,6 +97,12 @@ def items(sources: Sequence[Source]) -> Iterator[Item]:
     for number, source in enumerate(sources):
         yield from (Item(number, "figure", k) for k in range(len(source.experiment.figures)))
         yield from (Item(number, "claim", k) for k in range(len(claims_of(source.experiment))))
+
+
+def worth_a_cluster(sources: Sequence[Source]) -> bool:
+    """Whether these tasks take longer than starting worker processes does."""
+    return (any(results.is_large(source.experiment.study) for source in sources)
+            or sum(1 for _ in items(sources)) > FEW)
 
 
 def assess(sources: Sequence[Source], executor: Executor, formats: tuple[str, ...]) -> dict[Item, Any]:

@@ -129,7 +129,7 @@ def write(
 ) -> tuple[Path, list[str]]:
     """Judge the claims and write the report; returns its path and one line per verdict, the worst last.
 
-    Claims and figures are tasks of the cluster, where there are more than a few.
+    Claims and figures are tasks of the cluster, unless there are few and the data are small.
     """
     from pipeline.analysis.claims import Judgement  # a run with nothing to do must not wait for these
     from pipeline.analysis.summary import summarise_moments
@@ -138,7 +138,7 @@ def write(
 
     sources = [assess.Source(one.experiment, one.store, *(INTERIM if one in interim else (seal.SEALED, seal.SUMMARY)))
                for one in studies]
-    with workers_of(cluster, sum(1 for _ in assess.items(sources)) > assess.FEW) as executor:
+    with workers_of(cluster, assess.worth_a_cluster(sources)) as executor:
         answers = assess.assess(sources, executor, formats)
     sections, judged = [], []
     for number, (stored, source) in enumerate(zip(studies, sources, strict=True)):

@@ -7,8 +7,9 @@ digest of every file and of itself, so that a copy can be checked without the st
 
 import hashlib
 import json
+import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,11 @@ def root_attributes(backend: Backend) -> dict[str, Any]:
         raise
     except (OSError, ValueError):
         return {}
+
+
+def is_large(study: Study) -> bool:
+    """Whether the results of a study are read in parts, as they do not fit in memory."""
+    return math.prod(map(len, study.grid.axes.values())) * study.replications * (8 * len(study.metrics) + 1) > IN_MEMORY
 
 
 def stamp(store: Store) -> str | None:
@@ -133,7 +139,13 @@ def load_from(backend: Backend, name: str) -> "xr.Dataset":
     if dataset.nbytes <= IN_MEMORY:
         return dataset.load()
     shards = dataset["status"].encoding.get("shards") or dataset["status"].encoding["chunks"]
-    return dataset.chunk(dict(zip(dataset["status"].dims, shards, strict=True)))
+    return in_chunks(dataset, dict(zip(dataset["status"].dims, shards, strict=True)))
+
+
+def in_chunks(dataset: "xr.Dataset", sizes: Mapping[Hashable, int]) -> "xr.Dataset":
+    """A dataset whose variables are in chunks, read when they are needed; coordinates, which are small, are read."""
+    coordinates = {name: one.load() for name, one in dataset.coords.items()}
+    return dataset.chunk(sizes).assign_coords(coordinates)
 
 
 def _document(content: bytes) -> dict[str, Any]:

@@ -68,8 +68,8 @@ def _flipped_by_tasks(results: xr.Dataset) -> Estimate:
     data = select(results, "label_flipped", "lead_realised", min_levels=_BASIN | dict(m=3),
                   within=lambda d: (d["epsilon"] >= 1) & (d["lead"] > 0) & (d["lead"] <= 0.7))
     used = data["status"] > 0
-    runs = used.sum(REPLICATION)
-    flipped = (data["label_flipped"].where(used).sum(REPLICATION) + 0.5).where(runs > 0) / (runs + 1)
+    runs = used.sum(REPLICATION).compute()
+    flipped = (data["label_flipped"].where(used).sum(REPLICATION).compute() + 0.5).where(runs > 0) / (runs + 1)
     probit: xr.DataArray = -xr.apply_ufunc(ndtri, flipped)
     error = (flipped * (1 - flipped) / runs) ** 0.5 * (2 * math.pi) ** 0.5 * xr.ufuncs.exp(probit**2 / 2)
     ahead = data["lead_realised"] / data["m"] ** 0.5

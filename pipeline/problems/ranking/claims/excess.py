@@ -47,6 +47,8 @@ def _batch_quantiles(values: xr.DataArray) -> tuple[xr.DataArray, ...]:
     length = values.sizes[REPLICATION] // BATCHES
     batches = values.isel({REPLICATION: slice(BATCHES * length)}).coarsen({REPLICATION: length}).construct(
         {REPLICATION: (REPLICATION, "within")})
+    if batches.chunks:  # a quantile needs a whole batch
+        batches = batches.chunk({REPLICATION: 1, "within": -1})
     return tuple(batches.quantile(q, "within", skipna=False).drop_vars("quantile").transpose(..., REPLICATION)
                  for q in QUANTILES)
 
