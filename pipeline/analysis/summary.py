@@ -5,7 +5,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-import dask
 import numpy as np
 import xarray as xr
 from scipy import stats
@@ -76,7 +75,8 @@ def _moments(values: Sequence[xr.DataArray], status: xr.DataArray) -> tuple[list
 
 def _block(arrays: Sequence[xr.DataArray]) -> Moments:
     """Moments of some values, and of the status, which comes last; chunks that several are made of are read once."""
-    *values, status = dask.compute(*(one.data for one in arrays))
+    read = xr.Dataset({number: one.variable for number, one in enumerate(arrays)}).compute()
+    *values, status = (read[number].values for number in range(len(arrays)))
     return block_moments(np.stack(values), status)
 
 

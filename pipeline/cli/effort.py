@@ -1,19 +1,21 @@
 """What the cells of a study cost, for its report."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import levels
 from pipeline.storage.layout import Layout, positions
 
+if TYPE_CHECKING:  # a run with nothing to do must not wait for it
+    import xarray as xr
+
 MOST = 6  # cells that are named
 
 
-def effort(stored: StoredStudy, summary: xr.Dataset) -> dict[str, Any]:
+def effort(stored: StoredStudy, summary: "xr.Dataset") -> dict[str, Any]:
     """Seconds of work of all sessions, and of the most costly cells their labels, replications and predicted share.
 
     seconds: 0 where no session measured them. summary: of the study's results, as `summarise_moments` gives it.

@@ -46,7 +46,7 @@ class Folder:
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Keys of the files below a prefix, relative to it, in no particular order; an empty folder's ends in "/"."""
-        yield from (key for key, _ in _below(str(self.path / prefix), ""))
+        yield from (key for key, _ in _below(f"{self.path}/{prefix}", ""))
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Size in bytes of every file below a prefix, by its key relative to the prefix."""

@@ -10,7 +10,9 @@ Nothing is ever appended or numbered: grids may grow and replications be added, 
 once. Workers write each file whole or not at all. In a folder or in a bucket: see `backend`.
 """
 
+import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +35,8 @@ RAW = "replications"
 FORMER = "replications.zarr"  # of earlier versions
 DESCRIPTION = f"{RAW}/study.json"
 FAILED_END = ".failed"
+NAME = re.compile(rf"([0-9a-f]{{16}})({re.escape(FAILED_END)})?")  # of a unit's file in the folder of its block
+LISTED = 2**14  # files whose names are in memory at once
 REMEMBERED = 20_000  # cells whose names a process caches
 PACKED_FROM = 1000  # files of units: fewer stay as they are
 PACK_UNITS, PACK_BYTES = 1000, 2**25  # most units in a pack, and most bytes of their values
@@ -100,17 +104,20 @@ class Store:
         study = self.study
         names = np.fromiter(study.grid.keys(), np.uint64, len(study.grid))
         order = np.argsort(names)
+        names = names[order]
         done, failed = np.zeros((2, len(names), study.blocks), bool)
 
-        def mark(table: Booleans, blocks: Array | int, keys: Array) -> None:
-            position = np.minimum(np.searchsorted(names[order], keys), len(names) - 1)
-            known = (names[order][position] == keys) & (np.asarray(blocks) < study.blocks)
-            table[order[position[known]], np.broadcast_to(blocks, keys.shape)[known]] = True
+        def mark(table: Booleans, blocks: Array, keys: Array) -> None:
+            position = np.minimum(np.searchsorted(names, keys), len(names) - 1)
+            known = (names[position] == keys) & (blocks < study.blocks)
+            table[order[position[known]], blocks[known]] = True
 
-        for block in range(study.blocks):
-            good, bad = self._cells_in(block)
-            mark(done, block, good)
-            mark(failed, block, bad)
+        files = self._files()
+        while some := [*itertools.islice(files, LISTED)]:
+            blocks, cells, bad = (np.array(column, kind) for column, kind in zip(
+                zip(*some, strict=True), (np.int64, np.uint64, bool), strict=True))
+            mark(failed, blocks[bad], cells[bad])
+            mark(done, blocks[~bad], cells[~bad])
         self.packs.refresh()  # after the files: a unit is in a pack before its file is deleted
         for index in self.packs.indexes():
             mark(done, index["block"], index["cell"])
@@ -252,14 +259,12 @@ class Store:
         different = ", ".join(name for name in own if other[name] != own[name])
         return self.invalid(f"holds another study ({different} differ); choose another folder")
 
-    def _cells_in(self, block: int) -> tuple[Array, Array]:
-        """Digests of the cells whose unit of a block is done, and of those whose unit failed."""
-        good: list[int] = []
-        bad: list[int] = []
-        for name in self.backend.keys(f"{RAW}/units/{block}"):
-            if is_unit(f"{block}/{name}"):
-                (bad if name.endswith(FAILED_END) else good).append(int(name[:16], 16))
-        return np.array(good, np.uint64), np.array(bad, np.uint64)
+    def _files(self) -> Iterator[tuple[int, int, bool]]:
+        """Block, digest of the cell, and whether it failed, of every unit in a file of its own."""
+        for block in range(self.study.blocks):
+            for name in self.backend.keys(f"{RAW}/units/{block}"):
+                if found := NAME.fullmatch(name):
+                    yield block, int(found[1], 16), found[2] is not None
 
 
 def _key(name: str, block: int, failed: bool) -> str:
@@ -275,8 +280,7 @@ def _position(key: str) -> tuple[int, int]:
 def is_unit(key: str) -> bool:
     """Whether a key below the units is that of a unit's file."""
     block, _, name = key.partition("/")
-    name = name.removesuffix(FAILED_END)
-    return block.isdecimal() and len(name) == 16 and not name.strip("0123456789abcdef")
+    return block.isdecimal() and NAME.fullmatch(name) is not None
 
 
 def _bucket(url: str, timeout: float) -> Backend:

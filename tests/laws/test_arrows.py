@@ -166,6 +166,14 @@ def test_statistics_load_nothing_heavy():
     assert done.stdout.strip() == "[]" and len(names) > 8
 
 
+def test_a_command_loads_no_analysis_before_it_needs_it():
+    """With nothing to do it would wait for these longer than for everything else."""
+    script = ("import sys, pipeline.cli.tasks; "
+              "print([name for name in ('xarray', 'pandas', 'matplotlib', 'distributed') if name in sys.modules])")
+    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_modules_stay_small():
     lines = {name_of(path): len(path.read_text().splitlines()) for path in MODULES}
     long = {name: count for name, count in lines.items() if count > 400}
