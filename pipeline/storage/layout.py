@@ -12,6 +12,7 @@ from pipeline.study.arrays import Integers
 from pipeline.study.study import Study
 
 SHARD_BYTES = 2**26  # of all variables of one region: a reduction holds this in memory a few times
+SHARD_UNITS = 2**14  # of one region, unless there are more in a cell: several workers then share many small units
 CHUNK_VALUES = 2**17  # in one checksummed chunk of a shard
 
 
@@ -31,7 +32,7 @@ class Region(NamedTuple):
 class Layout:
     """How a dataset is cut: shape of the grid, levels per shard along each axis, replications, and these per shard.
 
-    Every shard is written by one task, which holds `SHARD_BYTES` of values. A shard covers the axes whose levels share
+    Every shard is written by one task, which holds `SHARD_BYTES` of values and reads `SHARD_UNITS` units. A shard covers the axes whose levels share
     their data wholly, the others from the last one up, and all replications of a cell if they fit.
     paired: axes whose levels share their data, for the moments of pairs; by their numbers.
     """
@@ -50,7 +51,7 @@ class Layout:
         together = math.prod(shape[k] for k in paired)
         most = SHARD_BYTES // (8 * (len(study.metrics) + 1)) // together
         length = min(study.replications, max(most // study.block, 1) * study.block)
-        cells, left = [*shape], max(most // length, 1)
+        cells, left = [*shape], max(min(most // length, SHARD_UNITS * study.block // length // together), 1)
         for axis in reversed(range(len(shape))):
             if axis not in paired:
                 cells[axis] = min(shape[axis], left)
