@@ -93,7 +93,9 @@ def main() -> None:
     """Fill, seal, report and verify a study of so many gigabytes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reductions")
     parser.add_argument("gigabytes", nargs="?", type=float, default=1.0)
-    gigabytes = parser.parse_args().gigabytes
+    parser.add_argument("--workers", nargs="+", type=int, default=[1, 2], metavar="N", help="one run for each")
+    chosen = parser.parse_args()
+    gigabytes = chosen.gigabytes
     outputs = tempfile.mkdtemp(prefix="reductions-", dir=ROOT / "outputs")
     try:
         study = stored(arguments(outputs, BLOCK)).study
@@ -109,11 +111,11 @@ def main() -> None:
                                        for k in range(1, blocks, size)], strict=True)))
         print(f"{blocks * len(study.grid):,} units of {BLOCK:,} replications and {len(study.metrics)} metrics: "
               f"{blocks * of_a_block / 1e9:.1f} GB")
-        for workers in (1, 2):
+        for workers in chosen.workers:
             shutil.rmtree(store.folder / "results.zarr", ignore_errors=True)
             run(f"seal, judge, report ({workers})", *arguments(outputs, blocks * BLOCK), f"cluster.workers={workers}")
         run("nothing to do", *arguments(outputs, blocks * BLOCK))
-        for workers in (1, 2):
+        for workers in chosen.workers:
             run(f"verify ({workers})", *arguments(outputs, blocks * BLOCK), "task=verify", f"cluster.workers={workers}")
     finally:
         shutil.rmtree(outputs)

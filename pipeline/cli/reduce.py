@@ -147,7 +147,8 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
     }
 
 
-def worth_a_cluster(studies: list[StoredStudy]) -> bool:
-    """Whether reducing takes longer than starting worker processes does."""
-    return sum(len(stored.study.grid) * stored.study.blocks for stored in studies) > FEW_FILES
+def worth_a_cluster(stored: Iterable[StoredStudy]) -> bool:
+    """Whether reading all units of some studies takes longer than starting worker processes does."""
+    studies = [one.study for one in stored]
+    return any(map(results.is_large, studies)) or sum(len(one.grid) * one.blocks for one in studies) > FEW_FILES
 

@@ -5,12 +5,14 @@ from typing import Any, NamedTuple
 
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+from pipeline.cli.reduce import worth_a_cluster
 from pipeline.cli.studies import StoredStudy, agree
 from pipeline.execution import sessions, sweep
-from pipeline.execution.clusters import FEW_FILES, Cluster, workers_of
-from pipeline.execution.reduction import Check
+from pipeline.execution.clusters import Cluster, Executor, workers_of
+from pipeline.execution.reduction import Check, Digest
 from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement, results
+from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import Damage, Integrity
 from pipeline.study.parameters import InvalidInput, path_of, shorten
@@ -47,7 +49,8 @@ def _verify(stored: StoredStudy, settings: Settings, cluster: Cluster) -> int:
         raise InvalidInput("task", "verify", f"{stored.study.name} is not begun; nothing at {stored.store.backend}")
     integrity = Integrity(stored.store)
     files = integrity.files()
-    damages = _damages(stored, integrity, files, cluster)
+    with workers_of(cluster, worth_a_cluster([stored])) as executor:
+        damages = _damages(stored, integrity, files, executor)
     for line in damages.lines():
         print(f"  damaged: {line}")
     if settings.repair:
@@ -73,10 +76,10 @@ class Damages(NamedTuple):
         yield from (shorten(line, LONGEST) for line in others)
 
 
-def _damages(stored: StoredStudy, integrity: Integrity, files: list[str], cluster: Cluster) -> Damages:
+def _damages(stored: StoredStudy, integrity: Integrity, files: list[str], executor: Executor) -> Damages:
     """All damages of a study; its datasets are not read where replications are damaged: they are made again."""
-    replications = [*integrity.strays(), *agreement.damaged(stored.store), *_damaged(integrity, files, cluster)]
-    return Damages(replications, [] if replications else _wrong_results(stored),
+    replications = [*integrity.strays(), *agreement.damaged(stored.store), *_damaged(integrity, files, executor)]
+    return Damages(replications, [] if replications else _wrong_results(stored, executor),
                    sessions.damaged(stored.store.folder))
 
 
@@ -95,21 +98,26 @@ def _begun(stored: StoredStudy) -> bool:
     return stored.store.backend.read("replications/study.json") is not None or bool(Integrity(stored.store).files())
 
 
-def _wrong_results(stored: StoredStudy) -> list[str]:
+def _wrong_results(stored: StoredStudy, executor: Executor) -> list[str]:
     """What is wrong with the sealed datasets, if there are any."""
     backend, both = stored.store.backend, (results.SEALED, results.SUMMARY)
+
+    def digests_of(location: ZarrLocation, keys: list[str]) -> list[str]:
+        found: dict[str, str] = {}
+        sweep.run(executor, Digest(stored.store, location.key), ((key, 1.0) for key in keys),
+                  on_done=lambda some, *_: found.update(some))
+        return [found[key] for key in keys]
+
     names = both if results.is_sealed(stored.store) else [name for name in both if any(backend.keys(name))]
-    return [f"{name}/{one}" for name in names for one in results.problems_of(stored.store.backend, name)]
+    return [f"{name}/{one}" for name in names for one in results.problems_of(backend, name, digests_of=digests_of)]
 
 
-def _damaged(integrity: Integrity, files: list[str], cluster: Cluster) -> Iterator[Damage]:
-    """Damages of the files of units, found by the workers of the cluster where there are many files."""
+def _damaged(integrity: Integrity, files: list[str], executor: Executor) -> Iterator[Damage]:
+    """Damages of the files of units."""
     damaged: list[Damage] = []
 
     def collect(damages: list[Damage | None], *_: Any) -> None:
         damaged.extend(damage for damage in damages if damage)
 
-    items = ((key, 1.0) for key in files)
-    with workers_of(cluster, len(files) > FEW_FILES) as executor:
-        sweep.run(executor, Check(integrity), items, total_cost=float(len(files)), on_done=collect)
+    sweep.run(executor, Check(integrity), ((key, 1.0) for key in files), total_cost=float(len(files)), on_done=collect)
     yield from sorted(damaged)

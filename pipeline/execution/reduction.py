@@ -205,3 +205,13 @@ class Check:
         return list(self.integrity.store.backend.map(self.integrity.check_file, keys))
 
 
+
+
+class Digest:
+    """Callable that reads files of a sealed dataset; for each, its key and its digest. key: of the dataset."""
+
+    def __init__(self, store: Store, key: str):
+        self.store, self.key = store, key
+
+    def __call__(self, keys: list[str]) -> list[tuple[str, str]]:
+        return [(key, ZarrLocation(self.store.backend, self.key).file_digest(key)) for key in keys]

@@ -32,8 +32,9 @@ class Region(NamedTuple):
 class Layout:
     """How a dataset is cut: shape of the grid, levels per shard along each axis, replications, and these per shard.
 
-    Every shard is written by one task, which holds `SHARD_BYTES` of values and reads `SHARD_UNITS` units. A shard covers the axes whose levels share
-    their data wholly, the others from the last one up, and all replications of a cell if they fit.
+    Every shard is written by one task, which holds `SHARD_BYTES` of values and reads `SHARD_UNITS` units. A shard
+    covers the axes whose levels share their data wholly, the others from the last one up, and all replications of a
+    cell if they fit.
     paired: axes whose levels share their data, for the moments of pairs; by their numbers.
     """
 
