@@ -1,8 +1,8 @@
 """Targets of precision in a command: which units count, and which are still needed."""
 
-
 import numpy as np
 
+from pipeline.cli.sealed import is_current
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Cluster, workers_of
@@ -47,7 +47,7 @@ def settled(store: Store, listing: Listing) -> Settled | None:
 
 def on_target(store: Store) -> str:
     """A line on how many groups of cells of sealed results met their targets; empty without targets."""
-    if not store.study.precision or not results.is_sealed(store):
+    if not store.study.precision or not is_current(store):
         return ""
     said = results.root_attributes(store.backend)
     met, groups = said["groups_on_target"], said["groups"]
@@ -59,7 +59,7 @@ def limits(store: Store, listing: Listing, cluster: Cluster) -> Limits | None:
     """How many blocks the cells still need, read from those that are finished; None without targets of precision."""
     if (rule := rule_of(store.study)) is None:
         return None
-    if results.is_sealed(store):
+    if is_current(store):
         return settled(store, listing)
     prefixes: dict[int, Prefix] = {}
     groups = len(rule.pairing.cells)

@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments, merged
 from pipeline.analysis.pairs import PAIR
 from pipeline.cli.precision import rule_of
+from pipeline.cli.sealed import is_current, reduced_by
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
@@ -37,7 +38,7 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
     Raises InvalidInput when a unit is damaged or missing.
     """
     with stored.store.locked():
-        if not results.is_sealed(stored.store):
+        if not is_current(stored.store):
             _write(stored, executor, (SEALED, SUMMARY), partial=False)
         for name in (*INTERIM, REDUCTIONS):
             stored.store.backend.remove(name)
@@ -59,7 +60,7 @@ def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tupl
     study, store = stored.study, stored.store
     regions = [*Layout.of(study).regions()]
     mine = regions[shard[0]::shard[1]]
-    if len(regions) == 1 or results.is_sealed(store):
+    if len(regions) == 1 or is_current(store):
         return 0, len(regions)
     state = reductions.states(study, listing, mine, _code(study))
     if len(reductions.ready(store, state)) < len(mine):
@@ -68,9 +69,9 @@ def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tupl
         try:
             reductions.record(store, folder, _reduce(stored, executor, reductions.staged_in(folder), mine), state)
         except (OSError, SweepError, InvalidInput):
-            if not results.is_sealed(store):  # by another driver, which removed all that is here and packed units
+            if not is_current(store):  # by another driver, which removed all that is here and packed units
                 raise
-        if results.is_sealed(store):
+        if is_current(store):
             store.backend.remove(f"{REDUCTIONS}/{folder}")
             return 0, len(regions)
     return len(mine), len(regions)
@@ -78,8 +79,7 @@ def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tupl
 
 def _code(study: Study) -> str:
     """All that the files of a region depend on besides its units."""
-    parts = [Reduce, block_moments, merged, *((type(rule),) if (rule := rule_of(study)) else ())]
-    return json.dumps([results.request(study), results.versions(), *map(fingerprint, parts)])
+    return json.dumps([results.request(study), results.versions(), fingerprint(Reduce), *reduced_by(study)])
 
 
 def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], partial: bool) -> None:
@@ -139,7 +139,7 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
     own = {file.name: file.sha256 for file in own_files.loaded()}
     return {
         "title": text.title, "question": text.question, "experiment": study.name,
-        "request": "interim" if partial else results.request(study),
+        "request": "interim" if partial else results.request(study), "reduced_by": reduced_by(study),
         "study": json.dumps(study.identity, sort_keys=True), "replications": study.replications,
         "versions": json.dumps(results.versions(), sort_keys=True),
         "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),

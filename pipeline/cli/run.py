@@ -13,6 +13,7 @@ from pipeline.cli import reduce, reports, status
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, limits, on_target
+from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.bundles import Bundle
@@ -117,7 +118,7 @@ def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster,
         if not schedule.listing.done.any():
             raise InvalidInput("task", "report", f"{stored.study.name} has no finished unit yet; run it first")
     unfinished = [stored for stored, schedule in zip(studies, schedules, strict=True)
-                  if schedule.pending and not results.is_sealed(stored.store)]
+                  if schedule.pending and not is_current(stored.store)]
     seal([stored for stored in studies if stored not in unfinished], cluster)
     with workers_of(cluster, reduce.worth_a_cluster(unfinished)) as executor:
         for stored in unfinished:
@@ -133,7 +134,7 @@ def _exit_code(schedules: Sequence[Schedule]) -> int:
 
 def seal(studies: Sequence[StoredStudy], cluster: Cluster) -> None:
     """Seal the results of finished studies, where they are not sealed already."""
-    waiting = [stored for stored in studies if not results.is_sealed(stored.store)]
+    waiting = [stored for stored in studies if not is_current(stored.store)]
     with workers_of(cluster, reduce.worth_a_cluster(waiting)) as executor:
         for stored in waiting:
             reduce.seal(stored, executor)
@@ -229,7 +230,7 @@ def _report(
     wanted = reports.content(studies, stamps)
     running = settings.task == "run"  # which writes only what is out of date
     if not (running and reports.is_current(path, record, wanted)):
-        if running and not all(map(results.is_sealed, stores)):
+        if running and not all(map(is_current, stores)):
             raise Replaced
         for stored in studies:
             _check_results(stored, stored in interim)

@@ -9,10 +9,11 @@ from dask.utils import format_time
 from pipeline.cli import reports
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, on_target, settled
+from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.schedule import Schedule, failures
 from pipeline.execution.sessions import RUNNING, sessions
-from pipeline.storage import agreement, results
+from pipeline.storage import agreement
 from pipeline.storage.replications import Listing
 
 MOST_FAILURES = 20  # that are listed
@@ -48,7 +49,7 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
     }
     if listing is None:
         return one
-    sealed = results.is_sealed(store)
+    sealed = is_current(store)
     one["sealed"] = sealed
     one["units"] |= {"done": int(listing.done.sum()), "failed": int(listing.failed.sum())}
     one["groups_on_target"] = on_target(store)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.precision import all_done, limits
+from pipeline.cli.sealed import is_current
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
@@ -40,7 +41,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
 
     Results that were sealed are removed where units are missing: they were lost, or taken away.
     """
-    sealed = results.is_sealed(stored.store)  # before the listing: another driver may come to its end in between
+    sealed = is_current(stored.store)  # before the listing: another driver may come to its end in between
     listing = stored.store.listing()
     known = limits(stored.store, listing, cluster)
     if sealed and not all_done(listing, known):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.reduce import worth_a_cluster
+from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree
 from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Cluster, Executor, workers_of
@@ -108,7 +109,7 @@ def _wrong_results(stored: StoredStudy, executor: Executor) -> list[str]:
                   on_done=lambda some, *_: found.update(some))
         return [found[key] for key in keys]
 
-    names = both if results.is_sealed(stored.store) else [name for name in both if any(backend.keys(name))]
+    names = both if is_current(stored.store) else [name for name in both if any(backend.keys(name))]
     return [f"{name}/{one}" for name in names for one in results.problems_of(backend, name, digests_of=digests_of)]
 
 

@@ -1,0 +1,25 @@
+"""Whether sealed results are what a study asks for, reduced by the code that is here."""
+
+from typing import Any
+
+from pipeline.analysis.moments import block_moments, merged
+from pipeline.storage import results
+from pipeline.storage.replications import Store
+from pipeline.study.fingerprints import fingerprint
+from pipeline.study.study import Study
+
+
+def reduced_by(study: Study) -> list[str]:
+    """Fingerprints of the code that makes summaries from the values of units: no unit shows that it changed."""
+    parts: list[Any] = [block_moments, merged]
+    if study.precision:
+        from pipeline.analysis.precision import Rule  # SciPy
+
+        parts.append(Rule)
+    return [fingerprint(part) for part in parts]
+
+
+def is_current(store: Store) -> bool:
+    """Whether results.zarr and summary.zarr are what the study asks for, and what the code here would write."""
+    root = results.root_attributes(store.backend)
+    return root.get("request") == results.request(store.study) and root.get("reduced_by") == reduced_by(store.study)
