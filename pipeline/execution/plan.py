@@ -50,7 +50,8 @@ def check_room(stores: Sequence[Store]) -> None:
             raise InvalidInput("outputs", store.folder, f"no permission to write in {folder}")
         share = 1 - store.listing().done.mean() if store.exists() else 1
         store.backend.check(write=True)
-        needed += 0 if store.url else int(stored_bytes(study) * share)
+        sealed = sealed_bytes(study)
+        needed += 0 if store.url else int((stored_bytes(study) - sealed) * share) + sealed
         free = shutil.disk_usage(folder).free
         if needed > free:
             raise InvalidInput("outputs", store.folder, f"needs {format_bytes(needed)}, but only "
