@@ -14,7 +14,7 @@ from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
 from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
-from pipeline.storage.results import SEALED, SUMMARY
+from pipeline.storage.results import SEALED, SUMMARY, place
 
 ROOT = Path(__file__).resolve().parent.parent
 GRID = {"m": [3, 5], "L": [20, 50], "epsilon": [0.5, 2.0], "estimator": ["debiased", "plug_in"]}
@@ -66,7 +66,8 @@ def sealed(what, folder, executor=None, order=None, **options):
     """Bytes of every file of results.zarr and summary.zarr after sweeping what is missing."""
     advance(what, folder, executor, order, **options)
     reduce.seal(stored(what, folder), executor or Executor())
-    parts = {part: contents(Path(folder) / part) for part in (SEALED, SUMMARY)}
+    where = Path(folder) / place(Store(what, folder))
+    parts = {part: contents(where / part) for part in (SEALED, SUMMARY)}
     return {f"{part}/{name}": content for part, files in parts.items() for name, content in files.items()}
 
 

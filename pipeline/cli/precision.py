@@ -35,10 +35,11 @@ def settled(store: Store, listing: Listing) -> Settled | None:
     study = store.study
     if not study.precision:
         return None
-    if wrong := results.problems_of(store.backend, results.SUMMARY):
+    name = results.place(store) + results.SUMMARY
+    if wrong := results.problems_of(store.backend, name):
         raise store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same command makes "
-                            "it again", results.SUMMARY)
-    summary = results.load(store, results.SUMMARY)
+                            "it again", name)
+    summary = results.load(store, name)
     if summary.attrs["request"] != results.request(study):
         raise OSError("another driver sealed other results in between")
     run = summary["status"].sel(count="run").values.reshape(-1)
@@ -49,7 +50,7 @@ def on_target(store: Store) -> str:
     """A line on how many groups of cells of sealed results met their targets; empty without targets."""
     if not store.study.precision or not is_current(store):
         return ""
-    said = results.root_attributes(store.backend)
+    said = results.root_attributes(store.backend, results.place(store))
     met, groups = said["groups_on_target"], said["groups"]
     rest = "" if met == groups else f"; the others have all {store.study.replications:,} replications"
     return f"{met:,} of {groups:,} groups of cells on target{rest}"

@@ -38,9 +38,10 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
     Raises InvalidInput when a unit is damaged or missing.
     """
     with stored.store.locked():
+        where = results.place(stored.store)
         if not is_current(stored.store):
-            _write(stored, executor, (SEALED, SUMMARY), partial=False)
-        for name in (*INTERIM, REDUCTIONS):
+            _write(stored, executor, (where + SEALED, where + SUMMARY), partial=False)
+        for name in (*(where + name for name in INTERIM), REDUCTIONS):
             stored.store.backend.remove(name)
         sweep.run(executor, Pack(stored.store), ((keys, 1.0) for keys in stored.store.unpacked()))
 
@@ -48,7 +49,8 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
 def interim(stored: StoredStudy, executor: Executor) -> None:
     """Write what is known so far to interim.zarr; replications that are missing have status 0."""
     with stored.store.locked():
-        _write(stored, executor, INTERIM, partial=True)
+        results_name, summary_name = (results.place(stored.store) + name for name in INTERIM)
+        _write(stored, executor, (results_name, summary_name), partial=True)
 
 
 def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tuple[int, int]) -> tuple[int, int]:
@@ -140,7 +142,8 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
     return {
         "title": text.title, "question": text.question, "experiment": study.name,
         "request": "interim" if partial else results.request(study), "reduced_by": reduced_by(study),
-        "study": json.dumps(study.identity, sort_keys=True), "replications": study.replications,
+        "study": json.dumps(study.identity, sort_keys=True),
+        "cells": len(study.grid), "replications": study.replications,
         "versions": json.dumps(results.versions(), sort_keys=True),
         "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),
         **({"own_files": json.dumps(own)} if own else {}),

@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import math
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from pipeline.study.checks import ROLES
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.registry import problem
+from pipeline.study.streams import digest
 from pipeline.study.study import Study, build
 
 # Not needed to repeat a study.
@@ -34,6 +36,7 @@ PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failur
 CODE = (".py", ".j2", ".css", ".js")
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
 TITLE = "What does privacy cost, and where does learning break down?"  # of several studies without another
+FINISHED = "# of {} replications"
 QUOTES = "'\""
 SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite", "suite_title")
 
@@ -49,9 +52,23 @@ def shown(raw: Mapping[str, Any]) -> str:
 
 
 def folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path:
-    """Where the report goes: the study's folder, or that of the suite."""
+    """Where the report goes: the folder of the study or suite, or one in it, beside the report of a larger request."""
     suite = studies[0].raw.get("suite")
-    return path_of(settings.outputs, "outputs") / f"suite-{suite}" if suite else studies[0].store.folder
+    if not suite:
+        return studies[0].store.folder / seal.place(studies[0].store)
+    whole = path_of(settings.outputs, "outputs") / f"suite-{suite}"
+    if _finished_size(whole / own_experiments.RECORD) <= sum(seal.size(stored.study) for stored in studies):
+        return whole
+    return whole / seal.REQUESTS / digest("".join(seal.request(stored.study) for stored in studies), 8).hex()
+
+
+def _finished_size(record: Path) -> int:
+    """Replications of a finished report, from what it was made of; 0 where there is none."""
+    try:
+        said = re.search(f"^{FINISHED.format('([0-9]+)')}$", record.read_text("utf-8"), re.M)
+    except (OSError, ValueError):
+        return 0
+    return int(said[1]) if said else 0
 
 
 def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str:
@@ -59,7 +76,10 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     configs = "---\n".join(shown(stored.raw) for stored in studies)
     files = "".join(f"# of file {file.sha256}\n" for file in own_files.loaded())  # they may hold claims
     packages = {__name__.partition(".")[0], *(problem(stored.study.problem).package for stored in studies)}
-    return configs + files + f"# of program {_code(packages)}\n" + "".join(f"# of results {one}\n" for one in stamps)
+    finished = all(seal.is_sealed(stored.store) for stored in studies)
+    size = FINISHED.format(sum(seal.size(stored.study) for stored in studies)) + "\n" if finished else ""
+    sealed = "".join(f"# of results {one}\n" for one in stamps)
+    return configs + files + f"# of program {_code(packages)}\n" + sealed + size
 
 
 def _code(packages: Iterable[str]) -> str:
@@ -136,8 +156,10 @@ def write(
     from pipeline.cli import assess
     from pipeline.reporting import page
 
-    sources = [assess.Source(one.experiment, one.store, *(INTERIM if one in interim else (seal.SEALED, seal.SUMMARY)))
-               for one in studies]
+    sources = []
+    for one in studies:
+        names = INTERIM if one in interim else (seal.SEALED, seal.SUMMARY)
+        sources.append(assess.Source(one.experiment, one.store, *(seal.place(one.store) + name for name in names)))
     with workers_of(cluster, assess.worth_a_cluster(sources)) as executor:
         answers = assess.assess(sources, executor, formats)
     sections, judged = [], []
@@ -209,8 +231,9 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
     failed = [{"unit": unit_name(study, unit), "error": last_line(store, unit),
                "replay": replay_command(command, study, unit)} for unit in failures(listing)]
     return {
-        "command": command, "folder": str(store.backend), "seed": study.seed, "replications": study.replications,
-        "block": study.block, "cells": len(study.grid), "units": len(study.grid) * study.blocks,
+        "command": command, "folder": f"{store.backend}/{seal.place(store)}".rstrip("/"), "seed": study.seed,
+        "replications": study.replications, "block": study.block,
+        "cells": len(study.grid), "units": len(study.grid) * study.blocks,
         "missing": int((~listing.done).sum()) if interim else 0,
         "config": shown(stored.raw),
         "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,

@@ -253,7 +253,8 @@ def _report(
 
 
 def _check_results(stored: StoredStudy, interim: bool, thorough: bool = False) -> None:
-    for name in reduce.INTERIM if interim else (results.SEALED, results.SUMMARY):
+    for name in (results.place(stored.store) + one
+                 for one in (reduce.INTERIM if interim else (results.SEALED, results.SUMMARY))):
         if wrong := results.problems_of(stored.store.backend, name, thorough):
             raise stored.store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same "
                                        "command makes it again", name)

@@ -15,12 +15,20 @@ from pipeline.cli.own_experiments import RECORD
 from pipeline.execution.sessions import sessions
 from pipeline.storage.folder import Folder, locked
 from pipeline.storage.replications import DESCRIPTION, RAW
-from pipeline.storage.results import root_attributes
+from pipeline.storage.results import REQUESTS, SEALED, root_attributes
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
 
 INDEX = "index.html"
 SUITE = "suite-"
+# Parts of a folder: what its files start with, and what it costs to delete them.
+PARTS = {
+    "units": ("replications", "once sealed and if no more replications are wanted: results and report stay, but "
+              "run and report of that study simulate it again from the start"),
+    "results": ("results.zarr summary.zarr", "made again from the units, nothing is simulated"),
+    "report": ("report.html figures summary.csv verdicts.csv", "made again from the results in seconds"),
+    "temporary": ("interim reductions", "of unfinished studies; made again when they are needed"),
+}
 
 
 @dataclass(frozen=True)
@@ -28,8 +36,8 @@ class Shelved:
     """A study, or the report of a suite, in the folder of outputs. name: of its folder, relative to that of outputs.
 
     state: sealed, not sealed, report only (arrays in a bucket) or suite. verdicts: word -> number of claims. when: last
-    session, UTC; empty without one. size: bytes. picture: first figure, of its own report or that of a suite, relative
-    to the folder of outputs; empty without one.
+    session, UTC; empty without one. parts: name of PARTS, or other -> bytes. picture: first figure, of its own report
+    or that of a suite, relative to the folder of outputs; empty without one.
     """
 
     name: str
@@ -38,9 +46,19 @@ class Shelved:
     state: str
     replications: int
     verdicts: dict[str, int]
-    size: int
+    parts: dict[str, int]
     when: str
     picture: str
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk, without the results of smaller requests, which have a line of their own."""
+        return sum(self.parts.values())
+
+    @property
+    def sizes(self) -> str:
+        """`units 1.20 MiB, results 300.00 kiB`: the parts that may be deleted."""
+        return ", ".join(f"{part} {format_bytes(size)}" for part, size in self.parts.items() if part in PARTS)
 
     @property
     def tally(self) -> str:
@@ -57,8 +75,14 @@ def shelved(outputs: Path) -> list[Shelved]:
     """All studies and suites below a folder, by name; what is not of this program is passed over."""
     folders = {path.parent.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{DESCRIPTION}")}
     folders |= {path.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{RECORD}")}
+    folders |= {path for folder in [*folders] for path in folder.glob(f"{REQUESTS}/*") if _is_request(path)}
     reports = sorted(folder for folder in folders if (folder / "report.html").exists())
     return [_shelved(outputs, folder, reports) for folder in sorted(folders)]
+
+
+def _is_request(folder: Path) -> bool:
+    """Whether a folder has results or a report of a smaller request."""
+    return any((folder / name).exists() for name in (RECORD, SEALED))
 
 
 def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
@@ -68,7 +92,8 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
     suite = name.startswith(SUITE)
     past = sessions(folder)
     study = name.rpartition("-")[0]
-    places = [(folder, ""), *((one, study) for one in reports if not suite and one.name.startswith(SUITE))]
+    shared = [] if suite or folder.parent.name == REQUESTS else [one for one in reports if one.name.startswith(SUITE)]
+    places = [(folder, ""), *((one, study) for one in shared)]
     return Shelved(
         name=name, path=folder, title=str(said.get("title") or (name.removeprefix(SUITE) if suite else name)),
         state="suite" if suite else "sealed" if said else "not sealed" if (folder / RAW).exists() else "report only",
@@ -76,8 +101,18 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
         verdicts=next(filter(None, (_verdicts(one / "verdicts.csv", study) for one, study in places)), {}),
         picture=next((f"{one.relative_to(outputs).as_posix()}/figures/{picture}" for one, study in places
                       if (picture := _first_figure(one, study))), ""),
-        size=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
+        parts=_parts(folder),
         when=str(past[-1].get("started", ""))[:16] if past else "")
+
+
+def _parts(folder: Path) -> dict[str, int]:
+    """Bytes of the parts of a folder that are there."""
+    sizes: Counter[str] = Counter()
+    for key, size in Folder(folder).sizes("").items():
+        if not key.startswith(f"{REQUESTS}/"):
+            found = (part for part, (starts, _) in PARTS.items() if key.startswith((*starts.split(),)))
+            sizes[next(found, "other")] += size
+    return {part: sizes[part] for part in (*PARTS, "other") if sizes[part]}
 
 
 def _first_figure(report: Path, study: str) -> str:
@@ -103,11 +138,20 @@ def list_studies(outputs: Path) -> int:
         return EXIT_DONE
     for line in _table(found):
         print(printable(line))
+    print("may be deleted from a study's folder:")
+    for part, files, size, cost in _deletable(found):
+        print(f"  {part}, {format_bytes(size)} in all ({', '.join(files)}): {cost}")
     print(f"{len(found)} in all, {format_bytes(sum(one.size for one in found))} on disk; "
           "task=remove studies=NAME takes one away, task=compare studies=NAME,NAME compares two")
     write_whole(outputs / INDEX, _page(found).encode())
     print(f"page: {outputs / INDEX}")
     return EXIT_DONE
+
+
+def _deletable(found: Sequence[Shelved]) -> list[tuple[str, list[str], int, str]]:
+    """Of every part that is there: what its files start with, bytes over all studies, what it costs to delete them."""
+    sizes = {part: sum(one.parts.get(part, 0) for one in found) for part in PARTS}
+    return [(part, starts.split(), sizes[part], cost) for part, (starts, cost) in PARTS.items() if sizes[part]]
 
 
 def _table(found: Sequence[Shelved]) -> Iterator[str]:
@@ -117,6 +161,8 @@ def _table(found: Sequence[Shelved]) -> Iterator[str]:
         words = [one.name.ljust(wide), one.state.ljust(10), one.when.ljust(16), format_bytes(one.size).rjust(10),
                  size.rjust(20), one.tally]
         yield "  ".join(words).rstrip()
+        if one.sizes:
+            yield f"{' ' * wide}  {one.sizes}"
 
 
 def _page(found: Sequence[Shelved]) -> str:
@@ -125,7 +171,7 @@ def _page(found: Sequence[Shelved]) -> str:
 
     return str(environment().get_template("index.html.j2").render(
         studies=sorted(found, key=lambda one: (one.state != "suite", one.name)), symbols=SYMBOLS,
-        size=sum(one.size for one in found)))
+        size=sum(one.size for one in found), deletable=_deletable(found)))
 
 
 def named(outputs: Path, names: str | None, task: str, how_many: int | None = None) -> list[Shelved]:
@@ -160,7 +206,8 @@ def remove(outputs: Path, names: str | None, sure: bool) -> int:
 
 def _remove(one: Shelved) -> None:
     """Remove the folder of a study while holding its locks, so that no other process simulates or seals there."""
-    with locked(one.path), open(one.path / ".sweeps", "a+") as handle:
+    study = one.path.parent.parent if one.path.parent.name == REQUESTS else one.path
+    with locked(study), open(study / ".sweeps", "a+") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -46,7 +46,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
     known = limits(stored.store, listing, cluster)
     if sealed and not all_done(listing, known):
         with stored.store.locked():
-            results.unseal(stored.store)
+            results.unseal(stored.store, every=False)
         known = limits(stored.store, listing, cluster)
     schedule = Schedule(stored.study, listing, settings.shard_numbers, known)
     failed = [unit for unit in failures(listing) if schedule.mine[unit]] if settings.retry_failed else []

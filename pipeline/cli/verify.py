@@ -109,7 +109,9 @@ def _wrong_results(stored: StoredStudy, executor: Executor) -> list[str]:
                   on_done=lambda some, *_: found.update(some))
         return [found[key] for key in keys]
 
-    names = both if is_current(stored.store) else [name for name in both if any(backend.keys(name))]
+    own = results.place(stored.store) if is_current(stored.store) else None
+    names = [where + name for where in results.places(backend) for name in both
+             if where == own or any(backend.keys(where + name))]
     return [f"{name}/{one}" for name in names for one in results.problems_of(backend, name, digests_of=digests_of)]
 
 

@@ -115,10 +115,11 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
 def _loaded(request: Request) -> xr.Dataset:
     """The sealed results; InvalidInput where files are missing, OSError where another driver replaced them."""
     store = request.stored.store
-    if wrong := results.problems_of(store.backend, thorough=False):
+    name = results.place(store) + results.SEALED
+    if wrong := results.problems_of(store.backend, name, thorough=False):
         raise store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same call makes it "
-                            "again", results.SEALED)
-    loaded = results.load(store)
+                            "again", name)
+    loaded = results.load(store, name)
     if loaded.attrs.get("request") != results.request(request.stored.study):
         raise tasks.Replaced
     return loaded

@@ -29,6 +29,7 @@ IN_MEMORY = 2**28  # bytes of a dataset that a process may read at once
 SEALED = "results.zarr"
 SUMMARY = "summary.zarr"
 REDUCTIONS = "reductions"  # of jobs of an array, see `reductions`
+REQUESTS = "requests"  # has a folder for every request whose results lie beside those of a larger one
 
 
 def versions() -> dict[str, str]:
@@ -51,15 +52,35 @@ def request(study: Study) -> str:
                              "coordinates": coordinates, **precision}), 8).hex()
 
 
+def size(study: Study) -> int:
+    """Replications that a study asks for, in all cells together; the most that there may be, with targets."""
+    return len(study.grid) * study.replications
+
+
+def place(store: Store) -> str:
+    """What the keys of a study's sealed datasets start with: nothing, or a folder of its request, with a "/".
+
+    The folder, where a larger request is sealed already, whose results and report a smaller one must not replace.
+    """
+    there, own = root_attributes(store.backend), request(store.study)
+    larger = there.get("cells", 0) * there.get("replications", 0) > size(store.study)
+    return f"{REQUESTS}/{own}/" if larger and there["request"] != own else ""
+
+
+def places(backend: Backend) -> list[str]:
+    """What the keys of sealed datasets may start with: of all requests."""
+    return ["", *sorted({f"{REQUESTS}/{key.partition('/')[0]}/" for key in backend.keys(REQUESTS)})]
+
+
 def is_sealed(store: Store) -> bool:
     """Whether results.zarr holds exactly what the study asks for."""
-    return root_attributes(store.backend).get("request") == request(store.study)
+    return root_attributes(store.backend, place(store)).get("request") == request(store.study)
 
 
-def root_attributes(backend: Backend) -> dict[str, Any]:
-    """Attributes of results.zarr; none where there is no root document, or a damaged one."""
+def root_attributes(backend: Backend, where: str = "") -> dict[str, Any]:
+    """Attributes of results.zarr; none where there is no root document, or a damaged one. where: see `place`."""
     try:
-        attributes: dict[str, Any] = _document(backend.read(f"{SEALED}/zarr.json") or b"")["attributes"]
+        attributes: dict[str, Any] = _document(backend.read(f"{where}{SEALED}/zarr.json") or b"")["attributes"]
         return attributes
     except Unreachable:
         raise
@@ -74,13 +95,15 @@ def is_large(study: Study) -> bool:
 
 def stamp(store: Store) -> str | None:
     """A text that changes whenever results.zarr is made again; None if there is none."""
-    return store.backend.stamp(f"{SEALED}/zarr.json")
+    return store.backend.stamp(f"{place(store)}{SEALED}/zarr.json")
 
 
-def unseal(store: Store) -> None:
-    """Remove the sealed results, before units are taken back; the caller holds the lock."""
-    for name in (SEALED, SUMMARY, REDUCTIONS):
-        store.backend.remove(name)
+def unseal(store: Store, every: bool = True) -> None:
+    """Remove the sealed results, of `every` request before units are taken back; the caller holds the lock."""
+    for where in places(store.backend) if every else [place(store)]:
+        for name in (SEALED, SUMMARY):
+            store.backend.remove(where + name)
+    store.backend.remove(REDUCTIONS)
 
 
 def finish(
@@ -102,7 +125,8 @@ def finish(
     document["attributes"] |= {"files": files}
     document["attributes"]["digest"] = _digest(document)
     backend.publish(staged, name, _serialise(document))
-    backend.delete("zarr.json")  # zarr makes a group of the whole prefix of a bucket, too
+    above = name.split("/")[:-1]
+    backend.delete(*("/".join([*above[:k], "zarr.json"]) for k in range(len(above) + 1)))  # groups that zarr adds
 
 
 def problems_of(

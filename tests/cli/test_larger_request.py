@@ -1,0 +1,95 @@
+"""A smaller request never hides a larger finished one: neither its results nor its report, of a study or of a suite."""
+
+import pytest
+import xarray as xr
+
+from pipeline.__main__ import main
+
+SMALL = ["experiment=xu/lemmas", "figures=[]", "cluster=synchronous", "grid.m=[3]", "grid.L=[20,30]", "claims=false",
+         "block=20"]
+
+
+def files(folder):
+    """Bytes of all files that a person reads."""
+    deep = (path for name in ("results.zarr", "summary.zarr", "figures") for path in (folder / name).rglob("*"))
+    return {path.relative_to(folder): path.read_bytes() for path in (*deep, *folder.glob("*.*")) if path.is_file()}
+
+
+def run(outputs, *words, code=0):
+    assert main([*SMALL, f"outputs={outputs}", *words]) == code
+    (study,) = (outputs / "xu").iterdir()
+    return study
+
+
+@pytest.fixture
+def study(tmp_path):
+    return run(tmp_path, "replications=60")
+
+
+def test_the_larger_stays_and_both_can_be_had(study, tmp_path, capsys):
+    larger = files(study)
+    for smaller in (["replications=40"], ["replications=60", "grid.L=[30]"], ["replications=40", "grid.L=[30,40]"]):
+        run(tmp_path, *smaller)
+        assert files(study) == larger
+    shelved = sorted((study / "requests").iterdir())
+    asked = [xr.open_zarr(folder / "results.zarr").load() for folder in shelved]
+    assert {(*one["L"].values.tolist(), one.sizes["replication"]) for one in asked} == {
+        (20, 30, 40), (30, 60), (30, 40, 40)}
+    assert all((folder / "report.html").exists() for folder in shelved)
+    before = {folder: files(folder) for folder in shelved}
+    capsys.readouterr()
+    for words in (["replications=60"], ["replications=40"]):  # again: nothing is simulated, sealed or drawn
+        run(tmp_path, *words)
+        out = capsys.readouterr().out
+        assert "nothing to do" in out and "written" not in out
+    assert files(study) == larger and {folder: files(folder) for folder in shelved} == before
+
+
+def test_the_smaller_has_the_bytes_that_it_has_alone(study, tmp_path):
+    run(tmp_path, "replications=40")
+    alone = run(tmp_path / "alone", "replications=40")
+    (beside,) = (study / "requests").iterdir()
+    for name in ("results.zarr", "summary.zarr"):
+        one, other = ({path.relative_to(where / name): path.read_bytes() for path in (where / name).rglob("*")
+                       if path.is_file()} for where in (beside, alone))
+        assert one == other
+
+
+def test_a_larger_one_takes_the_first_place(study, tmp_path):
+    run(tmp_path, "replications=80")
+    assert xr.open_zarr(study / "results.zarr").sizes["replication"] == 80 and not (study / "requests").exists()
+
+
+def test_all_are_checked_listed_and_removed(study, tmp_path, capsys):
+    run(tmp_path, "replications=40")
+    (beside,) = (study / "requests").iterdir()
+    name = beside.relative_to(tmp_path).as_posix()
+    capsys.readouterr()
+    assert main(["task=list", f"outputs={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    assert f"{name}  sealed" in out and "40 replications" in out and "60 replications" in out
+    assert "units " in out and "results " in out and "may be deleted" in out
+    (chunk, *_) = (path for path in (beside / "results.zarr").rglob("*/c/**/*") if path.is_file())
+    chunk.write_bytes(b"not this")
+    run(tmp_path, "task=verify", "replications=60", code=1)
+    assert f"requests/{beside.name}/results.zarr" in capsys.readouterr().out
+    assert main(["task=remove", f"studies={name}", "sure=true", f"outputs={tmp_path}"]) == 0
+    assert not beside.exists() and (study / "results.zarr").exists()
+    run(tmp_path, "task=verify", "replications=60")
+
+
+def test_what_is_asked_for_before_the_end_goes_beside_too(study, tmp_path):
+    larger = files(study)
+    run(tmp_path, "replications=20", "grid.L=[40,50]", "shard=1/2")
+    run(tmp_path, "replications=20", "grid.L=[40,50]", "task=report")
+    assert files(study) == larger and len(list((study / "requests").glob("*/interim.zarr"))) == 1
+
+
+def test_of_a_suite_the_larger_report_stays(tmp_path):
+    words = [*SMALL[1:], f"outputs={tmp_path}", "suite=demo", "experiments=[xu/lemmas]"]
+    assert main([*words, "replications=60"]) == 0
+    page = (tmp_path / "suite-demo" / "report.html").read_bytes()
+    assert main([*words, "replications=40"]) == 0
+    assert (tmp_path / "suite-demo" / "report.html").read_bytes() == page
+    (beside,) = (tmp_path / "suite-demo" / "requests").iterdir()
+    assert (beside / "report.html").read_bytes() != page
