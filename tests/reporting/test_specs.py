@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from pipeline.reporting import specs
 from pipeline.study.parameters import InvalidInput
@@ -167,3 +169,9 @@ def test_specs_load_neither_matplotlib_nor_xarray():
     code = ("import sys, pipeline.reporting.specs; "
             "sys.exit(any(name in sys.modules for name in ('matplotlib', 'xarray', 'numpy', 'pandas')))")
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_every_line_of_a_theory_names_its_source():
+    files = (Path(__file__).parents[2] / "conf/experiment").rglob("*.yaml")
+    lines = [one for file in files for one in yaml.safe_load(file.read_text("utf-8"))["figures"] if "theory" in one]
+    assert len(lines) > 20 and all(one.get("source") for one in lines)
