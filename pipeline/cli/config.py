@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.execution.clusters import CLUSTERS, Cluster
-from pipeline.reporting import specs
+from pipeline.reporting import common_spec, specs
+from pipeline.reporting.common_spec import Common
 from pipeline.reporting.specs import FORMATS
 from pipeline.storage.backend import check_url
 from pipeline.study.checks import mapping
@@ -149,7 +150,7 @@ class Experiment:
 Declared = TypeVar("Declared")
 STUDY_KEYS = {*fields(Study), *fields(Text), "figures", "data"}
 FILES = ("path", "items", "truth")  # of a person's own data
-OTHER_KEYS = {*fields(Settings), "cluster", "size", "quick", "suite", "suite_title", "experiments"}
+OTHER_KEYS = {*fields(Settings), "cluster", "size", "quick", "suite", "suite_title", "experiments", "common"}
 
 
 def read_settings(raw: Mapping[str, Any]) -> Settings:
@@ -181,7 +182,15 @@ def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:
     files = {f"data_{name}": path for name, path in (mappings[0].get("data") or {}).items() if path is not None}
     for name in files.keys() - {name for one in experiments for name in one.study.parameters}:
         raise InvalidInput(_config_key(f"parameters.{name}"), files[name], "none of these studies takes such a file")
+    read_common(mappings[0], experiments)
     return experiments
+
+
+def read_common(raw: Mapping[str, Any], experiments: Iterable[Experiment]) -> Common | None:
+    """The figure that all studies of a suite share; None without one. InvalidInput names the key."""
+    studies = (one.study for one in experiments)
+    return common_spec.read(raw.get("common"), {
+        study.name: (study.grid.axes, [*study.derivations], study.metrics) for study in studies})
 
 
 def read_experiment(raw: Mapping[str, Any], others: bool = False) -> Experiment:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.cli import own_experiments, provenance
 from pipeline.cli.arguments import own_path
-from pipeline.cli.config import Settings
+from pipeline.cli.config import Settings, read_common
 from pipeline.cli.effort import effort
 from pipeline.cli.reduce import INTERIM
 from pipeline.cli.studies import StoredStudy
@@ -38,7 +38,7 @@ MOST_LETTERS = 150  # characters of a claim's result on its line, unless the cla
 TITLE = "What does privacy cost, and where does learning break down?"  # of several studies without another
 FINISHED = "# of {} replications"
 QUOTES = "'\""
-SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite", "suite_title")
+SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite", "suite_title", "common")
 
 
 def shown(raw: Mapping[str, Any]) -> str:
@@ -78,8 +78,9 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     packages = {__name__.partition(".")[0], *(problem(stored.study.problem).package for stored in studies)}
     finished = all(seal.is_sealed(stored.store) for stored in studies)
     size = FINISHED.format(sum(seal.size(stored.study) for stored in studies)) + "\n" if finished else ""
+    common = f"# of figure {studies[0].raw.get('common')}\n" if studies[0].raw.get("common") else ""
     sealed = "".join(f"# of results {one}\n" for one in stamps)
-    return configs + files + f"# of program {_code(packages)}\n" + sealed + size
+    return configs + common + files + f"# of program {_code(packages)}\n" + sealed + size
 
 
 def _code(packages: Iterable[str]) -> str:
@@ -154,7 +155,8 @@ def write(
     from pipeline.analysis.claims import Judgement  # a run with nothing to do must not wait for these
     from pipeline.analysis.summary import summarise_moments
     from pipeline.cli import assess
-    from pipeline.reporting import page
+    from pipeline.reporting import common_figure, page
+    from pipeline.reporting.drawn import files_of
 
     sources = []
     for one in studies:
@@ -175,10 +177,13 @@ def write(
             verdicts=judgements, paper=problem(stored.study.problem).paper,
             facts={**facts(stored, command, interim=stored in interim), "effort": effort(stored, summary)}))
     title = studies[0].experiment.text.title if len(studies) == 1 else str(studies[0].raw.get("suite_title") or TITLE)
+    shared = read_common(studies[0].raw, [one.experiment for one in studies])
+    common = files_of(common_figure.draw(shared, {one.name: one.summary for one in sections}), formats) \
+        if shared else None
     for file in own_files.loaded():  # beside report.yaml: the folder then has all that a repetition needs
         write_whole(where / file.name, file.content)
     data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
-    return page.write(where, title, sections, about(title, sections, studies, command)), [*data, *lines(judged)]
+    return page.write(where, title, sections, about(title, sections, studies, command), common), [*data, *lines(judged)]
 
 
 def about(title: str, sections: Sequence[Any], studies: Sequence[StoredStudy], command: str) -> dict[str, Any]:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 PICTURES = {"phase_diagram": "Coloured tiles with a boundary", "collapse": "Two panels of curves, raw and rescaled,",
-            "curves": "Curves", "ratio": "Curves of ratios", "map": "Coloured tiles"}
+            "curves": "Curves", "ratio": "Curves of ratios", "map": "Coloured tiles",
+            "common": "Curves of several studies"}
 COLUMNS = ("mean", "mcse", "low", "high")
 
 

@@ -36,21 +36,22 @@ def study(section: Any, folder: Path, table: "DataFrame", verdicts: Rows) -> dic
 
 def figures(section: Any, folder: Path, numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
     """Write the files of a section's figures; what the page shows of each. numbers: of the figures of the page."""
+    for i, drawn in enumerate(section.figures, 1):
+        yield figure(drawn, f"{slug(section.name)}-{i}-{drawn.kind}", folder, next(numbers))
+
+
+def figure(drawn: Drawn, stem: str, folder: Path, number: int) -> dict[str, Any]:
+    """Write the files of a figure; what the page shows of it. number: on the page."""
     from markupsafe import Markup
 
-    from pipeline.reporting import style
+    from pipeline.reporting.inline import inline
 
-    drawn: Drawn
-    for i, drawn in enumerate(section.figures, 1):
-        stem = f"{slug(section.name)}-{i}-{drawn.kind}"
-        for ending, content in drawn.files.items():
-            (folder / f"{stem}.{ending}").write_bytes(content)
-        k = next(numbers)
-        # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
-        svg = Markup(style.inline(drawn.files["svg"], f"f{k}", drawn.description))
-        yield {"stem": stem, "title": drawn.title, "caption": drawn.caption, "svg": svg,
-               "aspect": f"{drawn.aspect:.3f}",
-               "points": [(f"{100 * x:.2f}", f"{100 * y:.2f}", text) for x, y, text in drawn.points]}
+    for ending, content in drawn.files.items():
+        (folder / f"{stem}.{ending}").write_bytes(content)
+    # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
+    svg = Markup(inline(drawn.files["svg"], f"f{number}", drawn.description))
+    return {"stem": stem, "title": drawn.title, "caption": drawn.caption, "svg": svg, "aspect": f"{drawn.aspect:.3f}",
+            "points": [(f"{100 * x:.2f}", f"{100 * y:.2f}", text) for x, y, text in drawn.points]}
 
 
 def _numbers(section: Any, summary: xr.Dataset, table: "DataFrame") -> dict[str, Any]:

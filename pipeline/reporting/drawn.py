@@ -30,10 +30,18 @@ class Drawn:
 
 def render(spec: Spec, results: xr.Dataset, summary: xr.Dataset, formats: tuple[str, ...] = ("svg",)) -> Drawn:
     """Draw a figure. results: the sealed dataset; summary: of it, as `summarise` gives; formats: of FORMATS."""
-    from pipeline.reporting import figures, style
+    from pipeline.reporting import figures
 
-    drawing = figures.draw(spec, results, summary)
+    return files_of(figures.draw(spec, results, summary), formats)
+
+
+def files_of(drawing: "Drawing", formats: tuple[str, ...] = ("svg",)) -> Drawn:
+    """What was drawn, as files."""
+    from pipeline.reporting import style
+    from pipeline.reporting.inline import keep_on_tiles
+
     with style.applied():
+        keep_on_tiles(drawing.figure)
         files = style.images(drawing.figure, formats)
         points = tuple(_places(drawing))
     files["csv"] = drawing.table.to_csv(index=False).encode()

@@ -1,5 +1,6 @@
 """The first screen of a report: the findings with their numbers, made from the verdicts, and what they rest on."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -26,16 +27,25 @@ def tally(rows: Rows) -> dict[str, int]:
     return {word: sum(row["verdict"] == word for row in rows) for word in SYMBOLS}
 
 
-def findings(rows: Rows) -> list[Mapping[str, Any]]:
+def findings(rows: Rows, papers: Mapping[str, str] | None = None) -> list[Mapping[str, Any]]:
     """At most four verdicts for the first screen: contradicted claims, then those that are main findings.
 
-    Where no decided claim is called a main finding, the first ones are.
+    Where no decided claim is called a main finding, the first ones are. papers: of the sections by name; there is one
+    finding of each paper before a second one of any.
     """
     wrong = [row for row in rows if row["verdict"] == CONTRADICTED][:MOST_WRONG]
     others = [row for row in rows if row["shown"] and row["verdict"] != CONTRADICTED]
     decided = [row for row in others if row["verdict"] in (SUPPORTED, NOT_REFUTED)]
     main = [row for row in others if row["headline"]] or decided
-    return [*wrong, *main[:min(3, MOST - len(wrong))]]
+    several = len(set((papers or {}).values()))
+    if papers and several > 1:
+        before: Counter[str] = Counter()
+        turns = []
+        for row in main:
+            before[papers[row["section"]]] += 1
+            turns.append(before[papers[row["section"]]])
+        main = [main[k] for k in sorted(range(len(main)), key=turns.__getitem__)]
+    return [*wrong, *main[:min(max(3, several), MOST - len(wrong))]]
 
 
 def extremes(summary: xr.Dataset) -> Iterator[dict[str, str]]:
@@ -64,7 +74,7 @@ def headline(sections: Rows, judged: Rows) -> dict[str, Any]:
     """What the first screen says: findings, verdicts, and what was simulated."""
     sessions = [s for section in sections for s in section["sessions"]]
     decided = [row for row in judged if row["verdict"] not in (INCONCLUSIVE, NOT_TESTED)]
-    chosen = findings(judged)
+    chosen = findings(judged, {s["name"]: s["paper"] for s in sections if s["paper"]})
     where = chosen[0]["section"] if chosen else None
     first = next((s for s in sections if s["name"] == where and s["figures"]), None)
     return {

@@ -46,17 +46,22 @@ class Section:
     paper: str = ""
 
 
-def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[str, Any]) -> Path:
+def write(
+    folder: Path, title: str, sections: Sequence[Section], facts: Mapping[str, Any], common: Drawn | None = None
+) -> Path:
     """Write `report.html`, `summary.csv`, `verdicts.csv` and `figures/` into the folder; returns the page.
 
-    facts, all optional: command, the one that repeats all; version and commit of the program; bibtex; files, by name,
-    that go into the page besides the tables. Each file appears whole or not at all, the page last.
+    facts, all optional: command, the one that repeats all; version and commit of the program; bibtex; files, by
+    name, that go into the page besides the tables. common: figure of
+    all studies, which stands first. Each file appears whole or not at all, the page last.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     shown, summaries, judged, numbers = [], [], [], itertools.count(1)
     inside = dict(facts.get("files", {}))
     with _replaced(folder / "figures") as figures:
+        first = content.figure(common, common.kind, figures, 0) if common else None
+        inside |= {f"figures/{common.kind}.csv": common.files["csv"]} if common else {}
         for section in sections:
             table = tables.summary_table(section.name, section.summary)
             rows = tables.verdicts(section.name, section.verdicts)
@@ -73,7 +78,8 @@ def write(folder: Path, title: str, sections: Sequence[Section], facts: Mapping[
         write_whole(folder / name, inside[name])
     href, size, left = archive.link(inside)
     page = environment().get_template("page.html.j2").render(
-        title=title, sections=shown, answer=headline(shown, judged), symbols=SYMBOLS,
+        title=title, sections=shown, symbols=SYMBOLS,
+        answer=headline(shown, judged) | ({"picture": first} if first else {}),
         claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
         most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES,
         data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},

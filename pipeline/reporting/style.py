@@ -2,7 +2,6 @@
 
 import io
 import math
-import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -167,29 +166,3 @@ def images(figure: "Figure", formats: Iterable[str] = ("svg", "png", "pdf")) -> 
         figure.savefig(file, format=kind, metadata=nothing[kind], dpi=180)
         files[kind] = file.getvalue()
     return files
-
-
-def inline(svg: bytes, prefix: str, description: str) -> str:
-    """An SVG file as an element of a page: short, with ids of its own, and described for those who cannot see it."""
-    from html import escape
-
-    text = svg.decode()
-    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg"):], flags=re.S)
-    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
-    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
-    text = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', text).replace("url(#", f"url(#{prefix}-")
-    text = re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text)
-    text = re.sub(r' (?:d|x|y|points)="[^"]*"', _rounded, text)
-    text = re.sub(r">\s+<", "><", text)
-    classes: dict[str, str] = {}
-    text = re.sub(r' style="([^"]*)"', lambda m: ' class="{}"'.format(
-        classes.setdefault(m[1], f"{prefix}-{len(classes)}")), text)
-    rules = "".join(f".{name}{{{rule}}}" for rule, name in classes.items())
-    head, _, body = text.partition(">")
-    head = head.replace("<svg", f'<svg role="img" aria-label="{escape(description)}"', 1)
-    return f"{head}><style>{rules}</style>{body}"
-
-
-def _rounded(attribute: re.Match[str]) -> str:
-    """Coordinates to a hundredth of a point, on one line."""
-    return re.sub(r"(\.\d\d)\d+", r"\1", re.sub(r"\s*\n", " ", attribute[0]))

@@ -381,7 +381,7 @@ def test_a_broken_figure_leaves_the_old_report(make, tmp_path, monkeypatch):
     data = make(replications=5)
     path = page.write(tmp_path, "Old", sections(data), {})
     before = path.read_text()
-    monkeypatch.setattr("pipeline.reporting.style.inline", lambda *_: 1 / 0)
+    monkeypatch.setattr("pipeline.reporting.inline.inline", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         page.write(tmp_path, "New", sections(data), {})
     assert path.read_text() == before and len(list((tmp_path / "figures").iterdir())) == 8

@@ -1,0 +1,96 @@
+"""Figures inside a page: short, described, and readable on a dark screen."""
+
+import colorsys
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+KEPT = "kept"
+COLOUR = re.compile(r"#[0-9a-f]{6}")
+INK, PAPER = (232, 232, 236), (23, 23, 27)  # of a dark page, see page.css
+LEAST_CONTRAST = 3.2
+
+
+def keep_on_tiles(figure: "Figure") -> None:
+    """Mark what lies on coloured tiles: its colours, chosen for these, stay the same on a dark page."""
+    from matplotlib.collections import QuadMesh
+    from matplotlib.text import Annotation
+
+    for axes in figure.axes:
+        if any(isinstance(one, QuadMesh) for one in axes.collections):
+            inside = (text for text in axes.texts
+                      if isinstance(text, Annotation) or text.get_transform() == axes.transData)
+            for artist in (*axes.collections, *axes.lines, *inside):
+                artist.set_gid(KEPT)
+
+
+def inline(svg: bytes, prefix: str, description: str) -> str:
+    """An SVG file as an element of a page: short, with ids of its own, and described for those who cannot see it.
+
+    On a dark screen its colours are those of `dark`, but for what `keep_on_tiles` marked.
+    """
+    from html import escape
+
+    text = svg.decode()
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg"):], flags=re.S)
+    text = re.sub(rf'<g id="{KEPT}">', f'<g class="{KEPT}">', text)
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
+    text = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', text).replace("url(#", f"url(#{prefix}-")
+    text = re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text)
+    text = re.sub(r' (?:d|x|y|points)="[^"]*"', _rounded, text)
+    text = re.sub(r">\s+<", "><", text)
+    classes: dict[str, str] = {}
+    text = re.sub(r' style="([^"]*)"', lambda m: ' class="{}"'.format(
+        classes.setdefault(m[1], f"{prefix}-{len(classes)}")), text)
+    rules = "".join(f".{name}{{{COLOUR.sub(_named, rule)}}}" for rule, name in classes.items())
+    at_night = {colour: dark(colour) for colour in sorted(set(COLOUR.findall(rules)))}
+    others = {colour: other for colour, other in at_night.items() if other != colour}
+    night = "".join(f"--{colour[1:]}:{other};" for colour, other in others.items())
+    day = "".join(f"--{colour[1:]}:initial;" for colour in others)
+    rules += (f"@media screen and (prefers-color-scheme:dark){{.{prefix}{{fill:{dark('#000000')};{night}}}"
+              f".{prefix} .{KEPT}{{fill:#000;{day}}}}}")
+    head, _, body = text.partition(">")
+    head = head.replace("<svg", f'<svg role="img" class="{prefix}" aria-label="{escape(description)}"', 1)
+    return f"{head}><style>{rules}</style>{body}"
+
+
+def _named(colour: re.Match[str]) -> str:
+    """A colour that a custom property of its name may replace."""
+    return f"var(--{colour[0][1:]},{colour[0]})"
+
+
+def dark(colour: str) -> str:
+    """The colour to draw with on a dark page: greys turned over, hues as they are but for those too dark to be seen.
+
+    >>> dark("#000000"), dark("#ffffff"), dark("#e6a100"), dark("#16163a")
+    ('#e8e8ec', '#17171b', '#e6a100', '#5d5dc2')
+    """
+    parts = [int(colour[k:k + 2], 16) for k in (1, 3, 5)]
+    if max(parts) - min(parts) < 8:
+        share = sum(parts) / 765
+        return _hexadecimal(ink + share * (paper - ink) for ink, paper in zip(INK, PAPER, strict=True))
+    hue, light, saturation = colorsys.rgb_to_hls(*(part / 255 for part in parts))
+    lighter = (_hexadecimal(255 * part for part in colorsys.hls_to_rgb(hue, light + k / 50 * (1 - light), saturation))
+               for k in range(51))
+    return next(one for one in lighter if _contrast(one) >= LEAST_CONTRAST)
+
+
+def _hexadecimal(parts: Iterable[float]) -> str:
+    return "#" + "".join(f"{round(part):02x}" for part in parts)
+
+
+def _contrast(colour: str) -> float:
+    """Contrast with the paper of a dark page, as WCAG 2.2 defines it: 1 to 21."""
+    light, dim = (0.05 + sum(weight * (part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4)
+                             for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+                  for parts in ([int(colour[k:k + 2], 16) for k in (1, 3, 5)], PAPER))
+    return light / dim
+
+
+def _rounded(attribute: re.Match[str]) -> str:
+    """Coordinates to a hundredth of a point, on one line."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", re.sub(r"\s*\n", " ", attribute[0]))
