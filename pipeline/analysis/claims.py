@@ -81,6 +81,7 @@ class Claim:
     contradict the claim: it shows that the claim can be supported at all. only_refutable: the claim is a one-sided
     bound so loose that plausible data cannot come near it; data on its right side are then "not refuted" instead of
     "supported". recorded: the real data that the claim is about, if any; on other data it is "not tested".
+    row: of docs/papers.md, which shows why the paper is wrong there, or the proof incomplete; empty without one.
     headline: whether it is among the main findings of its experiment, which a report says first.
     """
 
@@ -97,6 +98,7 @@ class Claim:
     only_refutable: bool = False
     recorded: RecordedData | None = None
     headline: bool = False
+    row: str = ""
 
     @property
     def estimand(self) -> str:

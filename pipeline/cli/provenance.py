@@ -26,6 +26,20 @@ def commit() -> str:
         return ""
 
 
+@cache
+def mistakes() -> dict[str, tuple[str, ...]]:
+    """The mistakes of papers, name of the row -> its cells: where, printed, right, how to see it.
+
+    From docs/papers.md, inside the installed package or in its checkout; empty without it.
+    """
+    package = Path(__file__).resolve().parent.parent
+    files = [path for path in (package / "papers.md", package.parent / "docs" / "papers.md") if path.is_file()]
+    text = files[0].read_text("utf-8") if files else ""
+    rows = (re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in text.splitlines()
+            if re.match(r"\| [A-Z][0-9]+ \|", line))
+    return {row[0].strip(): tuple(re.sub(r"\\(?=\|)|`", "", cell).strip(" .") for cell in row[1:]) for row in rows}
+
+
 def _git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10,
                           check=True).stdout

@@ -192,7 +192,7 @@ def about(title: str, sections: Sequence[Any], studies: Sequence[StoredStudy], c
     files = {name: shown(stored.raw).encode() for name, stored in zip(names, studies, strict=True)}
     years = [str(one["started"])[:4] for section in sections for one in section.facts["sessions"]]
     return {"command": repeated(command), "version": provenance.version(), "commit": provenance.commit(),
-            "bibtex": provenance.bibtex(title, years),
+            "bibtex": provenance.bibtex(title, years), "mistakes": provenance.mistakes(),
             "files": files | {file.name: file.content for file in own_files.loaded()}}
 
 

@@ -51,8 +51,8 @@ def write(
 ) -> Path:
     """Write `report.html`, `summary.csv`, `verdicts.csv` and `figures/` into the folder; returns the page.
 
-    facts, all optional: command, the one that repeats all; version and commit of the program; bibtex; files, by
-    name, that go into the page besides the tables. common: figure of
+    facts, all optional: command, the one that repeats all; version and commit of the program; bibtex; mistakes of
+    papers, name of the row -> its cells; files, by name, that go into the page besides the tables. common: figure of
     all studies, which stands first. Each file appears whole or not at all, the page last.
     """
     folder = Path(folder)
@@ -65,6 +65,7 @@ def write(
         for section in sections:
             table = tables.summary_table(section.name, section.summary)
             rows = tables.verdicts(section.name, section.verdicts)
+            rows = [row | {"mistake": facts.get("mistakes", {}).get(row["row"])} for row in rows]
             drawn = [*content.figures(section, figures, numbers)]
             summaries.append(table)
             judged += rows

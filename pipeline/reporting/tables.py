@@ -69,7 +69,7 @@ def verdicts(section: str, judged: Sequence[Any]) -> list[dict[str, Any]]:
             "shown": "" if estimate is None else interval(estimate), "text": check.text,
             "control": claim.control_of(check.verdict).description, "control_verdict": control.verdict,
             "control_text": control.text, "control_sound": one.sound, "detected": check.detected,
-            "tolerance": claim.claimed, "why": claim.why, "headline": claim.headline,
+            "tolerance": claim.claimed, "why": claim.why, "row": claim.row, "headline": claim.headline,
             "allowed": str(check.tolerance or ""), "computed": _where(claim.measure),
             "cells": [(label, interval(cell), verdict) for label, cell, verdict in check.cells],
         })

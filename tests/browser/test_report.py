@@ -50,7 +50,7 @@ def report(tmp_path_factory):
 def verdict(name, word):
     """A verdict of two findings."""
     claim = Plain(id=name, statement="It falls.", source="Theorem 1", conditions="", estimand="slope",
-                  claimed="0.1", why="so", measure=Plain(compute=verdict), headline=False,
+                  claimed="0.1", why="so", measure=Plain(compute=verdict), headline=False, row="X1",
                   control_of=lambda verdict: Plain(description="flat data"))
     check = Plain(verdict=word, estimate=Estimate(-0.5, -0.6, -0.4), text="slope; exponent of nothing 0.1 [0, 0.2]",
                   detected="a slope of 0.3", tolerance=None, cells=())

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from pipeline.cli import provenance
+from pipeline.study.registry import problem, problems
 
 
 @pytest.fixture
@@ -40,3 +41,11 @@ def test_an_entry_for_bibtex(checkout):
     assert entry.startswith("@software{private_learning_pipeline,\n") and entry.endswith("\n}")
     assert "  note = {A \\& 5 \\%},\n" in entry and "  year = {2026},\n" in entry and "{{The private-learning" in entry
     assert entry.count("{") == entry.count("}")
+
+
+def test_every_claim_that_faults_a_paper_names_a_row_that_is_there():
+    rows = provenance.mistakes()
+    assert len(rows) > 50 and all(len(cells) == 4 and all(cells) for cells in rows.values())
+    claims = [claim for name in problems() for claim in problem(name).load(problem(name).claims)]
+    assert {claim.row for claim in claims if claim.row} <= rows.keys()
+    assert [claim.id for claim in claims if claim.positive and not claim.row] == []

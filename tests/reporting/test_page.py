@@ -31,7 +31,7 @@ EVIL = "<script>alert('x')</script>"
 def verdict(name, word, estimate=None, control="contradicted"):
     claim = Plain(id=name, statement=f"Statement of {name} {EVIL}", source="Theorem 1", conditions="always",
                   estimand="exponent", claimed="0.05", why="because", measure=Plain(compute=sections), headline=False,
-                  control_of=lambda verdict: Plain(description="data scaled"))
+                  row="X3", control_of=lambda verdict: Plain(description="data scaled"))
     check = Plain(verdict=word, estimate=estimate, text="exponent -0.5 found", detected="seen from 0.1 on",
                   tolerance=None if estimate is None else Within(-0.5, 0.05),
                   cells=(("m=10", Estimate(-0.4, -0.5, -0.3), "contradicted"),) if word == "contradicted" else ())

@@ -53,7 +53,7 @@ def _maxsense(results: xr.Dataset) -> dict[str, Cells]:
 
 CLAIMS = (
     Claim(
-        id="banerjee.theorem_17",
+        id="banerjee.theorem_17", row="B16",
         statement="No private scheme with w = 1, adaptive or not, learns the clusters with o(N log N) users.",
         source="Banerjee, Hegde and Massoulié, Theorem 17, with the constant of its proof, completed",
         experiment="banerjee/adaptive",

@@ -32,7 +32,7 @@ def _in_items(results: xr.Dataset) -> Estimate:
 
 CLAIMS = (
     Claim(
-        id="banerjee.theorem_23",
+        id="banerjee.theorem_23", row="B14",
         statement="No ε-LDP scheme gets all but d of N labels right with fewer than ((½)log₂(M/M_d) − 1)/(ε log₂ e) "
                   "users.",
         source="Banerjee, Hegde and Massoulié, Theorem 23, with the ball of labelings counted exactly",

@@ -55,7 +55,7 @@ CLAIMS = (
         control=NegativeControl("ten times the information", scaled("information_best", 10)),
     ),
     Claim(
-        id="banerjee.lemma_6.order",
+        id="banerjee.lemma_6.order", row="B3",
         statement="As the informal Theorems 2 and 4 need it: at small ε, too, an answer can carry a fixed share of ε "
                   "bits.",
         source="Banerjee, Hegde and Massoulié, Informal Theorems 2 and 4: users of order 1/ε",
@@ -94,7 +94,7 @@ CLAIMS = (
         control=_DOUBLED,
     ),
     Claim(
-        id="banerjee.lemma_9.bits",
+        id="banerjee.lemma_9.bits", row="B1",
         statement="As printed, with logarithms to base 2: the same holds in bits.",
         source="Banerjee, Hegde and Massoulié, Lemma 9 and footnote 3",
         experiment="banerjee/information",
@@ -120,7 +120,7 @@ CLAIMS = (
         control=NegativeControl("half of the budgets", scaled("odds_largest", 2)),
     ),
     Claim(
-        id="banerjee.lemma_12",
+        id="banerjee.lemma_12", row="B5",
         statement="As printed: where w = o(N), C(N−w, w)/C(N, w) differs from 1 − w²/N by Θ(w⁴/N²).",
         source="Banerjee, Hegde and Massoulié, Lemma 12",
         experiment="banerjee/information",

@@ -110,7 +110,7 @@ CLAIMS = (
         control=_TWICE,
     ),
     Claim(
-        id="banerjee.informal_2",
+        id="banerjee.informal_2", row="B3",
         statement="As printed: Pairwise-Preference needs users of order 1/ε.",
         source="Banerjee, Hegde and Massoulié, Informal Theorem 2",
         experiment="banerjee/pairs",

@@ -60,7 +60,7 @@ def _pairs_over_maxsense(results: xr.Dataset) -> dict[str, Cells]:
 
 CLAIMS = (
     Claim(
-        id="banerjee.theorem_7",
+        id="banerjee.theorem_7", row="B7",
         statement="No ε-LDP scheme is reliable with fewer than (N/2 − 1)/(ε log₂ e) users.",
         source="Banerjee, Hegde and Massoulié, Theorem 7, with the ½ of Fano's inequality",
         experiment="banerjee/rich_scarce",
@@ -96,7 +96,7 @@ CLAIMS = (
         control=NegativeControl("users times (w/N)^−½", users_times(lambda r: r["share"] ** -0.5)),
     ),
     Claim(
-        id="banerjee.section_5.pairs",
+        id="banerjee.section_5.pairs", row="B4",
         statement="As printed: Pairwise-Preference needs users of order (N/w)² as ratings become scarce.",
         source="Banerjee, Hegde and Massoulié, §5",
         experiment="banerjee/rich_scarce",

@@ -56,7 +56,7 @@ CLAIMS = (
         control=NegativeControl("users times √ε", users_times(lambda r: xr.ufuncs.sqrt(r["epsilon"]))),
     ),
     Claim(
-        id="banerjee.theorem_16.saves",
+        id="banerjee.theorem_16.saves", row="B11",
         statement="Just above ε = 1, too, ⌈ε⌉ questions need no more users than one.",
         source="a reading of Theorem 16 of Banerjee, Hegde and Massoulié, which has Q = ⌈ε⌉ for the order at large ε "
                "and says nothing about constants",

@@ -57,7 +57,7 @@ _NOT_DEBIASED = NegativeControl("abilities that are not debiased",
 
 CLAIMS = (
     Claim(
-        id="wang.theorem_3.bound",
+        id="wang.theorem_3.bound", row="W7",
         statement="No ability is wrong by more than 6√(log m/(mε²)).",
         source="Wang and Xu, Theorem 3",
         experiment="wang/abilities",

@@ -102,7 +102,7 @@ CLAIMS = (
         control=NegativeControl("initial labels in place of the final ones", replaced("label_error", "start_error")),
     ),
     Claim(
-        id="wang.theorem_2.majority",
+        id="wang.theorem_2.majority", row="W6",
         statement="Started at the mean vote, with a small λ, the share of wrong labels is at most 2exp(−n v̂/2) too.",
         source="beyond Wang and Xu, Theorem 2",
         experiment="wang/labels",

@@ -121,7 +121,7 @@ _TENTH_MORE = NegativeControl("errors 10 % larger, mean squared errors 21 %", sc
 CLAIMS = (
     *(claim(norm) for norm in NORMS for claim in (_theorem_2_claim, _plug_in_claim)),
     Claim(
-        id="xu.theorem_3.lower",
+        id="xu.theorem_3.lower", row="X6",
         statement="In no cell is the mean error ‖θ̂ − θ*‖₂/√m below the minimax bound 1/√(κ m Σ_l t(ε_l)²).",
         source="Xu, Sun and Cheng, Theorem 3, eq. (8), with constant 1", experiment="xu/phase_transition",
         measure=_error_over("minimax_bound", 1, "mean error over mean bound",

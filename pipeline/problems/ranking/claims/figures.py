@@ -223,7 +223,7 @@ CLAIMS = (
     *(claim(norm) for norm in NORMS for claim in (_laplace_claim, _classic_claim, _inconsistent_claim)),
     _laplace_claim("kendall"),
     Claim(
-        id="xu.figure_6.classic.kendall",
+        id="xu.figure_6.classic.kendall", row="X3",
         statement="Debiasing also improves the ranking: the Kendall distance is smaller than with classic randomized "
                   "response.",
         source=_FIGURE_6, experiment="xu/scenario_5",

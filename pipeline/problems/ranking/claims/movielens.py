@@ -117,7 +117,7 @@ def _log_claim(error: str) -> Claim:
 def _inverse_log_claim(error: str) -> Claim:
     metric, name = _ERRORS[error]
     return Claim(
-        id=f"xu.figure_7.inverse_log.{error}",
+        id=f"xu.figure_7.inverse_log.{error}", row="X11",
         statement=f"With ε ∝ 1/(√(mL) log(mL)) the {name} of the films' ranking rises as users are added.",
         source=_FIGURE_7, experiment="xu/movielens",
         measure=_in_users(metric, name, "users"),

@@ -36,9 +36,11 @@ def _hoeffding(data: xr.Dataset) -> xr.DataArray:
 
 
 def _claim(name: str, statement: str, source: str, how: Measure, tolerance: Tolerance, why: str, conditions: str,
-           control: NegativeControl, experiment: str = "xu/tails", positive: PositiveControl | None = None) -> Claim:
+           control: NegativeControl, experiment: str = "xu/tails", positive: PositiveControl | None = None,
+           row: str = "") -> Claim:
     return Claim(id=f"xu.{name}", statement=statement, source=f"Xu, Sun and Cheng, {source}", experiment=experiment,
-                 measure=how, tolerance=tolerance, why=why, conditions=conditions, control=control, positive=positive)
+                 measure=how, tolerance=tolerance, why=why, conditions=conditions, control=control, positive=positive,
+                 row=row)
 
 
 @measure_every_cell("1/C where L is largest over 1/C where it is smallest")
@@ -99,7 +101,7 @@ CLAIMS = (
            "ridge, e is of order L/G, and that has a probability of exp(−cL/G), not exp(−cL²/G²). The proof takes θ̂ to "
            "be within the range of θ*, and says that a small ridge ensures it. For δ up to a constant it holds.",
            NegativeControl("1/C that grows by one more factor L", scaled("deep_excess", lambda r: r["L"] / 1e4)),
-           positive=PositiveControl("1/C without a factor L", scaled("deep_excess", lambda r: 1e4 / r["L"]))),
+           positive=PositiveControl("1/C without a factor L", scaled("deep_excess", lambda r: 1e4 / r["L"])), row="X1"),
     _lemma("lemma_s5", "Eigenvalues of the Hessian lie between 2λ and 2(λ + max_i Σ_j w_ij).", "hessian_ratio",
            _ratio("hessian_ratio"), NoException(1e-3), "An inequality of every matrix; 2λ is reached.", 1.01),
     _lemma("lemma_s6", "The loss's variance is at most 8(1 + κ)a(ε)² times its mean.", "variance_ratio",

@@ -61,7 +61,7 @@ def _claims(calibration: str, charged: str) -> Iterator[Claim]:
     )
     for name, (p0, pairs) in _SHARES.items():
         yield Claim(
-            id=f"nguyen.figure_p0.low.{name}.{calibration}",
+            id=f"nguyen.figure_p0.low.{name}.{calibration}", row="N10",
             statement=f"In the low-privacy regime releasing {pairs} is better than releasing all, with {charged}.",
             source=source,
             experiment="nguyen/figure_p0",

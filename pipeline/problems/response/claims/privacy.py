@@ -65,7 +65,7 @@ CLAIMS = (
     _count_claim("discrete_gaussian", "3.2", "discrete Gaussian noise of variance Δ²/ε²", "½ε²-CDP"),
     _count_claim("discrete_laplace", "4.2", "discrete Laplace noise of scale Δ/ε", "ε-DP"),
     Claim(
-        id="nguyen.lemma_4_1",
+        id="nguyen.lemma_4_1", row="N1",
         statement="As printed: noise of variance √(m(m−1))/ε*² on every measurement is ½ε*²-CDP.",
         source="Nguyen and Zhang, Lemma 4.1",
         experiment="nguyen/privacy",
@@ -106,7 +106,7 @@ CLAIMS = (
                                 scaled("person_spent", 2)),
     ),
     Claim(
-        id="nguyen.lemma_4_3.cited",
+        id="nguyen.lemma_4_3.cited", row="N3",
         statement="By the conversion that the paper cites, ρ = ε²/(4 log(1/δ)) suffices for (ε, δ)-DP.",
         source="Nguyen and Zhang, supplement, below Lemma 4.3",
         experiment="nguyen/privacy",

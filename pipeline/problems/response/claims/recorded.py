@@ -163,7 +163,7 @@ _OWN_FIT = ("Completed ratings do not follow the model, so that a sparse fit is 
 
 def _sparse_claim(calibration: str, name: str, m: int, tolerance: AtLeast | AtMost, verb: str, remark: str) -> Claim:
     return Claim(
-        id=f"nguyen.figure_3.{name}.{calibration}",
+        id=f"nguyen.figure_3.{name}.{calibration}", row="N8",
         statement=f"On binarised ratings a sparse graph of pairs {verb} items ({_NOISE[calibration]}).",
         source="Nguyen and Zhang, §5.2, Figure 3",
         experiment="nguyen/figure_3",

@@ -44,7 +44,7 @@ _PERSONS = "n = 100 to 10,000, ε = 0.01 to 7.5 at δ = 1e-4."
 
 CLAIMS = (
     Claim(
-        id="nguyen.shuffling",
+        id="nguyen.shuffling", row="N11",
         statement="Reports of budget ε0 in random order are (ε, δ)-DP for the ε of the theorem.",
         source="Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar, Theorem III.1)",
         experiment="nguyen/shuffling",
@@ -70,7 +70,7 @@ CLAIMS = (
                                 lambda r: r.assign_coords(n=10 * r["n"])),
     ),
     Claim(
-        id="nguyen.shuffling.published",
+        id="nguyen.shuffling.published", row="N7",
         statement="The published search finds the largest budget of a report that (ε, δ) allows.",
         source="Nguyen and Zhang, supplement, find_effective_epsilon0_rr",
         experiment="nguyen/shuffling",
