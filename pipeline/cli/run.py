@@ -21,7 +21,7 @@ from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
-from pipeline.execution.schedule import Schedule, Unit
+from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit
 from pipeline.execution.sessions import Session
 from pipeline.storage import results
 from pipeline.storage.integrity import Integrity, remove_abandoned
@@ -188,7 +188,8 @@ def _sweep(
 
             return sweep.run(
                 executor, runner(stored, schedule, settings), iter(schedule), stop=stop, on_done=on_done,
-                total_cost=None if schedule.limits else schedule.cost, on_retired=progress.warn)
+                total_cost=None if schedule.limits else schedule.cost, pace=1 / COST_OF_A_SECOND,
+                on_retired=progress.warn)
 
         for stored, schedule in waiting:
             if not stop.is_set():

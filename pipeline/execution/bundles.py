@@ -8,6 +8,7 @@ from typing import Any
 MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
 MOST_BUNDLES = 100  # a second, from all workers together: each costs the scheduler some 4 ms of CPU
 LEAST_SECONDS = 0.05  # shortest planned bundle: scheduling then takes a small share of the time
+FIRST_SECONDS = 1.0  # longest planned bundle before any has ended: a prediction may be wrong by a factor
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
 
 
@@ -35,15 +36,22 @@ class Bundler:
     Args:
         units: read one by one, only when a bundle is made.
         total_cost: sum of all costs; None if it is not known: bundles then do not shrink towards the end.
-            seconds: wanted duration of a bundle; None: 1 s, or more with so many workers that together they would ask
-                the scheduler for more than MOST_BUNDLES a second.
+        seconds: wanted duration of a bundle; None: 1 s, or more with so many workers that together they would ask
+            the scheduler for more than MOST_BUNDLES a second.
+        pace: predicted seconds per cost, for bundles that are made before any has ended; None: of one unit each.
+
+    >>> bundler = Bundler(((unit, 1e6) for unit in range(10_000)), None, pace=1e-9)  # units of 1 ms, as predicted
+    >>> len(bundler.next(workers=1000).units)
+    1000
     """
 
-    def __init__(self, units: Iterable[tuple[Any, float]], total_cost: float | None, seconds: float | None = None):
-        self.units, self.total_cost, self.seconds = iter(units), total_cost, seconds
+    def __init__(self, units: Iterable[tuple[Any, float]], total_cost: float | None, seconds: float | None = None,
+                 pace: float | None = None):
+        self.units, self.total_cost, self.seconds, self.pace = iter(units), total_cost, seconds, pace
         self.cost_handed_out = 0.0
+        self.longest = 0  # most units of a bundle that ended
         self.recent_seconds = self.recent_cost = 0.0  # of bundles that ended: exponentially weighted sums
-        self.most_units = 1  # in the next bundle
+        self.most_units = 1 if pace is None else MOST_UNITS  # in the next bundle
 
     def next(self, workers: int) -> Bundle | None:
         """The next bundle, for that many workers at once; None if no unit is left."""
@@ -62,13 +70,18 @@ class Bundler:
         self.recent_seconds = 0.8 * self.recent_seconds + seconds
         self.recent_cost = 0.8 * self.recent_cost + bundle.cost
         # A wrong prediction of cost must not make one bundle run for hours: grow step by step.
-        self.most_units = min(MOST_UNITS, max(self.most_units, 4 * len(bundle.units)))
+        self.longest = max(self.longest, len(bundle.units))
+        self.most_units = min(MOST_UNITS, max(1, 4 * self.longest))
 
     def _wanted_cost(self, workers: int) -> float:
-        if not self.recent_cost:
+        seconds = self.seconds or max(1.0, workers / MOST_BUNDLES)
+        if self.recent_cost:
+            seconds_per_cost = max(self.recent_seconds / self.recent_cost, LEAST_COST)
+        elif self.pace is not None:
+            seconds_per_cost, seconds = self.pace, min(seconds, FIRST_SECONDS)
+        else:
             return math.inf
-        seconds_per_cost = max(self.recent_seconds / self.recent_cost, LEAST_COST)
-        wanted = (self.seconds or max(1.0, workers / MOST_BUNDLES)) / seconds_per_cost
+        wanted = seconds / seconds_per_cost
         if self.total_cost is None:
             return wanted
         # Half of an even share of what is left: the last bundles are short, so that workers end together.

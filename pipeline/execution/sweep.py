@@ -51,6 +51,7 @@ def run(
     *,
     total_cost: float | None = None,
     bundle_seconds: float | None = None,
+    pace: float | None = None,
     window: int | None = None,
     kills: int = 10,
     worker_timeout: float = 45.0,
@@ -68,7 +69,8 @@ def run(
         units: lazy pairs (unit, predicted cost in any measure), largest first. Never kept as a whole.
         total_cost: sum of the costs, if known: the last bundles then shrink so that workers end together.
         bundle_seconds: duration of a bundle, by default a second, or more with very many workers; learned from
-            finished ones, the first bundles have one unit.
+            finished ones.
+        pace: predicted seconds per cost, by which the first bundles are cut; None: they have one unit.
         window: bundles handed out per worker thread, computing or waiting; the executor's by default.
         kills: how many workers a unit may kill before the sweep gives up on it.
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
@@ -86,7 +88,7 @@ def run(
     start = time.monotonic()
     pool: Pool = ThisProcess(runner) if executor.client is None else DaskPool(
         executor, runner, window or executor.window, executor.patience or worker_timeout, on_retired)
-    sweep = _Sweep(pool, Bundler(units, total_cost, bundle_seconds), kills, on_done)
+    sweep = _Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace), kills, on_done)
     try:
         while True:
             if stop.is_set() or sweep.failure:

@@ -196,6 +196,30 @@ def test_bundles_follow_costs_and_never_exceed_the_largest_size():
     assert max(len(b.units) for b in drain(free, 1e-9)) == MOST_UNITS
 
 
+@pytest.mark.parametrize("cost, first", [(1e6, 1000), (1e8, 10), (1e9, 1), (1e12, 1)])
+def test_first_bundles_follow_predicted_cost(cost, first):
+    """Two bundles for each of 1,000 workers, before any has ended; none is planned for longer than a second."""
+    bundler = Bundler(((unit, cost) for unit in range(10_000_000)), 1e7 * cost, pace=1e-9)
+    assert {len(bundler.next(1000).units) for _ in range(2000)} == {first}
+
+
+def test_first_bundles_leave_something_for_every_worker():
+    bundler, sizes = Bundler(pairs(range(1000), 1e7), 1e10, pace=1e-9), []
+    for _ in range(20):
+        sizes.append(len(bundler.next(10).units))
+    assert sizes[0] == 50 and sizes == sorted(sizes, reverse=True) and sum(sizes) < 1000
+
+
+@pytest.mark.parametrize("wrong", [0.01, 1, 100])
+def test_a_wrong_prediction_is_forgotten_after_the_first_bundle(wrong):
+    """Units of 10 ms that were predicted to take 100 times as long, or as short: then bundles of a second follow."""
+    bundler, sizes = Bundler(pairs(range(100_000), 1e7), None, pace=wrong * 1e-9), []
+    while (bundle := bundler.next(10)) and len(sizes) < 8:
+        bundler.learn(bundle, 0.01 * len(bundle.units))
+        sizes.append(len(bundle.units))
+    assert sizes[0] == {0.01: 1000, 1: 100, 100: 1}[wrong] and sizes[5:] == [100, 100, 100]
+
+
 def test_a_lost_bundle_is_cut_until_a_unit_is_alone():
     parts = Bundle(list(range(25)), 25.0).split()
     assert [len(part.units) for part in parts] == [3] * 8 + [1] and sum(part.cost for part in parts) == 25
