@@ -17,6 +17,7 @@ class NoPrivacy:
     budget: ClassVar[str] = "ε = ∞: no protection"
     accepts: ClassVar[type] = object
     releases: ClassVar[type] = object  # depends on the data: their `plain_release`
+    by_replication: ClassVar[bool] = True
 
     def release(self, data: PlainData, rng: np.random.Generator) -> Release:
         """The data themselves, in the form in which mechanisms release them."""

@@ -9,7 +9,7 @@ of methods have type `Any` here, each problem's own classes in its parts, and `a
 """
 
 from dataclasses import Field
-from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,18 @@ class Model(Protocol):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
+
+
+class Sliceable(Model, Protocol):
+    """A model whose units may be cut into slices of replications, where mechanism and estimator may be cut as well.
+
+    Its class says `by_replication = True`, as those of the mechanism and the estimator do: all arrays that it draws
+    have the replications on their first axis (`pipeline.study.slices`). Each may have `memory()`, the bytes that one
+    replication takes.
+    """
+
+    def part(self, truth: Any, rows: slice) -> Truth:
+        """Some replications of the truth."""
 
 
 @runtime_checkable
@@ -128,6 +140,15 @@ class Metric(Protocol):
 
     def __call__(self, truth: Truth, release: Any, estimate: Any) -> NDArray[Any]:
         """(reps,): the value of each replication; NaN where it is not defined."""
+
+
+class Components(NamedTuple):
+    """The parts that simulate one cell."""
+
+    model: Model
+    mechanism: Mechanism
+    estimator: Estimator
+    metrics: tuple[Metric, ...]
 
 
 PROTOCOLS: dict[str, type] = {"model": Model, "mechanism": Mechanism, "estimator": Estimator, "metric": Metric}

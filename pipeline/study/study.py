@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -41,8 +41,9 @@ from pipeline.study.parameters import (
     shorten,
 )
 from pipeline.study.problem import Problem
-from pipeline.study.protocols import Estimator, Mechanism, Metric, Model, Release, Truth
+from pipeline.study.protocols import Components, Estimate, Release, Truth
 from pipeline.study.registry import problem
+from pipeline.study.slices import sliced_unit, slices
 from pipeline.study.status import NOT_CONVERGED, OK
 from pipeline.study.streams import Stream, canonical, digest
 from pipeline.study.targets import Target, read_targets
@@ -52,15 +53,6 @@ NAME_LONGEST = 100  # bytes, as it names a folder: file systems allow 255, the s
 
 Memo: TypeAlias = dict[str, tuple[Any, Any]]  # "data", "release", "estimate" -> what they were made from, and they
 Part = TypeVar("Part")
-
-
-class Components(NamedTuple):
-    """The parts that simulate one cell."""
-
-    model: Model
-    mechanism: Mechanism
-    estimator: Estimator
-    metrics: tuple[Metric, ...]
 
 
 @dataclass(frozen=True)
@@ -326,11 +318,17 @@ class Study(Checked):
         parts = self.components(labels)
         streams = {role: self.stream(role, labels, block, parts.model)
                    for role in ("population", "truth", "data", "noise", "estimator")}
+        if (cuts := slices(self.block, parts)) is not None:
+            memo.clear()  # what it holds may be large
+            return sliced_unit(parts, streams, cuts, self._measure)
         truth, release = self._release(parts, streams, memo)
         key = (memo["release"][0], parts.estimator, streams["estimator"])
         if "estimate" not in memo or memo["estimate"][0] != key:
             memo["estimate"] = key, parts.estimator.fit(release, streams["estimator"].generator())
-        estimate = memo["estimate"][1]
+        return self._measure(parts, truth, release, memo["estimate"][1])
+
+    def _measure(self, parts: Components, truth: Truth, release: Release, estimate: Estimate) -> dict[str, Array]:
+        """Values of all metrics, and the status."""
         values = {name: np.asarray(metric(truth, release, estimate), float)
                   for name, metric in zip(self.metrics, parts.metrics, strict=True)}
         return {**values, "status": np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)}

@@ -47,6 +47,10 @@ class Budgets(Checked):
         """(groups,): budget of one comparison in each group."""
         return self.epsilon * np.array([multiple for _, multiple in groups_of(self.profile)])
 
+    def memory(self) -> float:
+        """Bytes of one replication: raw and released wins of all pairs in all groups, and what they are made from."""
+        return 16 * self.m**2 * len(self.users)
+
     def spent(self) -> dict[str, float]:
         """Largest budget of a user, in nats: of one comparison, and of all by basic composition."""
         one = float(self.budgets.max())

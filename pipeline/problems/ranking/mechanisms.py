@@ -34,6 +34,7 @@ class RandomizedResponse(Budgets):
     budget: ClassVar[str] = "pure ε-LDP per comparison; ε·m(m−1)/2 for all comparisons of a user"
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = FlippedWins
+    by_replication: ClassVar[bool] = True
 
     def release(self, data: Comparisons, rng: np.random.Generator) -> FlippedWins:
         """Released wins of a block, (reps, groups, pairs)."""
@@ -66,6 +67,7 @@ class Laplace(Budgets):
     budget: ClassVar[str] = "pure ε-LDP per comparison; ε·m(m−1)/2 for all comparisons of a user"
     accepts: ClassVar[type] = Comparisons
     releases: ClassVar[type] = LaplaceWins
+    by_replication: ClassVar[bool] = True
 
     def release(self, data: Comparisons, rng: np.random.Generator) -> LaplaceWins:
         """Noisy wins of a block, (reps, groups, pairs)."""

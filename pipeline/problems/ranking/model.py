@@ -111,6 +111,7 @@ class BTL(Checked):
 
     population: ClassVar[tuple[str, ...]] = ("m", "spread")
     produces: ClassVar[type] = Comparisons
+    by_replication: ClassVar[bool] = True
 
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Preferences:
         """θ* of a block of replications, (reps, m), centred; evenly spaced ones and groups in random order."""
@@ -129,6 +130,14 @@ class BTL(Checked):
         """Comparisons of L users; cost O(reps · m²), whatever L."""
         return Comparisons(win_probability(truth.theta), self.L, self.m, rng)
 
+    def part(self, truth: Preferences, rows: slice) -> Preferences:
+        """θ* of some replications."""
+        return Preferences(truth.theta[rows])
+
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
         return 50 * self.m**2
+
+    def memory(self) -> float:
+        """Bytes of one replication: probabilities and wins of all pairs."""
+        return 8 * self.m**2

@@ -63,6 +63,7 @@ class Likelihood(Checked):
     lambda_scale: float = parameter("c in the penalty c‖θ‖²", default=1.0, low=0)
 
     accepts: ClassVar[type] = FlippedWins
+    by_replication: ClassVar[bool] = True
 
     def fit(self, release: FlippedWins, rng: np.random.Generator) -> PreferenceEstimate:
         """Estimate of a block; non-convergence is a value, not an error."""

@@ -38,6 +38,7 @@ class Debiased(Checked):
     lambda_scale: float = parameter("c in λ = c·G(ε)/L", default=1.0, low=0)
 
     accepts: ClassVar[type] = ReleasedWins
+    by_replication: ClassVar[bool] = True
 
     def weights(self, release: ReleasedWins) -> Floats | None:
         """(groups,): weights v of users; None is all alike."""
@@ -70,6 +71,8 @@ class Debiased(Checked):
 class PlugIn(Debiased):
     """The same estimator on the released comparisons as if they were raw: inconsistent, the baseline."""
 
+    by_replication: ClassVar[bool] = True
+
     def mean(self, release: ReleasedWins) -> Floats:
         """(reps, pairs): mean released comparison."""
         return release.raw_mean()
@@ -82,6 +85,8 @@ class Weighted(Debiased):
     plain mean's variance is mean(a²)/L, as in Theorem 2 of Xu, Sun and Cheng; this one's is 1/Σ t², as in their
     Theorem 3, for equal items, and no weights make that smaller.
     """
+
+    by_replication: ClassVar[bool] = True
 
     def weights(self, release: ReleasedWins) -> Floats:
         """(groups,): 1/gain."""

@@ -28,6 +28,7 @@ class RankCentrality(Checked):
     m: int = parameter("items", unit="items", low=2)
 
     accepts: ClassVar[type] = ReleasedWins
+    by_replication: ClassVar[bool] = True
 
     def fit(self, release: ReleasedWins, rng: np.random.Generator) -> PreferenceEstimate:
         """Estimate of a block; NaN, not converged, where comparisons do not connect the items. O(reps · m³)."""
