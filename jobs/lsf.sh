@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A study on LSF without a driver; jobs/submit.sh submits it in shards. From the folder that has .venv, on
+# A study on LSF without a driver; `pipeline task=submit cluster=lsf` submits it in shards. From the folder that has .venv, on
 # one node:
 #   WORDS="experiment=xu/scenario_2" bsub < jobs/lsf.sh
 # Submitting again goes on where it stopped.

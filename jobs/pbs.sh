@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A study on PBS Pro or OpenPBS without a driver; jobs/submit.sh submits it in shards. From the folder that
+# A study on PBS Pro or OpenPBS without a driver; `pipeline task=submit cluster=pbs` submits it in shards. From the folder that
 # has .venv, on one node:
 #   WORDS="experiment=xu/scenario_2" qsub jobs/pbs.sh
 # Submitting again goes on where it stopped.
@@ -12,7 +12,7 @@
 #PBS -l select=1:ncpus=4:mem=4gb
 #PBS -l walltime=04:00:00
 # PBS -q NAME  (without the blank, when it is needed; the same for -A NAME)
-CORES=4                                    # as above
+CORES=${CORES:-4}                          # as above
 SECONDS_TO_RUN=${SECONDS_TO_RUN:-14280}    # the walltime, less two minutes for finishing what runs
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}
 MORE=${MORE:-$HOME/.pipeline/environment}  # read if it is there: exports, such as the keys of a bucket, which
@@ -29,7 +29,8 @@ fi
 "$PIPELINE" "${words[@]}" "${limits[@]}"
 code=$?
 # 75: more to do, as when shards ran out of time. A job may not requeue itself here: submit all of it again.
-if [[ $code == 75 ]]; then
-    jobs/submit.sh pbs "${SHARDS:-2}" "${words[@]}"
+if [[ $code == 75 && -n ${AGAIN:-} ]]; then
+    read -ra again <<< "$AGAIN"
+    "$PIPELINE" "${again[@]}"
 fi
 exit $code

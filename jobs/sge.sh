@@ -3,7 +3,7 @@
 #   qsub jobs/sge.sh experiment=xu/scenario_2                      one node
 #   qsub -t 1-20 jobs/sge.sh experiment=xu/scenario_2              20 shards of the units, one shared store
 #   qsub -hold_jid ARRAY jobs/sge.sh experiment=xu/scenario_2      what is left, seal, report
-# jobs/submit.sh does the last two. Submitting again goes on where it stopped.
+# `pipeline task=submit cluster=sge shards=20 …` does the last two. Submitting again goes on where it stopped.
 
 #$ -S /bin/bash
 #$ -cwd
@@ -29,7 +29,7 @@ fi
 trap 'again=yes; kill -TERM $pid 2>/dev/null' USR1
 (trap '' USR1; exec "$PIPELINE" "${words[@]}") &
 pid=$!
-[[ -n ${again:-} ]] && kill -TERM $pid  # the signal came before the command had begun
+[[ -n ${again:-} ]] && kill -TERM $pid 2>/dev/null  # the signal came before the command had begun
 while wait $pid; kill -0 $pid 2>/dev/null; do :; done  # a signal ends `wait`, not the pipeline
 wait $pid  # which has ended now, perhaps in between: its own exit code
 code=$?

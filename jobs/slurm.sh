@@ -3,7 +3,7 @@
 #   sbatch jobs/slurm.sh experiment=xu/scenario_2                one node, all its cores
 #   sbatch --array=1-20 jobs/slurm.sh experiment=xu/scenario_2   20 shards of the units, one shared store
 #   sbatch --dependency=afterany:ARRAY jobs/slurm.sh experiment=xu/scenario_2   what is left, seal, report
-# jobs/submit.sh does the last two. Submitting again goes on where it stopped.
+# `pipeline task=submit cluster=slurm shards=20 …` does the last two. Submitting again goes on where it stopped.
 
 #SBATCH --signal=B:USR1@120
 #SBATCH --requeue
@@ -29,7 +29,7 @@ trap 'again=yes; kill -TERM $pid 2>/dev/null' USR1
 trap 'stop=yes; kill -TERM $pid 2>/dev/null' TERM
 "$PIPELINE" "${words[@]}" &
 pid=$!
-[[ -n ${again:-} ]] && kill -TERM $pid  # the signal came before the command had begun
+[[ -n ${again:-} ]] && kill -TERM $pid 2>/dev/null  # the signal came before the command had begun
 while wait $pid; kill -0 $pid 2>/dev/null; do :; done  # a signal ends `wait`, not the pipeline
 wait $pid  # which has ended now, perhaps in between: its own exit code
 code=$?

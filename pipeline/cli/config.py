@@ -19,6 +19,7 @@ from pipeline.study.study import Study
 
 TASKS = {
     "run": "simulate what is missing, seal, judge the claims, write the report (the default)",
+    "submit": "submit run as jobs without a driver: cluster=slurm, pbs, lsf or sge; shards=N in an array",
     "plan": "what run would do: cells, units, what is done, predicted time, memory and bytes",
     "status": "what is done and what failed, from disk alone",
     "report": "write the report again or, before the end, one of the units that are done",
@@ -75,6 +76,9 @@ class Settings(Checked):
     shard: str | None = parameter(
         "simulate one share of the units only, as 3/20, and leave sealing and the report to a run without it",
         default=None)
+    shards: int | None = parameter(
+        "with submit: tasks of the job array, at most one for each unit; null: as many as work for an hour",
+        default=None, low=1, high=100_000)
     store: Storage = field(default=Storage(), metadata={"meaning": "where the arrays go"})
 
     @property
@@ -111,7 +115,7 @@ class Settings(Checked):
     def _check_task(self) -> None:
         """Raise InvalidInput for a setting that the task has no use for."""
         for name, task in (("repair", "verify"), ("results", "verify"), ("unit", "replay"), ("shard", "run"),
-                           ("sure", "remove")):
+                           ("shards", "submit"), ("sure", "remove")):
             if getattr(self, name) and self.task != task:
                 raise InvalidInput(name, getattr(self, name), f"goes with task={task} only, not task={self.task}")
         if self.studies is not None and self.task not in ("compare", "remove"):

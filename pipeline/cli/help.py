@@ -45,6 +45,7 @@ def text() -> str:
         "  pipeline task=plan grid.m=[10,20,80] replications=10000",
         "  pipeline task=new experiment=survey.yaml, then pipeline experiment=survey.yaml",
         "  pipeline --with parts.py experiment=survey.yaml: with mechanisms or other parts of your own",
+        "  pipeline task=submit cluster=slurm cluster.cores=4 shards=20 experiment=xu/scenario_2",
         "  pipeline task=verify repair=true",
         "  pipeline task=release problem=PROBLEM data.path=answers.csv outputs=released parameters.epsilon_user=1",
         f"      PROBLEM: {', '.join(name for name, one in problems().items() if one.release)}; the command asks for "

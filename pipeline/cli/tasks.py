@@ -1,9 +1,10 @@
 """The tasks of the command, on checked experiments."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import inspect, reports, run, shelf, status, verify
+from pipeline.cli import inspect, reports, run, shelf, status, submit, verify
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.studies import stored_studies
@@ -39,6 +40,8 @@ def perform(
         return run.run(studies, settings, cluster, command)
     if settings.task == "plan":
         return inspect.plan_of(studies, cluster)
+    if settings.task == "submit":
+        return submit.submit(studies, settings, cluster, shlex.split(command)[1:])
     if settings.task == "report":
         return run.report(studies, settings, cluster, command)
     if settings.task == "verify":

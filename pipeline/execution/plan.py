@@ -1,26 +1,23 @@
 """What a run would do, before anything starts: units, time, memory, bytes."""
 
-import dataclasses
 import os
-import resource
 import shutil
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from dask.utils import format_bytes, format_time
 
 from pipeline.execution.clusters import Cluster, cores
+from pipeline.execution.probe import BYTES, SECONDS, probe
 from pipeline.execution.schedule import Schedule
 from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import is_sealed
-from pipeline.study.grid import Grid, Level
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
 
 UNIT_OVERHEAD = 500  # bytes of a unit's description, about
-PROBE_SECONDS = 3.0
 KIB = 1024
 
 
@@ -67,84 +64,74 @@ def check_lifetime(stores: Sequence[Store], cluster: Cluster) -> None:
         study = store.study
         if store.exists() and store.listing().done.all():
             continue
-        if 2 * (seconds := _longest(study)) > lifetime:
+        if (seconds := _longest(study)) is not None and 2 * seconds > lifetime:
             raise InvalidInput("cluster.walltime", getattr(cluster, "walltime", None),
                                f"a unit of {study.name} takes about {format_time(seconds)}, and a new worker first "
                                f"simulates a finished one again, but a worker is sure to live for only "
                                f"{format_time(lifetime)}; give more, or a smaller block")
 
 
+class Prediction(NamedTuple):
+    """What is left to do of a study; seconds, longest and memory are None where they could not be measured.
+
+    pending: units. seconds: of work, on one worker. longest: seconds of the most costly unit. memory: bytes of a
+    worker.
+    """
+
+    pending: int
+    seconds: float | None
+    longest: float | None
+    memory: float | None
+
+
+def predict(store: Store, listing: Listing | None = None) -> Prediction:
+    """Predict what is left to do, from at most a second of simulation; nothing is stored."""
+    schedule = Schedule(store.study, listing or _listing(store))
+    measured = probe(store.study, schedule.costs)
+    seconds = None if measured.pace is None else schedule.cost * measured.pace
+    return Prediction(schedule.pending, seconds, measured.longest, measured.memory)
+
+
 def text(store: Store, cluster: Cluster) -> str:
-    """The plan of one study, for a person; simulates a few units, without storing them, to predict time."""
-    study = store.study
-    listing = store.listing() if store.exists() else Listing(*np.zeros((2, len(study.grid), study.blocks), bool))
-    schedule = Schedule(study, listing)
+    """The plan of one study, for a person."""
+    study, listing = store.study, _listing(store)
+    expected = predict(store, listing)
     workers = cluster.workers or cores()
-    seconds = schedule.cost * _pace(study, schedule.costs)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB  # of the largest unit, among others
-    crowded = memory * workers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     asked = [f"  precision     {target}; {study.replications:,} replications at most" for target in study.precision]
     axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
     return "\n".join([
         f"{study.name}: {store.backend}",
         f"  cells         {len(study.grid):,} = {axes}",
         f"  units         {listing.done.size:,} = cells × {study.blocks} blocks of {study.block:,} replications",
-        f"  done          {int(listing.done.sum()):,}; to do {'at most ' * bool(asked)}{schedule.pending:,}",
+        f"  done          {int(listing.done.sum()):,}; to do {'at most ' * bool(asked)}{expected.pending:,}",
         *asked,
-        f"  time          {'at most' if asked else 'about'} {format_time(seconds / workers)} on {workers} workers "
-        f"({format_time(seconds)} of work)",
-        f"  memory        about {format_bytes(memory)} per worker"
-        + (": more than this machine has; fewer workers, or a smaller block" if crowded else ""),
+        *_effort(expected, workers, "at most" if asked else "about"),
         f"  {'bucket' if store.url else 'disk  '}        about {format_bytes(stored_bytes(study))} when complete, raw "
         "and sealed",
     ])
 
 
-def _pace(study: Study, costs: np.ndarray) -> float:
-    """Seconds per predicted cost, measured on one unit each of a large, a middle and a small cell.
-
-    Among cells of equal predicted cost one is drawn at random: those at the corners of a grid are often unusual.
-    """
-    order = np.random.default_rng(0).permutation(len(costs))
-    order = order[np.argsort(-costs[order], kind="stable")]
-    start, seconds, cost = time.perf_counter(), 0.0, 0.0
-    for cell in dict.fromkeys(int(order[int(q * (len(order) - 1))]) for q in (0, 0.5, 1)):
-        labels = study.grid.labels(cell)
-        if not seconds:
-            study.components(labels)  # imports, which are not timed
-        before = time.perf_counter()
-        _try(study, labels)
-        seconds += time.perf_counter() - before
-        cost += costs[cell]
-        if time.perf_counter() - start > PROBE_SECONDS:
-            break
-    return seconds / cost
+def _effort(expected: Prediction, workers: int, about: str) -> list[str]:
+    """The lines on time and memory."""
+    if expected.seconds is None or expected.memory is None:
+        return [f"  time, memory  unknown: one replication takes more than {SECONDS:g} s or {format_bytes(BYTES)}; "
+                "task=replay simulates one unit"]
+    crowded = expected.memory * workers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return [f"  time          {about} {format_time(expected.seconds / workers)} on {workers} workers "
+            f"({format_time(expected.seconds)} of work)",
+            f"  memory        about {format_bytes(int(expected.memory))} per worker"
+            + (": more than this machine has; fewer workers, or a smaller block" if crowded else "")]
 
 
-def _try(study: Study, labels: Mapping[str, Level]) -> None:
-    """Simulate a unit and ignore what it raises, which a run stores as a failure."""
-    try:
-        with np.errstate(all="ignore"):
-            study.simulate(labels, 0)
-    except (MemoryError, OSError):
-        raise
-    except Exception:
-        pass
+def _listing(store: Store) -> Listing:
+    """What is done; nothing, where the study is not begun."""
+    study = store.study
+    return store.listing() if store.exists() else Listing(*np.zeros((2, len(study.grid), study.blocks), bool))
 
 
-def _longest(study: Study) -> float:
-    """Seconds that the most costly unit takes, extrapolated from fewer replications where that is long."""
-    labels = max(study.grid, key=study.cost)
-    study.components(labels)
-    cell, count = Grid.of({axis: [level] for axis, level in labels.items()}), 1
-    while True:
-        part = dataclasses.replace(study, block=count, replications=count, grid=cell)
-        start = time.perf_counter()
-        _try(part, labels)
-        seconds = time.perf_counter() - start
-        if count == study.block or seconds > PROBE_SECONDS / 10:
-            return seconds * study.block / count
-        count = min(4 * count, study.block)
+def _longest(study: Study) -> float | None:
+    """Seconds that the most costly unit takes; None where one replication is too long or too large to measure."""
+    return probe(study, np.array([study.cost(labels) for labels in study.grid])).longest
 
 
 def _existing(path: Path) -> Path:

@@ -2,6 +2,8 @@
 
 import contextlib
 import importlib.util
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -9,8 +11,9 @@ import time
 import types
 
 import pytest
-from engine import ROOT, study
+from engine import ROOT, arguments, study
 
+from pipeline.__main__ import main
 from pipeline.execution import plan
 from pipeline.execution.clusters import LSF, PBS, SGE, Slurm
 from pipeline.execution.clusters.jobs import Jobs, Refused, call
@@ -100,7 +103,7 @@ def test_a_refusal_is_what_the_system_says(command, said):
     ("invalid partition specified: long", "queue=long"),
 ])
 def test_a_refusal_names_the_field_that_is_meant(said, field):
-    assert str(Slurm(**FIELDS)._refusal(Refused(said))) == f"cluster.{field}: sbatch says: {said}"
+    assert str(Slurm(**FIELDS).refusal(Refused(said))) == f"cluster.{field}: sbatch says: {said}"
 
 
 class Queue:
@@ -264,29 +267,116 @@ def tools(folder, **scripts):
     return {"PATH": str(folder), "HOME": str(folder)}
 
 
-@pytest.mark.parametrize("system, command", [("slurm", "sbatch"), ("sge", "qsub"), ("pbs", "qsub"), ("lsf", "bsub")])
-def test_what_cannot_be_submitted_is_one_line(system, command, tmp_path):
-    def submit(*words, **variables):
-        return subprocess.run([ROOT / "jobs/submit.sh", *words], capture_output=True, text=True,
-                              env=shell | variables)
+OPTIONS = {  # of each system's command, as its manual has them: of an array, of what follows it, of the last job
+    "slurm": ["--cpus-per-task=1", "--mem-per-cpu=1024M", "--time=01:00:00", "--signal=B:USR1@60", "--partition=long",
+              "--account=stat", "--exclusive", "--array=1-3", "--dependency=afterany:7"],
+    "sge": ["-terse", "-l s_rt=00:59:00,h_rt=01:00:00", "-q long", "-P stat", "--exclusive", "-t 1-3", "-hold_jid 7"],
+    "pbs": ["-l select=1:ncpus=1:mem=1024mb", "-l walltime=01:00:00", "-q long", "-A stat", "--exclusive",
+            "-J 1-3", "-W depend=afterany:7[].host"],
+    "lsf": ["-n 1", "-R span[hosts=1] rusage[mem=1024MB]", "-W 01:00", "-wt 1", "-q long", "-P stat", "--exclusive",
+            "-J pipeline[1-3]", "-w ended(7)"],
+}
+SAYS = {"slurm": "7", "sge": "7.1-3:1", "pbs": "7[].host", "lsf": "Job <7> is submitted to queue <long>."}
+COMMANDS = {"slurm": ("sbatch", "scancel"), "sge": ("qsub", "qdel"), "pbs": ("qsub", "qdel"), "lsf": ("bsub", "bkill")}
 
-    shell = tools(tmp_path)
-    for words in ((), ("2", "a=b"), (system,), (system, "3"), (system, "0", "a=b"), (system, "-1", "a=b"),
-                  (system, "experiment=x", "a=b"), (system, "2", "a=b")):
-        done = submit(*words)
-        assert done.returncode == 2 and done.stderr.startswith("error: ") and done.stderr.count("\n") == 1, words
-    assert f"{command} is not on this machine" in submit(system, "2", "a=b").stderr
-    said = '"$@" "$WORDS" "$AWS_SECRET_ACCESS_KEY"'
-    (tmp_path / command).write_text(f'#!/bin/bash\necho {said} >> "$HOME/given"; echo 7\n')
-    (tmp_path / command).chmod(0o755)
-    if system in ("pbs", "lsf"):
-        assert "no blanks inside a word" in submit(system, "2", "grid.m=[3, 4]").stderr
-        assert not (tmp_path / "given").exists()
-    assert system != "pbs" or "at least 2 shards" in submit(system, "1", "a=b").stderr
-    done = submit(system, "2", "a=b", "c=[1,2]", AWS_SECRET_ACCESS_KEY="planted")
-    assert done.returncode == 0 and done.stdout == "array 7 of 2 shards, then array 7, then job 7\n", done.stderr
-    given = (tmp_path / "given").read_text()
-    assert given.count("a=b c=[1,2]") == 3 and given.count("planted") == (3 if system == "slurm" else 0)
+
+@pytest.fixture
+def words(tmp_path, monkeypatch):
+    """Words of `task=submit`, in a shell that has the commands of a batch system, which write down what they get."""
+    def of(system, said=None, **changes):
+        submits, cancels = COMMANDS[system]
+        for name in (submits, cancels, "qstat", "bqueues", "pipeline"):
+            (tmp_path / name).write_text(
+                f'#!/bin/bash\necho "{name} $*" >> {tmp_path}/given\nenv >> {tmp_path}/inherited-by-{name}\n'
+                f'{said or f"echo {SAYS[system]!r}"}\n')
+            (tmp_path / name).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        monkeypatch.setenv("PIPELINE", str(tmp_path / "pipeline"))
+        ours = {"task": "submit", "cluster": system, "shards": "3", "cluster.walltime": "01:00:00",
+                "cluster.memory": "1GiB", "cluster.queue": "long", "cluster.account": "stat",
+                "cluster.directives": "--exclusive", "cluster.folder": str(tmp_path / "shared")}
+        return arguments(tmp_path / "outputs", **ours | changes)
+    return of
+
+
+@pytest.mark.parametrize("system", COMMANDS)
+def test_commands_of_a_submission(system, words, tmp_path, monkeypatch, capsys):
+    """The text of the commands, against the documented options; SLURM's and Grid Engine's also run on real ones."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "planted")
+    given = words(system)
+    assert main(given) == 0
+    said = capsys.readouterr().out
+    calls = [line for line in (tmp_path / "given").read_text().splitlines() if line.startswith(COMMANDS[system][0])]
+    asked = [line for line in calls if "--test-only" in line or "-w v" in line]
+    first, second, last = (line for line in calls if line not in asked)
+    assert len(asked) == (system in ("slurm", "sge"))
+    array, after = OPTIONS[system][-2:]
+    for option in OPTIONS[system][:-2]:
+        assert all(option in line for line in (first, second, last) if option != array), option
+    assert array in first and array in second and array not in last
+    assert after not in first and after in second and after in last
+    inherited = (tmp_path / f"inherited-by-{COMMANDS[system][0]}").read_text()
+    assert ("planted" in inherited) == (system == "slurm") and "SHARDS=3\n" in inherited
+    run = " ".join([*(word for word in given if not re.match("task|cluster|shards", word)), "cluster=local"])
+    assert run in (first if system in ("slurm", "sge") else inherited)
+    number = shlex.quote("7[].host" if system == "pbs" else "7")
+    assert "array 7" in said and f"cancel: {COMMANDS[system][1]} {number} " in said and "task=status" in said
+
+
+@pytest.mark.parametrize("system", ["slurm", "pbs"])
+def test_one_shard_is_one_job_and_there_are_never_more_than_units(system, words, tmp_path, capsys):
+    assert main(words(system, shards="1")) == 0
+    assert "job 7" in (said := capsys.readouterr().out) and "array" not in said
+    assert main(words(system, shards="50")) == 0
+    assert "of 8 shards" in capsys.readouterr().out and "8 units" in said
+
+
+@pytest.mark.parametrize("changes, line", [
+    ({"shards": "0"}, "shards=0: must be a whole number ≥ 1"), ({"shard": "1/2"}, "shard=1/2: goes with task=run only"),
+    ({"grid.m": "[1]"}, "grid.m=1: must be"), ({"experiment": "xu/scenario_22"}, "experiment=xu/scenario_22: no such"),
+    ({"cluster.walltime": "00:02:00"}, "cluster.walltime=00:02:00: must be at least 00:03:00: a unit takes about"),
+    ({"data.path": "no file"}, "data.path"),
+])
+def test_bad_input_submits_nothing(words, tmp_path, capsys, changes, line):
+    given = [word for word in words("slurm") if word.partition("=")[0] not in changes]
+    assert main([*given, *(f"{key}={value}" for key, value in changes.items())]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {line}") and said.count("\n") == 1, said
+    assert not (tmp_path / "given").exists() and not (tmp_path / "outputs").exists()
+
+
+@pytest.mark.parametrize("system", ["slurm", "lsf"])
+def test_a_refusal_cancels_what_was_accepted(system, words, tmp_path, capsys):
+    first = f'[[ "$*" == *"-w v"* || $(wc -l < {tmp_path}/given) -lt 3 ]] && echo {SAYS[system]!r} && exit 0\n'
+    assert main(words(system, said=first + "echo 'no queue for it' >&2; exit 1")) == 2
+    assert capsys.readouterr().err == "error: cluster.queue=long: " + f"{COMMANDS[system][0]} says: no queue for it\n"
+    assert f"{COMMANDS[system][1]} 7" in (tmp_path / "given").read_text()
+
+
+def test_without_a_batch_system_one_line(words, tmp_path, monkeypatch, capsys):
+    assert main(arguments(tmp_path, task="submit")) == 2
+    assert capsys.readouterr().err.startswith("error: cluster=synchronous: must be slurm, pbs, lsf or sge")
+    given = words("slurm")
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(given) == 2
+    assert capsys.readouterr().err.startswith("error: cluster=slurm: sbatch is not on this machine")
+
+
+@pytest.mark.parametrize("system", ["pbs", "lsf"])
+def test_blanks_that_a_queue_would_split_are_named(system, words, capsys):
+    assert main(words(system, **{"grid.m": "[3, 4]"})) == 2
+    assert "no blanks inside a word" in capsys.readouterr().err
+
+
+def test_the_last_job_of_pbs_submits_again_where_there_is_more_to_do(tmp_path):
+    fake = tmp_path / "pipeline"
+    fake.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/given; exit 75\n')
+    fake.chmod(0o755)
+    variables = {"PBS_O_WORKDIR": "/", "WORDS": "a=b", "AGAIN": "task=submit a=b", "SECONDS_TO_RUN": "9", "CORES": "2"}
+    done = subprocess.run(["bash", ROOT / "jobs/pbs.sh"],
+                          env={"PATH": "/usr/bin:/bin", "PIPELINE": str(fake)} | variables)
+    assert done.returncode == 75
+    assert (tmp_path / "given").read_text() == "a=b cluster.workers=2 stop_after=9\ntask=submit a=b\n"
 
 
 @pytest.mark.parametrize("system, code, asked", [("slurm", 143, "requeue 5"), ("sge", 99, "")])

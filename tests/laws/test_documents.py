@@ -54,7 +54,7 @@ def blocks():
 
 
 BLOCKS = list(blocks())
-SHELL = re.compile(r"^(?:\$ )?(?:\.venv/bin/|python -m )?(pipeline|make|jobs/submit.sh|pip|export|lfs|git|eval) ", re.M)
+SHELL = re.compile(r"^(?:\$ )?(?:\.venv/bin/|python -m )?(pipeline|make|pip|export|lfs|git|eval) ", re.M)
 
 
 def exception(text):
@@ -123,9 +123,6 @@ def test_what_is_not_tried_has_a_reason():
 def test_commands_are_accepted(line, folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     program, *words = shlex.split(line)
-    if program.endswith("jobs/submit.sh"):
-        assert (ROOT / program).exists() and (ROOT / f"jobs/{words[0]}.sh").exists() and int(words[1]) > 0
-        words = words[2:]
     if program == "make":
         targets = re.findall(r"^([a-z][a-z0-9 ]*):", (ROOT / "Makefile").read_text(), re.M)
         assert words[0] in " ".join(targets).split()
@@ -133,7 +130,7 @@ def test_commands_are_accepted(line, folder, tmp_path, monkeypatch, capsys):
         words = [re.sub("^(outputs=|experiment=(?=.*yaml))", rf"\g<1>{tmp_path}/", word) for word in words]
         assert main(words) == 0 and capsys.readouterr().out
     else:
-        assert program.endswith(("pipeline", "jobs/submit.sh"))
+        assert program.endswith("pipeline")
         mappings = compose(words)
         read_settings(mappings[0]), read_cluster(mappings[0]), read_experiments(mappings)
 

@@ -33,8 +33,10 @@ class Batch(Cluster, Checked):
         "fewest jobs at once, then as many as there are units for; null: always all of them", unit="job", default=None,
         low=0)
     cores: int = parameter("cores of a job, one worker process on each", unit="core", default=1, low=1, high=10_000)
-    memory: str = parameter("memory of a job, such as 4GiB", default="2GiB")
-    walltime: str = parameter("time limit of a job, HH:MM:SS", default="01:00:00")
+    memory: str | None = parameter(
+        "memory of a job, such as 4GiB; null: as planned with task=submit, else 1GiB a core", default=None)
+    walltime: str | None = parameter(
+        "time limit of a job, HH:MM:SS; null: as planned with task=submit, else 01:00:00", default=None)
     queue: str | None = parameter("queue or partition; null: the system's default", default=None)
     account: str | None = parameter("account or project that is charged", default=None)
     directives: str | None = parameter("further directives, as '--constraint=ib; --exclusive'", default=None)
@@ -63,7 +65,7 @@ class Batch(Cluster, Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if size(self.memory) < 2**28 * self.cores:
+        if self.memory is not None and size(self.memory) < 2**28 * self.cores:
             raise InvalidInput("memory", self.memory, f"must be at least 256MiB a core, {self.cores / 4:g}GiB here")
         if self.least_jobs is not None and self.least_jobs > self.jobs:
             raise InvalidInput("least_jobs", self.least_jobs, f"must be at most jobs={self.jobs}")
@@ -72,7 +74,7 @@ class Batch(Cluster, Checked):
             value = getattr(self, name)
             if value is not None and not re.fullmatch(PLAIN, value):
                 raise InvalidInput(name, value, "must be one plain name, without blanks and quotes")
-        for directive in self._directives():
+        for directive in self.further:
             # -S would run any program on the script, -C change how a directive begins.
             if not re.fullmatch(r"-[\w-].*", directive) or re.match(r"-[SC]\b|--wrap|.*[`$\\]", directive):
                 raise InvalidInput("directives", directive, "must be options of the batch system, as '--exclusive'; "
@@ -86,7 +88,12 @@ class Batch(Cluster, Checked):
     @property
     def lifetime(self) -> float:
         """Seconds for which each worker certainly lives: the walltime less a reserve, and less a random part of it."""
-        return self._seconds() - 3 * self._reserve()
+        return self.seconds - 3 * self._reserve()
+
+    @property
+    def seconds(self) -> int:
+        """The walltime of a job in seconds."""
+        return self._seconds()
 
     def check(self) -> None:
         """Ask the batch system whether it would accept such jobs; InvalidInput if not, or if it is not there."""
@@ -96,13 +103,13 @@ class Batch(Cluster, Checked):
         for command in self.needed:
             if not shutil.which(command):
                 raise InvalidInput("cluster", self.name, f"{command} is not on this machine; "
-                                   "start this where jobs are submitted, or submit jobs/ yourself")
+                                   "start this where jobs are submitted, or use task=submit there")
         with self._keys():  # so that a folder that cannot be written is reported now
             pass
         try:
             self._ask(script)
         except Refused as error:
-            raise self._refusal(error) from None
+            raise self.refusal(error) from None
 
     def script(self) -> str:
         """The script of one job as submitted, with placeholders for the scheduler's address and the keys' folder."""
@@ -130,7 +137,7 @@ class Batch(Cluster, Checked):
                 for _ in range(fewest):
                     jobs.submit()
             except Refused as error:
-                raise self._refusal(error) from None
+                raise self.refusal(error) from None
             numbers = ", ".join(job.number for job in jobs.jobs) or "as there are units"
             what = f"{self.jobs} {self.name} jobs of {self.cores} workers ({numbers})"
             yield Executor(client, self.workers, lambda: threads(cluster), jobs.update, jobs.retire,
@@ -155,16 +162,22 @@ class Batch(Cluster, Checked):
         return path_of(self.folder, "folder").absolute() / "output"
 
     def _seconds(self) -> int:
-        match = re.fullmatch(r"(\d{1,4}):([0-5]\d):([0-5]\d)", self.walltime)
+        match = re.fullmatch(r"(\d{1,4}):([0-5]\d):([0-5]\d)", self._walltime)
         seconds = sum(int(n) * unit for n, unit in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0
         if seconds < 60:
             raise InvalidInput("walltime", self.walltime, "must be HH:MM:SS, at least 00:01:00")
         return seconds
 
+    @property
+    def _walltime(self) -> str:
+        return "01:00:00" if self.walltime is None else self.walltime
+
     def _reserve(self) -> int:
         return max(10, min(300, self._seconds() // 12))
 
-    def _directives(self) -> list[str]:
+    @property
+    def further(self) -> list[str]:
+        """The further directives of the person, one each."""
         return [one.strip() for one in (self.directives or "").split(";") if one.strip()]
 
     def _make(self, address: str, keys: Path, name: str) -> Any:
@@ -178,7 +191,8 @@ class Batch(Cluster, Checked):
                 for key, value in DASK.items() if key.startswith("distributed.worker.")}
         return getattr(dask_jobqueue, self.jobqueue).job_cls(
             address, name=name, job_name="pipeline-workers", cores=self.cores, processes=self.cores,
-            memory=f"{size(self.memory)}B", queue=self.queue, interface=self.interface, protocol="tls://",
+            memory=f"{size(self.memory or f'{max(2, self.cores)}GiB')}B", queue=self.queue, interface=self.interface,
+            protocol="tls://",
             security=Security(require_encryption=True, tls_ca_file=cert, tls_worker_cert=cert,
                               tls_worker_key=str(keys / "key.pem")),
             nanny=True, death_timeout=120, local_directory=tempfile.gettempdir(), python=shlex.quote(sys.executable),
@@ -188,9 +202,9 @@ class Batch(Cluster, Checked):
             job_script_prologue=[
                 *(f"export {name}={value}" for name, value in (ONE_BLAS_THREAD | ours).items()),
                 f"test ! -r {more} || . {more}"],
-            job_extra_directives=[*self._own_directives(), *self._directives()], **self._account())
+            job_extra_directives=[*self._own_directives(), *self.further], **self._account())
 
-    def _refusal(self, error: Refused) -> InvalidInput:
+    def refusal(self, error: Refused) -> InvalidInput:
         """The field that the batch system's message most likely refers to, with the message."""
         message = str(error)
         for name, pattern in (("account", "account|project"), ("queue", "partition|queue"), ("walltime", "time"),
@@ -209,7 +223,7 @@ class Slurm(Batch):
     listing = ("squeue", "--noheader", "--format=%i", "--me")
 
     def _account(self) -> dict[str, str | None]:
-        return {"account": self.account, "walltime": self.walltime}
+        return {"account": self.account, "walltime": self._walltime}
 
     def _own_directives(self) -> list[str]:
         return [f"-o {self._output()}/%j.out", "--requeue", "--open-mode=append"]
@@ -227,7 +241,7 @@ class PBS(Batch):
     listing = ("qselect", "-u", user())
 
     def _account(self) -> dict[str, str | None]:
-        return {"account": self.account, "walltime": self.walltime}
+        return {"account": self.account, "walltime": self._walltime}
 
     def _own_directives(self) -> list[str]:
         return [f"-o {self._output()}/", "-j oe", "-V", "-r y"]
@@ -272,7 +286,7 @@ class SGE(Batch):
                                f"cluster.directives='-pe smp {self.cores}'; qconf -spl lists them")
 
     def _account(self) -> dict[str, str | None]:
-        return {"project": self.account, "walltime": self.walltime}
+        return {"project": self.account, "walltime": self._walltime}
 
     def _own_directives(self) -> list[str]:
         return [f"-o {self._output()}/", "-V", "-r y"]

@@ -1,10 +1,13 @@
 """What the tests on real batch systems share."""
 
+import os
 import sys
 
 import pytest
 from engine import command, contents, environment
 from servers.study import UNITS, Run
+
+from pipeline.__main__ import main
 
 
 @pytest.fixture(scope="session")
@@ -20,6 +23,21 @@ def laptop(tmp_path_factory) -> dict[str, bytes]:
 def study(tmp_path, laptop) -> Run:
     """A run of the study in a fresh folder."""
     return Run(tmp_path, laptop)
+
+
+@pytest.fixture
+def submitted(study, shell, monkeypatch, capsys):
+    """`task=submit` with words of a run on a running batch system: the numbers of its jobs, and what it printed."""
+    def call(system, kind: str, **changes: str) -> tuple[list[str], str]:
+        for name, value in (os.environ | shell | system.environment).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(study.where)
+        words = {"task": "submit", "cluster": kind, "cluster.folder": str(study.where / "shared")}
+        assert main(study.words(**words | changes)) == 0
+        said = capsys.readouterr().out
+        cancel, = (line.split() for line in said.splitlines() if line.startswith("cancel: "))
+        return cancel[2:], said
+    return call
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ def scripts(tmp_path_factory):
         "s_rt=03:58:00,h_rt=04:00:00": "s_rt=00:00:20,h_rt=00:10:00"})
 
 
-def test_task_array_then_reduction_with_a_walltime_hit(system, scripts, shell, study):
+def test_task_array_then_reduction_with_a_walltime_hit(system, scripts, shell, submitted, study):
     """The first shard has more to do than its soft limit allows: it drains and is queued again."""
     shard = system.call("qsub", "-terse", "-t", "1-1", "-v", "SHARDS=2", str(scripts / "sge.sh"),
                         *study.words(replications="100000"), env=shell, cwd=study.where)
@@ -35,14 +35,15 @@ def test_task_array_then_reduction_with_a_walltime_hit(system, scripts, shell, s
     system.call("qdel", number)
     system.wait(number)
     assert "finishing what is running" in output(study) and not study.folder.joinpath("results.zarr").exists()
-    said = system.call(str(scripts / "submit.sh"), "sge", "2", *study.words(), env=shell, cwd=study.where)
-    system.wait(said.split()[-1])
+    numbers, _ = submitted(system, "sge", shards="2")
+    system.wait(numbers[-1])
     assert study.is_right(), output(study)
     assert "shard 2/2 is done" in output(study)
 
 
 def output(study):
-    return "".join(path.read_text() for path in study.where.glob("pipeline.o*"))
+    folders = study.where, study.where / "shared/output"
+    return "".join(path.read_text() for folder in folders for path in folder.glob("pipeline.o*"))
 
 
 def test_through_dask_with_a_job_deleted(system, study):

@@ -67,12 +67,12 @@ def processes_of(run):
 
 
 def output(run):
-    return "".join(path.read_text() for path in run.where.glob("slurm-*.out"))
+    return "".join(path.read_text() for path in (*run.where.glob("slurm-*.out"), *run.where.glob("shared/output/*")))
 
 
-def test_array_then_reduction(warned, system, shell, scripts, study):
-    said = system.call(str(scripts / "submit.sh"), "slurm", "2", *study.words(), env=shell, cwd=study.where)
-    array, last = said.split()[1], said.split()[-1]
+def test_array_then_reduction(warned, system, submitted, study):
+    (array, again, last), said = submitted(system, "slurm", shards="2", **{"cluster.memory": "768MiB"})
+    assert f"array {array} of 2 shards simulates, array {again} reduces, job {last} reports" in said
     assert system.wait(last) == "COMPLETED" and system.state(array) in ("COMPLETED", "")
     assert study.is_right(), output(study)
     shards = [f"shard {k}/2 is done" in output(study) for k in (1, 2)]
@@ -182,6 +182,21 @@ def test_what_slurm_would_not_take_is_one_line(system, study, monkeypatch, capsy
     said = capsys.readouterr().err
     assert said.startswith(f"error: {line}") and len(said.splitlines()) == 1, said
     assert not (study.where / "outputs").exists()
+
+
+@pytest.mark.parametrize("changes, line", [
+    ({"cluster.queue": "nowhere"}, "cluster.queue=nowhere: sbatch says: invalid partition"),
+    ({"cluster.cores": "64"}, "cluster.cores=64: sbatch says:"),
+    ({"cluster.walltime": "00:02:00"}, "cluster.walltime=00:02:00: must be at least 00:03:00: a unit takes about"),
+])
+def test_what_slurm_would_not_take_is_not_submitted(system, study, shell, monkeypatch, capsys, changes, line):
+    for name, value in (shell | system.environment).items():
+        monkeypatch.setenv(name, value)
+    before = system.call("squeue", "-h")
+    assert main(study.words(task="submit", cluster="slurm", **{"cluster.folder": str(study.where)} | changes)) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {line}") and len(said.splitlines()) == 1, said
+    assert not (study.where / "outputs").exists() and len(system.call("squeue", "-h")) <= len(before)
 
 
 def test_jobs_that_die_at_once_end_the_sweep(system, study):

@@ -1,0 +1,46 @@
+"""What a plan measures: little, within its limits, and near what a unit really takes."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from engine import arguments, study
+
+from pipeline.__main__ import main
+from pipeline.execution import probe
+from pipeline.study.study import Study
+
+
+def costs(one):
+    return np.array([one.cost(labels) for labels in one.grid])
+
+
+def test_memory_is_extrapolated_to_the_block():
+    one = study(grid={"m": [40], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=500, replications=500)
+    one.simulate(one.grid.labels(0), 0)
+    tracemalloc.start()
+    one.simulate(one.grid.labels(0), 0)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    measured = probe.probe(one, costs(one))
+    own = measured.memory - probe.WORKER
+    print(f"a unit takes {most:,} bytes, {own:,.0f} predicted")
+    assert 0.5 * most < own < 5 * most
+
+
+@pytest.mark.parametrize("limit, value", [("SECONDS", 0.0), ("BYTES", 2**20)])
+def test_what_exceeds_a_limit_is_not_known(limit, value, monkeypatch, tmp_path, capsys):
+    """A replication of 400 items takes more than 1 MiB; none takes no time."""
+    monkeypatch.setattr(probe, limit, value)
+    one = study(grid={"m": [400], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]})
+    assert probe.probe(one, costs(one)) == (None, None, None)
+    assert main([*arguments(tmp_path, **{"grid.m": "[400]"}), "task=plan"]) == 0
+    assert "unknown: one replication takes more than" in capsys.readouterr().out
+
+
+def test_nothing_is_simulated_in_this_process(monkeypatch, tmp_path):
+    def simulate(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Study, "simulate", simulate)
+    assert main([*arguments(tmp_path), "task=plan"]) == 0
