@@ -34,14 +34,17 @@ def study(section: Any, folder: Path, table: "DataFrame", verdicts: Rows) -> dic
             "tally": tally(verdicts), "methods": [*paragraphs(section)]}
 
 
-def figures(section: Any, folder: Path, numbers: Iterator[int]) -> Iterator[dict[str, Any]]:
-    """Write the files of a section's figures; what the page shows of each. numbers: of the figures of the page."""
+def figures(
+    section: Any, folder: Path, numbers: Iterator[int], glyphs: dict[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Write the files of a section's figures; what the page shows of each. numbers: of the figures of the page;
+    glyphs: see `inline`."""
     for i, drawn in enumerate(section.figures, 1):
-        yield figure(drawn, f"{slug(section.name)}-{i}-{drawn.kind}", folder, next(numbers))
+        yield figure(drawn, f"{slug(section.name)}-{i}-{drawn.kind}", folder, next(numbers), glyphs)
 
 
-def figure(drawn: Drawn, stem: str, folder: Path, number: int) -> dict[str, Any]:
-    """Write the files of a figure; what the page shows of it. number: on the page."""
+def figure(drawn: Drawn, stem: str, folder: Path, number: int, glyphs: dict[str, str]) -> dict[str, Any]:
+    """Write the files of a figure; what the page shows of it. number: on the page; glyphs: see `inline`."""
     from markupsafe import Markup
 
     from pipeline.reporting.inline import inline
@@ -49,7 +52,7 @@ def figure(drawn: Drawn, stem: str, folder: Path, number: int) -> dict[str, Any]
     for ending, content in drawn.files.items():
         (folder / f"{stem}.{ending}").write_bytes(content)
     # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
-    svg = Markup(inline(drawn.files["svg"], f"f{number}", drawn.description))
+    svg = Markup(inline(drawn.files["svg"], f"f{number}", drawn.description, glyphs))
     return {"stem": stem, "title": drawn.title, "caption": drawn.caption, "svg": svg, "aspect": f"{drawn.aspect:.3f}",
             "points": [(f"{100 * x:.2f}", f"{100 * y:.2f}", text) for x, y, text in drawn.points]}
 

@@ -2,7 +2,7 @@
 
 import colorsys
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,15 +22,17 @@ def keep_on_tiles(figure: "Figure") -> None:
     for axes in figure.axes:
         if any(isinstance(one, QuadMesh) for one in axes.collections):
             inside = (text for text in axes.texts
-                      if isinstance(text, Annotation) or text.get_transform() == axes.transData)
+                      if text.get_transform() == axes.transData
+                      or (isinstance(text, Annotation) and text.get_path_effects()))  # arrows at the edge of tiles
             for artist in (*axes.collections, *axes.lines, *inside):
                 artist.set_gid(KEPT)
 
 
-def inline(svg: bytes, prefix: str, description: str) -> str:
+def inline(svg: bytes, prefix: str, description: str, glyphs: dict[str, str]) -> str:
     """An SVG file as an element of a page: short, with ids of its own, and described for those who cannot see it.
 
-    On a dark screen its colours are those of `dark`, but for what `keep_on_tiles` marked.
+    glyphs: outlines of letters by their id, added to, which the page must define once for all of its figures. On a dark
+    screen its colours are those of `dark`, but for what `keep_on_tiles` marked.
     """
     from html import escape
 
@@ -40,15 +42,17 @@ def inline(svg: bytes, prefix: str, description: str) -> str:
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     text = re.sub(r' id="([^"]*)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
     text = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', text).replace("url(#", f"url(#{prefix}-")
+    text = _without_glyphs(text, prefix, glyphs)
     text = re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text)
-    text = re.sub(r' (?:d|x|y|points)="[^"]*"', _rounded, text)
+    text = re.sub(r' (?:d|x|y|points)="[^"]*"|translate\([^)]*\)', _rounded, text)
     text = re.sub(r">\s+<", "><", text)
     classes: dict[str, str] = {}
     text = re.sub(r' style="([^"]*)"', lambda m: ' class="{}"'.format(
         classes.setdefault(m[1], f"{prefix}-{len(classes)}")), text)
-    rules = "".join(f".{name}{{{COLOUR.sub(_named, rule)}}}" for rule, name in classes.items())
+    rules = "".join(f".{name}{{{rule}}}" for rule, name in classes.items())
     at_night = {colour: dark(colour) for colour in sorted(set(COLOUR.findall(rules)))}
     others = {colour: other for colour, other in at_night.items() if other != colour}
+    rules = COLOUR.sub(lambda m: f"var(--{m[0][1:]},{m[0]})" if m[0] in others else m[0], rules)
     night = "".join(f"--{colour[1:]}:{other};" for colour, other in others.items())
     day = "".join(f"--{colour[1:]}:initial;" for colour in others)
     rules += (f"@media screen and (prefers-color-scheme:dark){{.{prefix}{{fill:{dark('#000000')};{night}}}"
@@ -58,9 +62,22 @@ def inline(svg: bytes, prefix: str, description: str) -> str:
     return f"{head}><style>{rules}</style>{body}"
 
 
-def _named(colour: re.Match[str]) -> str:
-    """A colour that a custom property of its name may replace."""
-    return f"var(--{colour[0][1:]},{colour[0]})"
+def _without_glyphs(text: str, prefix: str, glyphs: dict[str, str]) -> str:
+    """An element whose letters refer to outlines that are defined elsewhere; these are added to the glyphs."""
+    def share(match: re.Match[str]) -> str:
+        return "" if glyphs.setdefault(match[1], match[2]) == match[2] else match[0]
+
+    text = re.sub(rf'<path id="{prefix}-(DejaVu[^"]+)"([^>]*)/>\s*', share, text)
+    own = set(re.findall(rf'<path id="{prefix}-(DejaVu[^"]+)"', text))  # of another outline than the one shared
+    return re.sub(rf'"#{prefix}-(DejaVu[^"]+)"', lambda m: m[0] if m[1] in own else f'"#{m[1]}"', text)
+
+
+def definitions(glyphs: Mapping[str, str]) -> str:
+    """An element without extent that defines the outlines of letters; nothing without any."""
+    if not glyphs:
+        return ""
+    paths = "".join(re.sub(r' d="[^"]*"', _rounded, f'<path id="{name}"{rest}/>') for name, rest in glyphs.items())
+    return f'<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>{paths}</defs></svg>'
 
 
 def dark(colour: str) -> str:

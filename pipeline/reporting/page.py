@@ -19,6 +19,7 @@ from pipeline.reporting import archive, content, tables
 from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.formatting import count, findings, minus, number, percent, symbol
 from pipeline.reporting.headline import SYMBOLS, headline
+from pipeline.reporting.inline import definitions
 from pipeline.study.files import PARTIAL, write_whole
 
 ABOUT = ("command", "version", "commit", "bibtex")
@@ -55,18 +56,21 @@ def write(
     papers, name of the row -> its cells; files, by name, that go into the page besides the tables. common: figure of
     all studies, which stands first. Each file appears whole or not at all, the page last.
     """
+    from markupsafe import Markup
+
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     shown, summaries, judged, numbers = [], [], [], itertools.count(1)
+    glyphs: dict[str, str] = {}
     inside = dict(facts.get("files", {}))
     with _replaced(folder / "figures") as figures:
-        first = content.figure(common, common.kind, figures, 0) if common else None
+        first = content.figure(common, common.kind, figures, 0, glyphs) if common else None
         inside |= {f"figures/{common.kind}.csv": common.files["csv"]} if common else {}
         for section in sections:
             table = tables.summary_table(section.name, section.summary)
             rows = tables.verdicts(section.name, section.verdicts)
             rows = [row | {"mistake": facts.get("mistakes", {}).get(row["row"])} for row in rows]
-            drawn = [*content.figures(section, figures, numbers)]
+            drawn = [*content.figures(section, figures, numbers, glyphs)]
             summaries.append(table)
             judged += rows
             shown.append({**content.study(section, folder, table, rows), "figures": drawn})
@@ -84,7 +88,7 @@ def write(
         claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
         most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES,
         data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},
-        script=_script(), **{name: facts.get(name) for name in ABOUT})
+        script=_script(), glyphs=Markup(definitions(glyphs)), **{name: facts.get(name) for name in ABOUT})
     report = folder / "report.html"
     write_whole(report, page.encode())
     return report

@@ -69,7 +69,7 @@ def test_the_page_asks_for_nothing(report, browser):
             " i.src = 'http://127.0.0.1:9/x.png'; })"
     browser.open(report.as_uri())
     assert browser.run("document.title") == "A title <b>"
-    assert browser.run("document.querySelectorAll('svg').length") == 3
+    assert browser.run("document.querySelectorAll('svg[role=img]').length") == 3
     assert browser.run(sends) == 1 and browser.asked_for() == [report.as_uri()]
     wrong = report.with_name("wrong.html")
     wrong.write_text("<p>hello")

@@ -173,7 +173,7 @@ def test_every_claim_and_every_figure_stands_once(written):
     _, text, _, _ = written
     assert re.findall(r'<details class="claim ([a-z -]*)" id="([^"]*)"( open)?>', text) == [
         ("contradicted", "a.two", " open"), ("inconclusive", "a.three", ""), ("supported", "a.one", "")]
-    assert text.count("<figure") == text.count("<svg") == 2
+    assert text.count("<figure") == text.count('<svg role="img"') == 2
     assert text.index("<figure") < text.index("<table")
     assert 'stands at the top of this page' in text
 
@@ -412,3 +412,21 @@ def test_an_estimate_is_said_once_and_a_weak_check_is_named(make, tmp_path):
     text = page.write(tmp_path, "T", [section], {}).read_text()
     assert text.count("exponent <b>−0.50 [−0.60, −0.40]</b>, claimed −0.5") == 1
     assert "inconclusive: the check is too weak" in text and "with 99 % confidence" in text
+
+
+def test_letters_are_defined_once_for_all_figures_and_every_reference_has_its_target(written):
+    text = written[1]
+    ids = re.findall(r' id="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
+    assert used <= set(ids) and sum(name.startswith("DejaVu") for name in used) > 20
+
+
+def test_on_a_dark_screen_colours_keep_their_hue_and_can_be_seen(written):
+    """Greys are turned over; the letters on coloured tiles, chosen for these, are not."""
+    text = written[1]
+    at_night = dict(re.findall(r"--([0-9a-f]{6}):(#[0-9a-f]{6})", text))
+    assert at_night["000000"] == "#e8e8ec" and at_night["ffffff"] == "#17171b"
+    assert all(f"var(--{colour},#{colour})" in text for colour in at_night)
+    assert '<g class="kept">' in text and "--000000:initial" in text
+    assert "invert(" not in text
