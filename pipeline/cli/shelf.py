@@ -73,7 +73,8 @@ class Shelved:
 
 def shelved(outputs: Path) -> list[Shelved]:
     """All studies and suites below a folder, by name; what is not of this program is passed over."""
-    folders = {path.parent.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{DESCRIPTION}")}
+    folders = {path.parent.parent for deep in ("*", "*/*") for name in (DESCRIPTION, f"{SEALED}/zarr.json")
+               for path in outputs.glob(f"{deep}/{name}")}
     folders |= {path.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{RECORD}")}
     folders |= {path for folder in [*folders] for path in folder.glob(f"{REQUESTS}/*") if _is_request(path)}
     reports = sorted(folder for folder in folders if (folder / "report.html").exists())

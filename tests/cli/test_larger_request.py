@@ -1,5 +1,7 @@
 """A smaller request never hides a larger finished one: neither its results nor its report, of a study or of a suite."""
 
+import shutil
+
 import pytest
 import xarray as xr
 
@@ -76,6 +78,12 @@ def test_all_are_checked_listed_and_removed(study, tmp_path, capsys):
     assert main(["task=remove", f"studies={name}", "sure=true", f"outputs={tmp_path}"]) == 0
     assert not beside.exists() and (study / "results.zarr").exists()
     run(tmp_path, "task=verify", "replications=60")
+    shutil.rmtree(study / "replications")  # as the list says that one may
+    (study / "report.yaml").unlink()
+    capsys.readouterr()
+    assert main(["task=list", f"outputs={tmp_path}"]) == 0
+    out = capsys.readouterr().out
+    assert f"{study.relative_to(tmp_path)}  sealed" in out and "units " not in out
 
 
 def test_what_is_asked_for_before_the_end_goes_beside_too(study, tmp_path):
