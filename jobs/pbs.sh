@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A study on PBS Pro or OpenPBS without a driver; `pipeline task=submit cluster=pbs` submits it in shards. From the folder that
-# has .venv, on one node:
+# A study on PBS Pro or OpenPBS without a driver; `pipeline task=submit cluster=pbs` submits it in shards.
+# From the folder that has .venv, on one node:
 #   WORDS="experiment=xu/scenario_2" qsub jobs/pbs.sh
 # Submitting again goes on where it stopped.
 
