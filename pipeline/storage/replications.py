@@ -29,6 +29,7 @@ from pipeline.study.arrays import Array, Booleans
 from pipeline.study.grid import cell_key
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import FAILED
+from pipeline.study.streams import canonical, digest
 from pipeline.study.study import Study
 
 RAW = "replications"
@@ -232,7 +233,7 @@ class Store:
         return int(self._cell(cell)[0], 16)
 
     def _description(self) -> bytes:
-        return (json.dumps(self.study.identity, sort_keys=True, indent=1) + "\n").encode()
+        return _describe(self.study.identity)
 
     def wrong_description(self) -> str:
         """What is wrong with the study's description; empty if nothing is. InvalidInput if it is another study's."""
@@ -247,8 +248,8 @@ class Store:
         """Whether a description is a whole one of another study."""
         try:
             identity = json.loads(description)
-            return (set(identity) == set(self.study.identity) and identity["name"] != ""
-                    and (json.dumps(identity, sort_keys=True, indent=1) + "\n").encode() == description)
+            del identity["digest"]
+            return set(identity) == set(self.study.identity) and _describe(identity) == description
         except (ValueError, TypeError, KeyError, RecursionError):
             return False
 
@@ -256,7 +257,7 @@ class Store:
         if not self._of_another(description):
             return self.invalid("is damaged; task=verify repair=true writes it again", DESCRIPTION)
         other, own = json.loads(description), json.loads(self._description())
-        different = ", ".join(name for name in own if other[name] != own[name])
+        different = ", ".join(name for name in self.study.identity if other[name] != own[name])
         return self.invalid(f"holds another study ({different} differ); choose another folder")
 
     def _files(self) -> Iterator[tuple[int, int, bool]]:
@@ -265,6 +266,12 @@ class Store:
             for name in self.backend.keys(f"{RAW}/units/{block}"):
                 if found := NAME.fullmatch(name):
                     yield block, int(found[1], 16), found[2] is not None
+
+
+def _describe(identity: Mapping[str, Any]) -> bytes:
+    """What study.json holds: an identity, and a digest by which a damaged one is known."""
+    whole = {**identity, "digest": digest(canonical(identity), 8).hex()}
+    return (json.dumps(whole, sort_keys=True, indent=1) + "\n").encode()
 
 
 def _key(name: str, block: int, failed: bool) -> str:

@@ -15,6 +15,7 @@ from pipeline.cli.compose import compose
 from pipeline.cli.config import read_cluster, read_experiment, read_settings
 from pipeline.execution.clusters import CLUSTERS
 from pipeline.storage.replications import Store
+from pipeline.study.streams import canonical, digest
 
 GONE = object()
 NAN, INF, HUGE = math.nan, math.inf, 10**400
@@ -347,7 +348,8 @@ def _store(text):
 
 
 def _identity(identity):
-    return (json.dumps(identity, sort_keys=True, indent=1) + "\n").encode()
+    whole = {**identity, "digest": digest(canonical(identity), 8).hex()}
+    return (json.dumps(whole, sort_keys=True, indent=1) + "\n").encode()
 
 
 def _earlier(folder, _):
