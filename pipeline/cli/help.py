@@ -32,6 +32,8 @@ def text() -> str:
             ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
             ("precision.METRIC.relative=0.01", "stop a cell when its interval's half-width is at most this share "
              "of the mean (docs/guide.md); replications is then the most"),
+            ("refine.along=AXIS", "add levels of an axis where a mean crosses a level, with refine.metric, "
+             "refine.level and refine.width (docs/guide.md)"),
             ("coordinates=[…]", "derived quantities that nothing is simulated with, for figures and claims"),
             ("data.path=FILE", "a person's own data, for a model that takes them; data.items=FILE names their items, "
              "data.truth=FILE holds what is true"),

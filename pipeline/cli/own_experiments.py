@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.study import refinement
 from pipeline.study.checks import mapping
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
@@ -17,7 +18,7 @@ RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
-        "coordinates", "metrics", "paired", "precision", "quick", "figures", "claims", "data"}
+        "coordinates", "metrics", "paired", "precision", "refine", "quick", "figures", "claims", "data"}
 PASSED_OVER = {"size", "formats", "shard"}  # what the config of a finished study holds besides
 
 
@@ -83,7 +84,8 @@ def mapping_of(study: Study) -> dict[str, Any]:
         "parameters": {name: value for name, value in study.parameters.items() if name not in files},
         "data": {name.removeprefix("data_"): file.path for name, file in files.items()},
         "derive": dict(study.derive), "coordinates": list(study.coordinates), "paired": list(study.paired),
-        "precision": config_of(study.precision), "figures": [],
+        "precision": config_of(study.precision), "refine": refinement.config_of(study.refine),
+        "figures": [],
     }
 
 

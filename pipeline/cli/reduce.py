@@ -24,6 +24,7 @@ from pipeline.storage.results import REDUCTIONS, SEALED, SUMMARY
 from pipeline.study import own_files
 from pipeline.study.fingerprints import fingerprint
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.refinement import config_of
 from pipeline.study.study import Study
 
 MOST_ABOVE = 20  # groups of cells that a dataset names
@@ -146,6 +147,7 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
         "cells": len(study.grid), "replications": study.replications,
         "versions": json.dumps(results.versions(), sort_keys=True),
         "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),
+        **({"refine": json.dumps(config_of(study.refine), sort_keys=True)} if study.refine else {}),
         **({"own_files": json.dumps(own)} if own else {}),
     }
 

@@ -1,6 +1,7 @@
 """`task=run` and `task=report`: simulate what is missing, seal, judge the claims, write the report."""
 
 import contextlib
+import dataclasses
 import functools
 import sys
 import time
@@ -13,6 +14,7 @@ from pipeline.cli import reduce, reports, status
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, limits, on_target
+from pipeline.cli.refinement import boundary_lines, reached
 from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
@@ -41,7 +43,7 @@ class Replaced(OSError):
 def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> int:
     """Simulate what is missing, seal and report; returns the exit code."""
     try:
-        schedules = simulate(studies, settings, cluster, command)
+        studies, schedules = complete(studies, settings, cluster, command)
     except Stopped as stopped:
         print(stopped)
         return EXIT_MORE_TO_DO
@@ -54,8 +56,9 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, co
         return _exit_code(schedules)
     for left in reversed(range(ROUNDS)):
         seal(studies, cluster)
-        for line in filter(None, (on_target(stored.store) for stored in studies)):
-            print(line)
+        for stored in studies:
+            for line in [*filter(None, [on_target(stored.store)]), *boundary_lines(stored)]:
+                print(line)
         try:
             _report(studies, settings, cluster, command)
             return _exit_code(schedules)
@@ -63,6 +66,31 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, co
             if not left:
                 raise
     raise AssertionError  # the last round returns or raises
+
+
+def complete(
+    studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str
+) -> tuple[Sequence[StoredStudy], list[Schedule]]:
+    """Simulate what is missing; seal studies with a refinement, and go on with new levels while there are any.
+
+    Returns the studies with all levels, and their schedules, in which nothing is pending. Raises what `simulate` does.
+    """
+    ends = None if settings.stop_after is None else time.monotonic() + settings.stop_after
+    while True:
+        known = [reached(stored) for stored in studies]
+        if ends is not None:
+            settings = dataclasses.replace(settings, stop_after=max(ends - time.monotonic(), 1e-3))
+        schedules = simulate(known, settings, cluster, command)
+        if not any(stored.study.refine for stored in studies):
+            return studies, schedules
+        seal([stored for stored in known if stored.study.refine], cluster)
+        more = [(now, len(reached(first).study.grid) - len(now.study.grid))
+                for first, now in zip(studies, known, strict=True)]
+        if not any(cells > 0 for _, cells in more):
+            return known, schedules
+        for stored, cells in more:
+            if cells > 0:
+                print(f"{stored.study.name}: {cells:,} more cells, to find where {stored.study.refine}", flush=True)
 
 
 def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> list[Schedule]:

@@ -7,9 +7,10 @@ from typing import Any
 from pipeline.cli import inspect, reports, run, shelf, status, submit, verify
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
+from pipeline.cli.refinement import reached
 from pipeline.cli.studies import stored_studies
 from pipeline.execution.clusters import Cluster
-from pipeline.study.parameters import path_of
+from pipeline.study.parameters import InvalidInput, path_of
 
 
 def perform(
@@ -36,8 +37,14 @@ def perform(
     for stored in studies:
         if settings.task != "verify":  # which says itself what is wrong with the study's description
             stored.store.exists()
+    refined = any(stored.study.refine for stored in studies)
+    if refined and (settings.shard or settings.task == "submit"):
+        key, value = ("shard", settings.shard) if settings.shard else ("task", "submit")
+        raise InvalidInput(key, value, "goes with no refine, whose new levels follow from all results; leave out one "
+                           "of both")
     if settings.task == "run":
         return run.run(studies, settings, cluster, command)
+    studies = [reached(stored) for stored in studies]
     if settings.task == "plan":
         return inspect.plan_of(studies, cluster)
     if settings.task == "submit":

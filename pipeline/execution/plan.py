@@ -15,6 +15,7 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import is_sealed
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.refinement import LEVELS
 from pipeline.study.study import Study
 
 UNIT_OVERHEAD = 500  # bytes of a unit's description, about
@@ -98,6 +99,8 @@ def text(store: Store, cluster: Cluster) -> str:
     expected = predict(store, listing)
     workers = cluster.workers or cores()
     asked = [f"  precision     {target}; {study.replications:,} replications at most" for target in study.precision]
+    refined = [f"  refine        {study.refine}; up to {study.refine.most} rounds add {LEVELS} levels to a curve each, "
+               "of which these numbers know none before it is reached"] if study.refine else []
     axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
     return "\n".join([
         f"{study.name}: {store.backend}",
@@ -105,6 +108,7 @@ def text(store: Store, cluster: Cluster) -> str:
         f"  units         {listing.done.size:,} = cells × {study.blocks} blocks of {study.block:,} replications",
         f"  done          {int(listing.done.sum()):,}; to do {'at most ' * bool(asked)}{expected.pending:,}",
         *asked,
+        *refined,
         *_effort(expected, workers, "at most" if asked else "about"),
         f"  {'bucket' if store.url else 'disk  '}        about {format_bytes(stored_bytes(study))} when complete, raw "
         "and sealed",

@@ -126,7 +126,7 @@ def _measure(study: Study, cells: list[int], sender: Connection) -> None:
 
 
 def _part(study: Study, cell: Grid, count: int) -> Study:
-    return dataclasses.replace(study, block=count, replications=count, grid=cell)
+    return dataclasses.replace(study, block=count, replications=count, grid=cell, refine=None)
 
 
 def _limit_memory() -> None:

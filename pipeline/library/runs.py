@@ -13,6 +13,7 @@ import xarray as xr
 
 from pipeline.cli import reports
 from pipeline.cli import run as tasks
+from pipeline.cli.refinement import reached
 from pipeline.library import requests
 from pipeline.library.requests import Asked, Request
 from pipeline.storage import datasets, results
@@ -51,7 +52,8 @@ def run(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **c
     with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
         store.backend.check()
         store.exists()
-        (schedule,) = tasks.simulate([request.stored], request.settings, request.cluster, request.command)
+        (stored,), (schedule,) = tasks.complete([request.stored], request.settings, request.cluster, request.command)
+        request = request._replace(stored=stored)
         tasks.seal([request.stored], request.cluster)
     if failed := int(schedule.listing.failed.sum()):
         raise FailedUnits(f"{failed:,} of {schedule.listing.failed.size:,} units failed, the first of them "
@@ -74,8 +76,9 @@ def report(experiment: Asked, *, cluster: Any = "local", progress: bool = True, 
     request = requests.read(experiment, changes, cluster, "report")
     with _printing(progress), threadpoolctl.threadpool_limits(1, "blas"):
         request.stored.store.backend.check()
-        tasks.report([request.stored], request.settings, request.cluster, request.command)
-    return reports.folder(request.settings, [request.stored]) / "report.html"
+        stored = reached(request.stored)
+        tasks.report([stored], request.settings, request.cluster, request.command)
+    return reports.folder(request.settings, [stored]) / "report.html"
 
 
 def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
@@ -94,6 +97,8 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
     if study.precision:
         raise InvalidInput("precision", study.precision[0].key, "goes with run, which stops there; simulate makes all "
                            "replications")
+    if study.refine:
+        raise InvalidInput("refine", study.refine.along, "goes with run, which adds levels; simulate makes those given")
     layout = Layout.of(study)
     shape = (int(np.prod(layout.shape)), study.replications)
     columns = {name: np.full(shape, np.nan) for name in study.metrics} | {"status": np.zeros(shape, np.int8)}

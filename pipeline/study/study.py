@@ -42,6 +42,7 @@ from pipeline.study.parameters import (
 )
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Components, Estimate, Release, Truth
+from pipeline.study.refinement import Refinement, read_refinement
 from pipeline.study.registry import problem
 from pipeline.study.slices import sliced_unit, slices
 from pipeline.study.status import NOT_CONVERGED, OK
@@ -64,7 +65,8 @@ class Study(Checked):
     given by its path. metrics: names, at least one. derive: parameter -> name of a derivation. paired: labels across
     which cells share their data (and, but for the mechanism, their release), so that differences between them are
     paired. coordinates: derivations that nothing is simulated with, for figures and claims. precision: `Target`s, or a
-    mapping as of a config; `replications` is then the most that a cell gets.
+    mapping as of a config; `replications` is then the most that a cell gets. refine: a `Refinement`, or a mapping as of
+    a config; a run then adds levels to the grid where a mean crosses a level.
 
     Raises InvalidInput, which names the key as a config does (`grid.m`, `parameters.epsilon`), for every value outside
     of its declaration, unknown or repeated name, parameter that no part takes, derivation that lacks an input, and
@@ -91,6 +93,7 @@ class Study(Checked):
     paired: tuple[str, ...] = ("estimator", "mechanism")
     coordinates: tuple[str, ...] = ()
     precision: tuple[Target, ...] = ()
+    refine: Refinement | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,6 +109,9 @@ class Study(Checked):
         declared = self._check_parameters(asked)
         self._check_paired_and_coordinates()
         self._set("precision", read_targets(self.precision, self.metrics, self.paired_axes))
+        ranges = {name: (getattr(one, "least", -math.inf), getattr(one, "most", math.inf))
+                  for name in self.metrics for one in [self.part("metric", name)]}
+        self._set("refine", read_refinement(self.refine, self.grid, ranges, self.paired))
         self._check_inputs_of_derivations()
         self._check_cells({name for name, parts in declared.items() if any("DataFile" in str(p.type) for p in parts)})
 

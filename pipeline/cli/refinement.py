@@ -1,0 +1,78 @@
+"""Refinement in a command: the grid that follows from what is sealed, and where curves cross.
+
+The levels of a round are a function of the moments of the cells of the rounds before it, which `summary.zarr` holds.
+Nothing else is kept: an interrupted study walks through its rounds again, on the moments that are there.
+"""
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pipeline.cli.sealed import is_current, reduced_by
+from pipeline.cli.studies import StoredStudy
+from pipeline.storage import results
+from pipeline.storage.replications import Store
+from pipeline.study.grid import Grid
+from pipeline.study.refinement import curves, grown
+from pipeline.study.study import Study
+
+if TYPE_CHECKING:  # loaded where there is a refinement
+    import xarray as xr
+
+
+def reached(stored: StoredStudy) -> StoredStudy:
+    """The study with the levels of all rounds that follow from its sealed results, from that with the levels given."""
+    study = stored.study
+    if not study.refine:
+        return stored
+    grid = max((_walked(study, moments) for moments in _sealed(stored.store)), key=len, default=study.grid)
+    study = dataclasses.replace(study, grid=grid)
+    store = Store(study, stored.store.folder, stored.store.url, stored.store.timeout)
+    return stored._replace(experiment=dataclasses.replace(stored.experiment, study=study), store=store)
+
+
+def boundary_lines(stored: StoredStudy) -> list[str]:
+    """A line for every curve of sealed results on where it crosses; none without a refinement."""
+    if not (asked := stored.study.refine) or not is_current(stored.store):
+        return []
+    from pipeline.analysis.refinement import statements
+
+    moments = results.load(stored.store, results.place(stored.store) + results.SUMMARY)
+    return [f"{asked.metric} = {asked.level:g}{f' at {where}' if where else ''}: {text}"
+            for where, text in statements(moments, asked)]
+
+
+def _walked(study: Study, moments: "xr.Dataset") -> Grid:
+    """The grid after all rounds that follow from some moments, and that of the first round that is not among them."""
+    from pipeline.analysis.refinement import bounds_of, curves_of, find, next_levels
+
+    grid, asked = study.grid, study.refine
+    assert asked
+    known, bounds = curves_of(moments, asked), bounds_of(moments, asked.metric)
+    for done in range(asked.most):
+        now = curves(grid, asked.along)
+        if any(labels not in known or not {*levels} <= {*known[labels].levels} for labels, levels in now.items()):
+            break
+        cells = {labels: known[labels].at(levels) for labels, levels in now.items()}
+        added = {labels: new for labels, curve in cells.items()
+                 if (new := next_levels(curve, find(curve, asked, bounds), asked, done))}
+        if not added:
+            break
+        grid = grown(grid, asked.along, added)
+    return grid
+
+
+def _sealed(store: Store) -> "Iterator[xr.Dataset]":
+    """Moments of all sealed results of these replications and targets, by the code here, whatever their levels.
+
+    Without damaged ones, which are made again.
+    """
+    study, backend = store.study, store.backend
+    wanted = {"study": json.dumps(study.identity, sort_keys=True), "replications": study.replications,
+              "precision": [str(target) for target in study.precision], "reduced_by": reduced_by(study)}
+    for where in results.places(backend):
+        said = {"precision": [], **results.root_attributes(backend, where)}
+        if all(said.get(name) == one for name, one in wanted.items()) and not results.problems_of(
+                backend, where + results.SUMMARY):
+            yield results.load(store, where + results.SUMMARY)

@@ -1,0 +1,117 @@
+"""Refinement: new levels of an axis where the mean of a metric crosses a level, and the grids that grow by them."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+from pipeline.study import parameters
+from pipeline.study.grid import Grid, Level
+from pipeline.study.parameters import Checked, InvalidInput, check, nearest, parameter
+
+LEVELS = 5  # new levels of a curve in a round
+CurveLabels: TypeAlias = tuple[tuple[str, Level], ...]  # of all axes but the refined one
+
+
+@dataclass(frozen=True)
+class Refinement(Checked):
+    """Where the mean of `metric` crosses `level` along the axis `along`, to be known to `width` for every curve.
+
+    A curve is the cells that differ in the level of `along` only. The width of its crossing's interval is relative
+    (log high/low) where all levels are positive, else a share of the axis' range.
+
+    >>> print(Refinement("epsilon", "error_l2", level=0.5, width=0.02))
+    error_l2 = 0.5 along epsilon, to 0.02 at confidence 0.95
+    """
+
+    along: str = parameter("axis that gets new levels")
+    metric: str = parameter("metric whose mean crosses the level")
+    level: float = parameter("value that is crossed, in the metric's unit")
+    width: float = parameter("width that the interval of a crossing's position is to have", above=0, below=1)
+    confidence: float = parameter("confidence of the interval", default=0.95, above=0.5, below=1)
+    least: int = parameter("first rounds, whose levels are spread over the whole axis", default=1, low=0, high=20)
+    most: int = parameter("rounds of new levels at most", default=6, low=1, high=20)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.least > self.most:
+            raise InvalidInput("least", self.least, f"must be at most most={self.most}")
+
+    def __str__(self) -> str:
+        return (f"{self.metric} = {self.level:g} along {self.along}, to {self.width:g} at confidence "
+                f"{self.confidence:g}")
+
+
+def config_of(refinement: Refinement | None) -> dict[str, Any] | None:
+    """The mapping that `read_refinement` reads."""
+    return None if refinement is None else {one.name: getattr(refinement, one.name) for one in fields(refinement)}
+
+
+def read_refinement(
+    value: Any, grid: Grid, ranges: Mapping[str, tuple[float, float]], paired: Iterable[str]
+) -> Refinement | None:
+    """The refinement of a config's `refine`, checked against its grid; None for null.
+
+    ranges: of every metric of the study, the range of its values; paired: axes whose levels share their data.
+    Raises InvalidInput, which names the key.
+
+    >>> grid = Grid.of({"epsilon": [0.5, 4.0]})
+    >>> mapping = {"along": "epsilon", "metric": "error", "level": 0.5, "width": 0.02}
+    >>> read_refinement(mapping, grid, {"error": (0, math.inf)}, []).level
+    0.5
+    """
+    if value is None:
+        return None
+    made = value if isinstance(value, Refinement) else _made(value)
+    if made.metric not in ranges:
+        raise InvalidInput("refine.metric", made.metric, f"is no metric of this study; {nearest(made.metric, ranges)}")
+    low, high = ranges[made.metric]
+    if not low <= made.level <= high:
+        raise InvalidInput("refine.level", made.level, f"{made.metric} lies between {low:g} and {high:g}")
+    if made.along not in grid.axes:
+        raise InvalidInput("refine.along", made.along, f"is no axis of this study; {nearest(made.along, grid.axes)}")
+    for level in grid.axes[made.along]:
+        if isinstance(level, (bool, str)) or not math.isfinite(level):
+            raise InvalidInput("refine.along", made.along, f"has the level {level}; must be an axis of finite numbers")
+    if made.along in {*paired}:
+        raise InvalidInput("refine.along", made.along, "is paired: its levels share their data, but errors of the "
+                           "cells of a curve must be independent; take it out of paired")
+    for labels, levels in curves(grid, made.along).items():
+        if len(levels) < 2:
+            where = ", ".join(f"{axis}={level}" for axis, level in labels)
+            raise InvalidInput(f"grid.{made.along}", list(levels), "must have two levels at least, between which "
+                               "refine adds others" + f" [at {where}]" * bool(where))
+    return made
+
+
+def _made(value: Any) -> Refinement:
+    declared = parameters.fields(Refinement)
+    if not isinstance(value, Mapping):
+        raise InvalidInput("refine", value, "must be a mapping such as {along: AXIS, metric: METRIC, level: 0.5, "
+                           "width: 0.02}")
+    for name in value:
+        if name not in declared:
+            raise InvalidInput(f"refine.{name}", value[name], f"no such key; {nearest(name, declared)}")
+    for name in ("along", "metric", "level", "width"):
+        if value.get(name) is None:
+            raise InvalidInput(f"refine.{name}", None, f"is needed ({declared[name].metadata['meaning']})")
+    checked = {name: check(declared[name], one, f"refine.{name}") for name, one in value.items()}
+    try:
+        return Refinement(**checked)
+    except InvalidInput as error:
+        raise InvalidInput(f"refine.{error.key}", error.value, error.allowed) from None
+
+
+def curves(grid: Grid, along: str) -> dict[CurveLabels, tuple[Level, ...]]:
+    """The levels of `along`, in rising order, of every curve: of each combination of the other axes."""
+    found: dict[CurveLabels, list[Level]] = {}
+    for labels in grid:
+        found.setdefault(tuple((axis, level) for axis, level in labels.items() if axis != along),
+                         []).append(labels[along])
+    return {labels: tuple(sorted(levels)) for labels, levels in found.items()}
+
+
+def grown(grid: Grid, along: str, added: Mapping[CurveLabels, tuple[Level, ...]]) -> Grid:
+    """The grid with further levels of curves, a product each; its cells keep their numbers."""
+    products = ({**{axis: (level,) for axis, level in labels}, along: levels} for labels, levels in added.items())
+    return Grid(grid.products + tuple(tuple((axis, one[axis]) for axis in grid.axes) for one in products))

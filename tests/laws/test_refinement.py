@@ -1,0 +1,120 @@
+"""Law: the levels that a refinement adds are a function of the numbers, the same on every machine."""
+
+import pytest
+import xarray as xr
+from engine import contents, mapping, stored, without_report
+
+from pipeline.__main__ import main
+from pipeline.cli import run
+from pipeline.cli.config import Settings, read_experiment
+from pipeline.cli.exit_codes import EXIT_DONE
+from pipeline.cli.refinement import boundary_lines, reached
+from pipeline.execution.clusters import Local, Synchronous
+from pipeline.execution.runner import Runner
+from pipeline.execution.schedule import Schedule
+from pipeline.storage.results import SEALED, SUMMARY
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.refinement import LEVELS
+
+ASKED = {"along": "epsilon", "metric": "error_l2", "level": 0.5, "width": 0.05, "most": 2}
+GRID = {"m": [3, 5], "L": [20], "epsilon": [0.25, 1.0, 8.0], "estimator": ["debiased"]}
+
+
+def refined(**changes):
+    return read_experiment(mapping(**{"grid": GRID, "refine": ASKED, "metrics": ["error_l2"]} | changes)).study
+
+
+def complete(what, folder, cluster=None):
+    """The study with all levels."""
+    (one,), _ = run.complete([stored(what, folder)], Settings(outputs=str(folder)), cluster or Synchronous(), "test")
+    return one
+
+
+def sealed(folder):
+    return {part: contents(folder / part) for part in (SEALED, SUMMARY)}
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("expected")
+    return complete(refined(), folder), folder
+
+
+def test_rounds_end_with_a_crossing_for_every_curve(expected):
+    one, folder = expected
+    assert len(refined().grid) + 2 * LEVELS < len(one.study.grid) <= len(refined().grid) + 2 * 2 * LEVELS
+    assert reached(stored(refined(), folder)).study == one.study  # from the sealed results alone
+    lines = boundary_lines(one)
+    assert [line.partition(": crosses at epsilon = ")[0] for line in lines] == [
+        "error_l2 = 0.5 at m = 3", "error_l2 = 0.5 at m = 5"]
+    results = xr.open_zarr(folder / SEALED)
+    assert '"along": "epsilon"' in results.attrs["refine"]
+    assert int((results["status"] > 0).any("replication").sum()) == len(one.study.grid)
+
+
+@pytest.mark.parametrize("how", ["processes", "interrupted", "sealed lost"])
+def test_same_bytes_on_any_cluster_and_after_interruptions(how, expected, tmp_path, monkeypatch):
+    if how == "interrupted":  # with units of the second round done, then between its end and its sealing
+        sealing = run.seal
+        monkeypatch.setattr(run, "seal", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            complete(refined(), tmp_path)
+        monkeypatch.setattr(run, "seal", sealing)
+        complete(refined(refine=ASKED | {"most": 1}), tmp_path)
+        one = reached(stored(refined(), tmp_path))
+        units = [unit for unit, _ in Schedule(one.study, one.store.listing())]
+        assert len(one.study.grid) > len(refined().grid) + LEVELS and units
+        Runner(one.store)(units[::2])
+    elif how == "sealed lost":
+        complete(refined(), tmp_path)
+        for part in (SEALED, SUMMARY):
+            stored(refined(), tmp_path).store.backend.remove(part)
+    complete(refined(), tmp_path, Local(workers=2) if how == "processes" else None)
+    assert sealed(tmp_path) == sealed(expected[1])
+
+
+def test_a_finished_study_simulates_nothing(expected, capsys):
+    before = {path: path.stat().st_mtime_ns for path in (expected[1] / SEALED).rglob("*")}
+    assert complete(refined(), expected[1]).study == expected[0].study
+    assert "nothing to do" in capsys.readouterr().out
+    assert before == {path: path.stat().st_mtime_ns for path in (expected[1] / SEALED).rglob("*")}
+
+
+@pytest.mark.parametrize("changes, message", [
+    (3, "refine=3: must be a mapping such as {along"),
+    ({"along": "epsilom"}, "refine.along=epsilom: is no axis of this study; did you mean 'epsilon'"),
+    ({"along": "estimator"}, "refine.along=estimator: has the level debiased; must be an axis of finite numbers"),
+    ({"along": "L"}, "grid.L=[20]: must have two levels at least"),
+    ({"metric": "nope"}, "refine.metric=nope: is no metric of this study"),
+    ({"level": "high"}, "refine.level='high': must be a number"),
+    ({"level": -1}, "refine.level=-1.0: error_l2 lies between 0 and inf"),
+    ({"width": 0}, "refine.width=0: must be a number > 0"),
+    ({"width": None}, "refine.width=null: is needed"),
+    ({"most": 0}, "refine.most=0: must be a whole number"),
+    ({"least": 4}, "refine.least=4: must be at most most=2"),
+    ({"steps": 4}, "refine.steps=4: no such key"),
+])
+def test_bad_input_is_one_line(changes, message):
+    with pytest.raises(InvalidInput) as error:
+        refined(refine=changes if changes == 3 else ASKED | changes)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_levels_that_share_their_data_are_refused():
+    with pytest.raises(InvalidInput, match="refine.along=epsilon: is paired"):
+        refined(paired=["estimator", "epsilon"])
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    without_report(monkeypatch)
+    words = ["experiment=xu/lemmas", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[3]", "grid.L=[20]",
+             "grid.epsilon=[0.5,4]", "replications=100", "block=50", f"outputs={tmp_path}", "refine.along=epsilon",
+             "refine.metric=lean_true", "refine.level=0.9", "refine.width=0.1", "refine.most=2"]
+    assert main([*words, "task=submit"]) == 2 and "goes with no refine" in capsys.readouterr().err
+    assert main([*words, "shard=1/2"]) == 2
+    assert "shard=1/2: goes with no refine" in capsys.readouterr().err and not any(tmp_path.iterdir())
+    assert main(words) == EXIT_DONE
+    assert "lean_true = 0.9: does not cross within epsilon: the mean stays below" in capsys.readouterr().out
+    assert main([*words, "task=status"]) == EXIT_DONE and "14 of 14 units done" in capsys.readouterr().out
+    assert main([*words, "task=plan"]) == EXIT_DONE
+    assert "refine        lean_true = 0.9 along epsilon, to 0.1 at confidence 0.95" in capsys.readouterr().out
