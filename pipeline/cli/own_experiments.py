@@ -19,7 +19,7 @@ ENDS = (".yaml", ".yml")
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
         "coordinates", "metrics", "paired", "precision", "refine", "quick", "figures", "claims", "data"}
-PASSED_OVER = {"size", "formats", "shard"}  # what the config of a finished study holds besides
+PASSED_OVER = {"size", "formats", "shard", "shards"}  # what the config of a finished study holds besides
 
 
 def is_file(value: str) -> bool:
