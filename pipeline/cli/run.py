@@ -214,10 +214,10 @@ def _sweep(
                 for one in (progress, session):
                     one.advance(len(flags), bundle.cost, workers)
 
-            return sweep.run(
-                executor, runner(stored, schedule, settings), iter(schedule), stop=stop, on_done=on_done,
-                total_cost=None if schedule.limits else schedule.cost, pace=1 / COST_OF_A_SECOND,
-                on_retired=progress.warn)
+            # With targets what is wanted is not known, and large first bundles could be far more than that.
+            total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
+            return sweep.run(executor, runner(stored, schedule, settings), iter(schedule), stop=stop, on_done=on_done,
+                             on_retired=progress.warn, total_cost=total_cost, pace=pace)
 
         for stored, schedule in waiting:
             if not stop.is_set():
