@@ -15,6 +15,7 @@ from pipeline.cli.arguments import own_path
 from pipeline.cli.config import Settings, read_common
 from pipeline.cli.effort import effort
 from pipeline.cli.reduce import INTERIM
+from pipeline.cli.refinement import boundary_lines
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Unit, failures, unit_name
@@ -243,6 +244,7 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
         "config": shown(stored.raw),
         "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
         "source": source(study), "experiment": repeated(shlex.join(_alone(command, study))),
+        "crossings": boundary_lines(stored), "crossing_confidence": study.refine.confidence if study.refine else None,
         "parts": parts(study), "paired": [axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
         "constants": {name: value for name, value in study.parameters.items()
                       if name not in ROLES and not isinstance(value, DataFile)},

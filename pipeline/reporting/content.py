@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Rows = Sequence[Mapping[str, Any]]
-FACTS = ("seed", "units", "config", "folder", "failures", "source", "missing", "experiment", "effort", "replications")
+FACTS = ("seed", "units", "config", "folder", "failures", "source", "missing", "experiment", "effort", "replications",
+         "crossings")
 MOST_ROWS = 60  # shown on the page; the files have all
 
 

@@ -233,6 +233,15 @@ def test_a_page_says_what_stopped_the_cells_and_what_they_cost(make, tmp_path):
     assert "m = 20 12 25 % 25.00 s" in between(text, "<h3>What it cost</h3>", "</table>")
 
 
+def test_crossings_are_said_with_their_confidence(make, tmp_path):
+    facts = {"crossings": ["error = 0.5 at m = 3: crosses at epsilon = 2.0 [1.9, 2.1]"], "crossing_confidence": 0.95}
+    text = page.write(tmp_path, "T", [page.Section("a", "A", "", summarise(make()), facts=facts)], {}).read_text()
+    said = between(text, '<h3 id="a-crossings">', "</p>")
+    assert "crosses at epsilon = 2.0 [1.9, 2.1]" in said and "Each interval has confidence 0.95." in said
+    assert "a-crossings" not in page.write(
+        tmp_path, "T", [page.Section("a", "A", "", summarise(make()), facts={"crossings": []})], {}).read_text()
+
+
 def test_an_interim_page_names_what_nothing_is_known_of(make, tmp_path):
     data = make(replications=4)
     status = data["status"].copy(deep=True)
