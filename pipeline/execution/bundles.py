@@ -38,7 +38,8 @@ class Bundler:
         total_cost: sum of all costs; None if it is not known: bundles then do not shrink towards the end.
         seconds: wanted duration of a bundle; None: 1 s, or more with so many workers that together they would ask
             the scheduler for more than MOST_BUNDLES a second.
-        pace: predicted seconds per cost, for bundles that are made before any has ended; None: of one unit each.
+        pace: predicted seconds per cost, for bundles that are made before any has ended, with more workers than
+            MOST_BUNDLES; None: of one unit each.
 
     >>> bundler = Bundler(((unit, 1e6) for unit in range(10_000)), None, pace=1e-9)  # units of 1 ms, as predicted
     >>> len(bundler.next(workers=1000).units)
@@ -51,16 +52,15 @@ class Bundler:
         self.cost_handed_out = 0.0
         self.longest = 0  # most units of a bundle that ended
         self.recent_seconds = self.recent_cost = 0.0  # of bundles that ended: exponentially weighted sums
-        self.most_units = 1 if pace is None else MOST_UNITS  # in the next bundle
 
     def next(self, workers: int) -> Bundle | None:
         """The next bundle, for that many workers at once; None if no unit is left."""
-        wanted_cost = self._wanted_cost(workers)
+        most_units, wanted_cost = self._most_units(workers), self._wanted_cost(workers)
         units, cost = [], 0.0
         for unit, unit_cost in self.units:
             units.append(unit)
             cost += max(float(unit_cost), LEAST_COST)
-            if len(units) >= self.most_units or cost + unit_cost / 2 > wanted_cost:
+            if len(units) >= most_units or cost + unit_cost / 2 > wanted_cost:
                 break
         self.cost_handed_out += cost
         return Bundle(units, cost) if units else None
@@ -69,9 +69,17 @@ class Bundler:
         """Note how long a bundle took: the time per predicted cost follows from recent bundles."""
         self.recent_seconds = 0.8 * self.recent_seconds + seconds
         self.recent_cost = 0.8 * self.recent_cost + bundle.cost
-        # A wrong prediction of cost must not make one bundle run for hours: grow step by step.
         self.longest = max(self.longest, len(bundle.units))
-        self.most_units = min(MOST_UNITS, max(1, 4 * self.longest))
+
+    def _most_units(self, workers: int) -> int:
+        """Most units in the next bundle.
+
+        A wrong prediction of cost must not make one bundle run for hours: bundles grow step by step. A few workers
+        have grown in no time, very many would ask the scheduler for more than it can hand out.
+        """
+        if self.longest:
+            return min(MOST_UNITS, 4 * self.longest)
+        return MOST_UNITS if self.pace is not None and workers > MOST_BUNDLES else 1
 
     def _wanted_cost(self, workers: int) -> float:
         seconds = self.seconds or max(1.0, workers / MOST_BUNDLES)

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.study.arrays import Floats
-from pipeline.study.grid import Grid, Level
+from pipeline.study.grid import Level
+from pipeline.study.parameters import InvalidInput
 from pipeline.study.slices import slices
 from pipeline.study.study import Study
 
@@ -107,13 +108,13 @@ def _measure(study: Study, cells: list[int], sender: Connection) -> None:
     """In the child: try each cell with more and more replications."""
     _limit_memory()
     tracemalloc.start()
-    with contextlib.suppress(MemoryError, OSError):
+    with contextlib.suppress(MemoryError, OSError, InvalidInput):  # a file that is gone: the caller reads it, too
         for cell in cells:
             labels = study.grid.labels(cell)
-            alone, count = Grid.of({axis: [level] for axis, level in labels.items()}), 1
-            attempt(_part(study, alone, 1), labels)  # what is read and cached once
+            count = 1
+            attempt(_part(study, 1), labels)  # what is read and cached once
             while True:
-                part = _part(study, alone, count)
+                part = _part(study, count)
                 tracemalloc.reset_peak()
                 start, before = time.perf_counter(), tracemalloc.get_traced_memory()[0]
                 attempt(part, labels)
@@ -125,8 +126,8 @@ def _measure(study: Study, cells: list[int], sender: Connection) -> None:
     sender.close()
 
 
-def _part(study: Study, cell: Grid, count: int) -> Study:
-    return dataclasses.replace(study, block=count, replications=count, grid=cell, refine=None)
+def _part(study: Study, count: int) -> Study:
+    return dataclasses.replace(study, block=count, replications=count)
 
 
 def _limit_memory() -> None:

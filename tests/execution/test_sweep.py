@@ -204,20 +204,21 @@ def test_first_bundles_follow_predicted_cost(cost, first):
 
 
 def test_first_bundles_leave_something_for_every_worker():
-    bundler, sizes = Bundler(pairs(range(1000), 1e7), 1e10, pace=1e-9), []
-    for _ in range(20):
-        sizes.append(len(bundler.next(10).units))
-    assert sizes[0] == 50 and sizes == sorted(sizes, reverse=True) and sum(sizes) < 1000
+    bundler, sizes = Bundler(pairs(range(20_000), 1e7), 2e11, pace=1e-9), []
+    for _ in range(400):
+        sizes.append(len(bundler.next(200).units))
+    assert sizes[0] == 50 and sizes == sorted(sizes, reverse=True) and sum(sizes) < 20_000
+    assert len(Bundler(pairs(range(20_000), 1e7), 2e11, pace=1e-9).next(10).units) == 1  # few workers: no hurry
 
 
 @pytest.mark.parametrize("wrong", [0.01, 1, 100])
 def test_a_wrong_prediction_is_forgotten_after_the_first_bundle(wrong):
-    """Units of 10 ms that were predicted to take 100 times as long, or as short: then bundles of a second follow."""
+    """Units of 10 ms that were predicted to take 100 times as long, or as short: then bundles of 2 s follow."""
     bundler, sizes = Bundler(pairs(range(100_000), 1e7), None, pace=wrong * 1e-9), []
-    while (bundle := bundler.next(10)) and len(sizes) < 8:
+    while (bundle := bundler.next(200)) and len(sizes) < 8:
         bundler.learn(bundle, 0.01 * len(bundle.units))
         sizes.append(len(bundle.units))
-    assert sizes[0] == {0.01: 1000, 1: 100, 100: 1}[wrong] and sizes[5:] == [100, 100, 100]
+    assert sizes[0] == {0.01: 1000, 1: 100, 100: 1}[wrong] and sizes[5:] == [200, 200, 200]
 
 
 def test_a_lost_bundle_is_cut_until_a_unit_is_alone():

@@ -43,7 +43,7 @@ def sites(tmp_path_factory):
     """Two folders of packages: the program without the problem `crowd`, and that problem as a package of its own."""
     program, crowds = tmp_path_factory.mktemp("program"), tmp_path_factory.mktemp("projects") / "crowds"
     unwanted = shutil.ignore_patterns("__pycache__", "crowd", "wang", "wang.yaml")
-    for name in ("pipeline", "conf"):
+    for name in ("pipeline", "conf", "jobs", "docs"):
         shutil.copytree(ROOT / name, program / name, ignore=unwanted)
     project = (ROOT / "pyproject.toml").read_text()
     entry = 'crowd = "pipeline.problems.crowd:PROBLEM"\n'

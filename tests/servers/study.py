@@ -43,10 +43,11 @@ class Run:
         return contents(self.folder / "results.zarr") == self.expected
 
     def finish(self) -> None:
-        """Run what is left here, and compare."""
+        """Run what is left here, and compare; more replications may be sealed already."""
         done = command(self.words(cluster="synchronous"))
         assert done.returncode == 0, done.stderr
-        assert self.is_right()
+        own = [*self.folder.glob("requests/*/results.zarr")] or [self.folder / "results.zarr"]
+        assert [contents(path) for path in own] == [self.expected]
 
 
 def unavailable(reason: str) -> None:

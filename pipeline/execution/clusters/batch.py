@@ -210,7 +210,8 @@ class Batch(Cluster, Checked):
         for name, pattern in (("account", "account|project"), ("queue", "partition|queue"), ("walltime", "time"),
                               ("memory", "memory"), ("cores", "cpu|processor|slots")):
             if re.search(pattern, message, re.IGNORECASE):
-                return InvalidInput(f"cluster.{name}", getattr(self, name), f"{self.needed[0]} says: {message}")
+                used = self._walltime if name == "walltime" else getattr(self, name)
+                return InvalidInput(f"cluster.{name}", used, f"{self.needed[0]} says: {message}")
         return InvalidInput("cluster", self.name, f"{self.needed[0]} says: {message}")
 
 
