@@ -50,7 +50,7 @@ def on_target(store: Store) -> str:
     """A line on how many groups of cells of sealed results met their targets; empty without targets."""
     if not store.study.precision or not is_current(store):
         return ""
-    said = results.root_attributes(store.backend, results.place(store))
+    said = results.attributes(store)
     met, groups = said["groups_on_target"], said["groups"]
     rest = "" if met == groups else f"; the others have all {store.study.replications:,} replications"
     return f"{met:,} of {groups:,} groups of cells on target{rest}"

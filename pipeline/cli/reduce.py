@@ -19,7 +19,7 @@ from pipeline.storage import agreement, datasets, reductions, results
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout, Region
 from pipeline.storage.reductions import Ready, Reduced, Staged
-from pipeline.storage.replications import Listing
+from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import REDUCTIONS, SEALED, SUMMARY
 from pipeline.study import own_files
 from pipeline.study.fingerprints import fingerprint
@@ -31,6 +31,12 @@ MOST_ABOVE = 20  # groups of cells that a dataset names
 INTERIM = "interim.zarr", "interim-summary.zarr"
 
 
+def names(store: Store, interim: bool = False) -> tuple[str, str]:
+    """Names of a study's datasets of replications and of moments, sealed or interim."""
+    where, (data, summary) = results.place(store), INTERIM if interim else (SEALED, SUMMARY)
+    return where + data, where + summary
+
+
 def seal(stored: StoredStudy, executor: Executor) -> None:
     """Write results.zarr and summary.zarr, which count from their root documents on; the same numbers, the same bytes.
 
@@ -39,10 +45,9 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
     Raises InvalidInput when a unit is damaged or missing.
     """
     with stored.store.locked():
-        where = results.place(stored.store)
         if not is_current(stored.store):
-            _write(stored, executor, (where + SEALED, where + SUMMARY), partial=False)
-        for name in (*(where + name for name in INTERIM), REDUCTIONS):
+            _write(stored, executor, names(stored.store), partial=False)
+        for name in (*names(stored.store, interim=True), REDUCTIONS):
             stored.store.backend.remove(name)
         sweep.run(executor, Pack(stored.store), ((keys, 1.0) for keys in stored.store.unpacked()))
 
@@ -50,8 +55,7 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
 def interim(stored: StoredStudy, executor: Executor) -> None:
     """Write what is known so far to interim.zarr; replications that are missing have status 0."""
     with stored.store.locked():
-        results_name, summary_name = (results.place(stored.store) + name for name in INTERIM)
-        _write(stored, executor, (results_name, summary_name), partial=True)
+        _write(stored, executor, names(stored.store, interim=True), partial=True)
 
 
 def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tuple[int, int]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from pipeline.cli import own_experiments, provenance
 from pipeline.cli.arguments import own_path
 from pipeline.cli.config import Settings, read_common
 from pipeline.cli.effort import effort
-from pipeline.cli.reduce import INTERIM
+from pipeline.cli.reduce import names
 from pipeline.cli.refinement import boundary_lines
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.clusters import Cluster, workers_of
@@ -159,10 +159,7 @@ def write(
     from pipeline.reporting import common_figure, page
     from pipeline.reporting.drawn import files_of
 
-    sources = []
-    for one in studies:
-        names = INTERIM if one in interim else (seal.SEALED, seal.SUMMARY)
-        sources.append(assess.Source(one.experiment, one.store, *(seal.place(one.store) + name for name in names)))
+    sources = [assess.Source(one.experiment, one.store, *names(one.store, one in interim)) for one in studies]
     with workers_of(cluster, assess.worth_a_cluster(sources)) as executor:
         answers = assess.assess(sources, executor, formats)
     sections, judged = [], []

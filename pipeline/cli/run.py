@@ -76,21 +76,22 @@ def complete(
     Returns the studies with all levels, and their schedules, in which nothing is pending. Raises what `simulate` does.
     """
     ends = None if settings.stop_after is None else time.monotonic() + settings.stop_after
+    known = [reached(stored) for stored in studies]
     while True:
-        known = [reached(stored) for stored in studies]
         if ends is not None:
             settings = dataclasses.replace(settings, stop_after=max(ends - time.monotonic(), 1e-3))
         schedules = simulate(known, settings, cluster, command)
         if not any(stored.study.refine for stored in studies):
-            return studies, schedules
-        seal([stored for stored in known if stored.study.refine], cluster)
-        more = [(now, len(reached(first).study.grid) - len(now.study.grid))
-                for first, now in zip(studies, known, strict=True)]
-        if not any(cells > 0 for _, cells in more):
             return known, schedules
-        for stored, cells in more:
+        seal([stored for stored in known if stored.study.refine], cluster)
+        grown = [reached(stored) for stored in studies]
+        more = [len(new.study.grid) - len(now.study.grid) for new, now in zip(grown, known, strict=True)]
+        if not any(cells > 0 for cells in more):
+            return known, schedules
+        for stored, cells in zip(grown, more, strict=True):
             if cells > 0:
                 print(f"{stored.study.name}: {cells:,} more cells, to find where {stored.study.refine}", flush=True)
+        known = grown
 
 
 def simulate(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> list[Schedule]:
@@ -282,8 +283,7 @@ def _report(
 
 
 def _check_results(stored: StoredStudy, interim: bool, thorough: bool = False) -> None:
-    for name in (results.place(stored.store) + one
-                 for one in (reduce.INTERIM if interim else (results.SEALED, results.SUMMARY))):
+    for name in reduce.names(stored.store, interim):
         if wrong := results.problems_of(stored.store.backend, name, thorough):
             raise stored.store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same "
                                        "command makes it again", name)

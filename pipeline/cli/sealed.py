@@ -21,5 +21,5 @@ def reduced_by(study: Study) -> list[str]:
 
 def is_current(store: Store) -> bool:
     """Whether results.zarr and summary.zarr are what the study asks for, and what the code here would write."""
-    root = results.root_attributes(store.backend, results.place(store))
+    root = results.attributes(store)
     return root.get("request") == results.request(store.study) and root.get("reduced_by") == reduced_by(store.study)

@@ -69,7 +69,7 @@ def _sizes(expected: Sequence[plan.Prediction], shards: int | None, cluster: Bat
     if cluster.memory and each * cluster.cores > memory:
         raise InvalidInput("cluster.memory", cluster.memory, f"a worker takes about {format_bytes(int(each))}; give "
                            "more, fewer cores, or a smaller block")
-    return sizes(cluster, count, memory, planned if cluster.walltime is None else cluster.seconds, longest)
+    return sizes(cluster, count, memory, planned if cluster.walltime is None else cluster.seconds(), longest)
 
 
 def _rounded(memory: float) -> int:

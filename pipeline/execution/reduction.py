@@ -205,8 +205,6 @@ class Check:
         return list(self.integrity.store.backend.map(self.integrity.check_file, keys))
 
 
-
-
 class Digest:
     """Callable that reads files of a sealed dataset; for each, its key and its digest. key: of the dataset."""
 

@@ -70,7 +70,8 @@ def run(
         total_cost: sum of the costs, if known: the last bundles then shrink so that workers end together.
         bundle_seconds: duration of a bundle, by default a second, or more with very many workers; learned from
             finished ones.
-        pace: predicted seconds per cost, by which the first bundles are cut; None: they have one unit.
+        pace: predicted seconds per cost, by which the first bundles are cut where there are very many workers, see
+            `Bundler`; None: they have one unit.
         window: bundles handed out per worker thread, computing or waiting; the executor's by default.
         kills: how many workers a unit may kill before the sweep gives up on it.
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,

@@ -63,7 +63,12 @@ def place(store: Store) -> str:
 
     The folder, where a larger request is sealed already, whose results and report a smaller one must not replace.
     """
-    there, own = root_attributes(store.backend), request(store.study)
+    return _place(store, root_attributes(store.backend))
+
+
+def _place(store: Store, there: Mapping[str, Any]) -> str:
+    """The place, from the attributes of the results in the study's folder itself."""
+    own = request(store.study)
     larger = there.get("cells", 0) * there.get("replications", 0) > size(store.study)
     return f"{REQUESTS}/{own}/" if larger and there["request"] != own else ""
 
@@ -75,7 +80,14 @@ def places(backend: Backend) -> list[str]:
 
 def is_sealed(store: Store) -> bool:
     """Whether results.zarr holds exactly what the study asks for."""
-    return root_attributes(store.backend, place(store)).get("request") == request(store.study)
+    return attributes(store).get("request") == request(store.study)
+
+
+def attributes(store: Store) -> dict[str, Any]:
+    """Attributes of the results.zarr at the study's `place`, see `root_attributes`."""
+    there = root_attributes(store.backend)
+    where = _place(store, there)
+    return root_attributes(store.backend, where) if where else there
 
 
 def root_attributes(backend: Backend, where: str = "") -> dict[str, Any]:

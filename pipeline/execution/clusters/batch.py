@@ -69,7 +69,7 @@ class Batch(Cluster, Checked):
             raise InvalidInput("memory", self.memory, f"must be at least 256MiB a core, {self.cores / 4:g}GiB here")
         if self.least_jobs is not None and self.least_jobs > self.jobs:
             raise InvalidInput("least_jobs", self.least_jobs, f"must be at most jobs={self.jobs}")
-        self._seconds()
+        self.seconds()
         for name in ("queue", "account", "interface", "folder"):
             value = getattr(self, name)
             if value is not None and not re.fullmatch(PLAIN, value):
@@ -88,12 +88,15 @@ class Batch(Cluster, Checked):
     @property
     def lifetime(self) -> float:
         """Seconds for which each worker certainly lives: the walltime less a reserve, and less a random part of it."""
-        return self.seconds - 3 * self._reserve()
+        return self.seconds() - 3 * self._reserve()
 
-    @property
     def seconds(self) -> int:
         """The walltime of a job in seconds."""
-        return self._seconds()
+        match = re.fullmatch(r"(\d{1,4}):([0-5]\d):([0-5]\d)", self._walltime)
+        seconds = sum(int(n) * unit for n, unit in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0
+        if seconds < 60:
+            raise InvalidInput("walltime", self.walltime, "must be HH:MM:SS, at least 00:01:00")
+        return seconds
 
     def check(self) -> None:
         """Ask the batch system whether it would accept such jobs; InvalidInput if not, or if it is not there."""
@@ -161,19 +164,12 @@ class Batch(Cluster, Checked):
     def _output(self) -> Path:
         return path_of(self.folder, "folder").absolute() / "output"
 
-    def _seconds(self) -> int:
-        match = re.fullmatch(r"(\d{1,4}):([0-5]\d):([0-5]\d)", self._walltime)
-        seconds = sum(int(n) * unit for n, unit in zip(match.groups(), (3600, 60, 1), strict=True)) if match else 0
-        if seconds < 60:
-            raise InvalidInput("walltime", self.walltime, "must be HH:MM:SS, at least 00:01:00")
-        return seconds
-
     @property
     def _walltime(self) -> str:
         return "01:00:00" if self.walltime is None else self.walltime
 
     def _reserve(self) -> int:
-        return max(10, min(300, self._seconds() // 12))
+        return max(10, min(300, self.seconds() // 12))
 
     @property
     def further(self) -> list[str]:
@@ -198,7 +194,7 @@ class Batch(Cluster, Checked):
             nanny=True, death_timeout=120, local_directory=tempfile.gettempdir(), python=shlex.quote(sys.executable),
             worker_extra_args=[
                 "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--lifetime",
-                f"{self._seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
+                f"{self.seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
             job_script_prologue=[
                 *(f"export {name}={value}" for name, value in (ONE_BLAS_THREAD | ours).items()),
                 f"test ! -r {more} || . {more}"],
@@ -261,7 +257,7 @@ class LSF(Batch):
     listing = ("bjobs", "-noheader", "-o", "jobid")
 
     def _account(self) -> dict[str, str | None]:
-        hours, minutes = divmod(self._seconds() // 60, 60)
+        hours, minutes = divmod(self.seconds() // 60, 60)
         return {"project": self.account, "walltime": f"{hours:02}:{minutes:02}"}
 
     def _own_directives(self) -> list[str]:
