@@ -46,7 +46,7 @@ class ErrorL2:
 
 
 @dataclass(frozen=True)
-class _TopK(Checked):
+class TopK(Checked):
     """Base of metrics of the top K items. K defaults to half of the items."""
 
     m: int = parameter("items", unit="items", low=2)
@@ -75,7 +75,7 @@ class _TopK(Checked):
 
 
 @dataclass(frozen=True)
-class HammingTopK(_TopK):
+class HammingTopK(TopK):
     """H_K: share of the true top K items that are missed. Ties at the edge are resolved by the item's number.
 
     Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its 1/(2K) sum is this share.
@@ -91,7 +91,7 @@ class HammingTopK(_TopK):
 
 
 @dataclass(frozen=True)
-class ExactTopK(_TopK):
+class ExactTopK(TopK):
     """1 where the set of the top K items is recovered exactly, else 0; its mean is the chance of that.
 
     Ties as in `HammingTopK`. Source: Xu, Sun and Cheng, Theorem 4.
@@ -107,7 +107,7 @@ class ExactTopK(_TopK):
 
 
 @dataclass(frozen=True)
-class Lemma4Bound(_TopK):
+class Lemma4Bound(TopK):
     """K⁻¹ [#{i in the top K: θ̂_i ≤ t} + #{i not in it: θ̂_i ≥ t}], t midway between θ*_(K) and θ*_(K+1).
 
     Its mean is the right side of Lemma 4; it is at least H_K in every replication. An estimate that ties with t

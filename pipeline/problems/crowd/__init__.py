@@ -10,6 +10,7 @@ PROBLEM = Problem(
     models={
         "dawid_skene": ".model:DawidSkene",
         "recorded": ".recorded:RecordedCrowd",
+        "tilted": ".tilted:TiltedCrowd",
     },
     mechanisms={
         "none": "pipeline.privacy.no_privacy:NoPrivacy",
@@ -23,6 +24,8 @@ PROBLEM = Problem(
     metrics={
         "label_error": ".metrics.labels:LabelError",
         "label_error_flip": ".metrics.labels:LabelErrorFlip",
+        "first_label_wrong": ".metrics.rare:FirstLabelWrong",
+        "first_label_wrong_weighted": ".metrics.rare:FirstLabelWrongWeighted",
         "label_recovered": ".metrics.labels:LabelRecovered",
         "soft_label_error": ".metrics.labels:SoftLabelError",
         "start_error": ".metrics.labels:StartError",

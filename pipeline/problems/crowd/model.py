@@ -106,7 +106,7 @@ class DawidSkene(Checked):
         labels with the most right answers are flipped first: the worst initial vector, which takes full knowledge.
         """
         shape = (*truth.abilities.shape, truth.labels.shape[1])
-        wrong = bernoulli(1 - truth.abilities[:, :, None], shape, rng)
+        wrong = bernoulli(1 - self._right(truth), shape, rng)
         answers: NDArray[np.int8] = 2 * (wrong ^ (truth.labels[:, None] == 1)).view(np.int8) - 1
         if self.answered < 1:
             answers *= bernoulli(self.answered, shape, rng)
@@ -120,6 +120,10 @@ class DawidSkene(Checked):
         start = truth.labels.astype(float)
         np.put_along_axis(start, chosen, 1 - np.take_along_axis(start, chosen, axis=1), axis=1)
         return Answers(answers, start)
+
+    def _right(self, truth: CrowdTruth) -> Floats:
+        """Chance that a worker is right on a task, (reps, n, m) or (reps, n, 1)."""
+        return truth.abilities[:, :, None]
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -11,6 +11,7 @@ PROBLEM = Problem(
         "btl": ".model:BTL",
         "pooled": ".pooled:Pooled",
         "recorded": ".recorded:Recorded",
+        "tilted": ".tilted:TiltedBTL",
     },
     mechanisms={
         "laplace": ".mechanisms:Laplace",
@@ -55,6 +56,9 @@ PROBLEM = Problem(
         "large_error_surprisal": ".metrics.tails:LargeErrorSurprisal",
         "large_excess_surprisal": ".metrics.tails:LargeExcessSurprisal",
         "deep_excess": ".metrics.tails:DeepExcess",
+        "hamming_top_k_weighted": ".metrics.rare:HammingTopKWeighted",
+        "kendall_weighted": ".metrics.rare:KendallWeighted",
+        "top_k_missed_weighted": ".metrics.rare:TopKMissedWeighted",
         "share_coin_flips": ".metrics.recorded:ShareCoinFlips",
         "share_two_ratings": ".metrics.recorded:ShareTwoRatings",
         "share_one_rating": ".metrics.recorded:ShareOneRating",
