@@ -1,12 +1,12 @@
 """Comparisons drawn from a tilted law, so that rare errors of a ranking are seen often and can be weighed.
 
 In Theorems 4 to 6 of Xu, Sun and Cheng errors of the ranking fall as exp(−C mLΔ²/G): at 10⁻⁹ plain replications show
-none. Estimates order items as their scores do, so a ranking errs where two neighbours in θ* change ranks. Here one pair
-of neighbours is chosen at random, and all users compare as if these two had equal scores on average; the mechanism is
-as it is. A release x then has the weight P(x | σ)/mean_c P(x | q_c) over the m − 1 laws q_c that were mixed, and the
-mean of weight · error is the error's mean, exactly (`metrics.rare`). Source: importance sampling by exponential tilting,
-Siegmund, Annals of Statistics 4 (1976); mixtures: Owen and Zhou, Journal of the American Statistical Association 95
-(2000).
+none. Estimates order items as their scores do, so a ranking errs where two neighbours in θ* change ranks. Here one
+pair of neighbours is chosen at random, and all users compare as if these two had equal scores on average; the
+mechanism is as it is. A release x then has the weight P(x | σ)/mean_c P(x | q_c) over the m − 1 laws q_c that were
+mixed, and the mean of weight · error is the error's mean, exactly (`metrics.rare`). Source: importance sampling by
+exponential tilting, Siegmund, Annals of Statistics 4 (1976); mixtures: Owen and Zhou, Journal of the American
+Statistical Association 95 (2000).
 """
 
 from dataclasses import dataclass
