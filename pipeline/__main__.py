@@ -91,12 +91,14 @@ def _choose(arguments: list[str]) -> int:
 
 
 def _perform(arguments: list[str]) -> int:
-    """Perform a task; `new` and `release` compose no config."""
+    """Perform a task; `new`, `advise` and `release` compose no config."""
     typed = {re.sub("^[+]+|['\"]", "", word) for word in arguments}
     if "task=new" in typed:
         from pipeline.cli import starter
 
         return starter.perform(arguments)
+    if "task=advise" in typed:
+        return _advise(arguments)
     return _release(arguments) if "task=release" in typed else _run(arguments)
 
 
@@ -147,6 +149,20 @@ def _release(arguments: list[str]) -> int:
         return EXIT_MORE_TO_DO
 
 
+def _advise(arguments: list[str]) -> int:
+    """Perform `task=advise`, which composes no config and keeps nothing."""
+    from pipeline.cli import advise
+    from pipeline.cli.arguments import AS_TYPED, pairs
+
+    words = [word for word in arguments if not word.startswith("-")]
+    texts = [word.partition("=")[0] for word in words if "," in word and not re.search("=[['\"]", word)]  # "0.9, 0.1"
+    try:
+        return advise.perform(pairs(words, (*AS_TYPED, "target", *texts)), JSON in arguments)
+    except KeyboardInterrupt:
+        print("stopped; nothing is kept", file=sys.stderr)
+        return EXIT_MORE_TO_DO
+
+
 def _run(arguments: list[str]) -> int:
     """A task on experiments: all is read and checked before the task begins."""
     from pipeline.cli import tasks
@@ -156,7 +172,8 @@ def _run(arguments: list[str]) -> int:
     mappings = compose([word for word in arguments if not word.startswith("-")])
     settings = [read_settings(raw) for raw in mappings][0]
     if (as_json := JSON in arguments) and settings.task != "status":
-        raise InvalidInput("command line", JSON, f"goes with task=status, not with task={settings.task}")
+        raise InvalidInput("command line", JSON, "goes with task=status and task=advise, not with "
+                           f"task={settings.task}")
     cluster = read_cluster(mappings[0])
     experiments = read_experiments(mappings)
     command = shlex.join(["pipeline", *arguments])

@@ -18,7 +18,7 @@ class Problem:
     nothing starts without SciPy. A module that begins with a dot lies in the problem's own `package`. Instead of a
     text a table may contain the part itself. claims: the code of a tuple of `pipeline.analysis.claims.Claim`. release:
     the code of a function that releases real people's data once, from the command's arguments, and returns a text on
-    what it released.
+    what it released. advice: the code of a `pipeline.study.advice.Advice`, for a problem that task=advise knows.
     experiments: folders of `conf/experiment` that ask about this problem; `conf` is the program's, and a folder of that
     name in the problem's package if there is one. paper: whose claims are judged, as a report names it.
 
@@ -35,6 +35,7 @@ class Problem:
     derivations: Mapping[str, Any] = field(default_factory=dict)
     claims: Any = ()
     release: Any = None
+    advice: Any = None
     experiments: tuple[str, ...] = ()
     paper: str = ""
 

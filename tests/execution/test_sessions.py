@@ -76,7 +76,8 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
     assert study["units"] == {"all": 8, "done": 4, "failed": 0, "at_most": False}
     assert study["units_per_second"] == pytest.approx(9.6) and study["seconds_left"] > 0
     assert main([*words, "task=plan", "--json"]) == 2
-    assert capsys.readouterr().err == "error: command line=--json: goes with task=status, not with task=plan\n"
+    assert capsys.readouterr().err == ("error: command line=--json: goes with task=status and task=advise, not with "
+                                       "task=plan\n")
 
 
 def test_an_abandoned_run_beats_no_more(tmp_path, monkeypatch):

@@ -80,5 +80,6 @@ PROBLEM = Problem(
         "users_least_scarce": ".derivations:users_least_scarce",
     },
     claims=".claims:CLAIMS",
+    advice=".advice:ADVICE",
     experiments=("banerjee",),
 )

@@ -129,6 +129,10 @@ class DawidSkene(Checked):
         """Predicted cost of one replication, in steps of about a nanosecond."""
         return self.n * self.m * (1 if self.answered == 1 else 2) + 10 * self.m
 
+    def memory(self) -> float:
+        """Bytes of one replication: answers, and the same as they are released."""
+        return 3 * self.n * self.m
+
 
 def _with_flips(labels: NDArray[np.int8], flips: int, rng: np.random.Generator) -> Floats:
     """Labels (reps, m), of which an exact number are flipped in every replication, at random."""

@@ -93,5 +93,6 @@ PROBLEM = Problem(
     },
     claims=".claims:CLAIMS",
     release=".release_task:release",
+    advice=".advice:ADVICE",
     experiments=("xu",),
 )

@@ -66,5 +66,6 @@ PROBLEM = Problem(
     },
     claims=".claims:CLAIMS",
     release=".release_task:release",
+    advice=".advice:ADVICE",
     experiments=("nguyen",),
 )

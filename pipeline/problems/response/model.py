@@ -153,6 +153,10 @@ class Rasch(Checked):
         missing = self.p < 1
         return self.n * self.m * (6 if missing else 4) + (0.03 if missing else 0.018) * self.n * self.m**2
 
+    def memory(self) -> float:
+        """Bytes of one replication: responses, which are observed, and the same as they are released."""
+        return (2 if self.p == 1 else 3) * self.n * self.m
+
 
 def _draw(law: str, spread: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
     return rng.normal(0, spread, shape) if law == "normal" else rng.uniform(-spread, spread, shape)

@@ -1,0 +1,130 @@
+"""The answer to a question, or the reason why there is none, in one line."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.advice.certificate import ERROR, Certificate, certify, measure
+from pipeline.advice.question import Question, read
+from pipeline.advice.search import LOOK, Nowhere, bracket, find
+from pipeline.advice.simulation import STEPS, Simulator
+from pipeline.study.parameters import DataFile, InvalidInput, shorten
+
+CHECKED = 400  # replications that a refusal is measured with
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is advised. value: of the unknown, as the person names it, at which the targets were certified; low, high:
+    95 % interval of where they begin to be met, and boundary, its estimate; better: whether larger values are better.
+    """
+
+    question: Question
+    value: float
+    boundary: float
+    low: float
+    high: float
+    better: str
+    certificate: Certificate
+
+    @property
+    def certified(self) -> bool:
+        """Whether fresh replications showed, with 95 % confidence, that all targets are met."""
+        return self.certificate.given
+
+    def record(self) -> dict[str, Any]:
+        """The answer as one object of JSON; see docs/advise.md."""
+        asked, values = self.question, self.question.values
+        mechanism = asked.parts(self.certificate.level).mechanism
+        return {
+            "problem": asked.problem.name, "unknown": asked.word, "parameter": asked.parameter, "value": self.value,
+            "low": self.low, "high": self.high, "boundary": self.boundary, "better": self.better,
+            "certified": self.certified, "confidence": 1 - ERROR,
+            "target": [{"metric": one.metric, "relation": one.relation, "value": one.value} for one in asked.targets],
+            "measured": [one.record() for one in self.certificate.measured],
+            "replications": self.certificate.replications, "not_converged": self.certificate.not_converged,
+            "given": {name: str(one) if isinstance(one, DataFile) else one for name, one in sorted(values.items())},
+            "budget": mechanism.budget, "unit": mechanism.unit, "neighbours": mechanism.neighbours,
+            "spent": {name: float(one) for name, one in getattr(mechanism, "spent", dict)().items()},
+            "seed": asked.seed,
+        }
+
+
+def answer(request: Mapping[str, Any]) -> Answer:
+    """The answer to a request, as `question.read` takes it. The same request gives the same answer, to the last bit.
+
+    Raises InvalidInput, in one line, for every mistake, and where no value of the unknown, or each, meets the targets.
+    """
+    question = read(request)
+    simulator = Simulator(question)
+    try:
+        found = find(simulator)
+    except Nowhere as nowhere:
+        raise _refusal(simulator, nowhere) from None
+    certificate = certify(simulator, found)
+    ends = [question.shown(_level(found.axis.better * end)) for end in (found.value, found.low, found.high)]
+    low, high = sorted(ends[1:])
+    larger = (found.axis.better > 0) != question.unknown.left
+    return Answer(question, question.shown(certificate.level), ends[0], low, high, "more" if larger else "less",
+                  certificate)
+
+
+def _level(position: float) -> float:
+    return float(f"{math.exp(position):.6g}") if math.isfinite(position) else (math.inf if position > 0 else 0.0)
+
+
+def _refusal(simulator: Simulator, nowhere: Nowhere) -> InvalidInput:
+    """Why no value of the unknown can be advised."""
+    question, unknown = simulator.question, simulator.question.unknown
+    targets, last = ", ".join(map(str, question.targets)), question.shown(nowhere.last)
+    there = measure(simulator, nowhere.last, min(CHECKED, simulator.affordable(nowhere.last, 0.05)))
+    means = ", ".join(f"{one.target.metric} = {one.mean:.3g}" for one in there.measured)
+    at = f"{means} at {question.word} = {last:g}"
+    if unknown.helps is not None and (wrong := _wrong(simulator, there, nowhere)):
+        return InvalidInput("target", targets, wrong)
+    if nowhere.met:
+        why = (f"a guess does as well: {at}; give a harder target" if question.word == "epsilon" else
+               f"it is met at every {question.word} that was tried: {at}; give a harder target, or ask for another "
+               "unknown")
+        return InvalidInput("target", targets, f"is met already, {why}")
+    tried = f"; {shorten(nowhere.why, 120)}" if nowhere.why else ""
+    return InvalidInput("target", targets, f"is out of reach at any {question.word}: {at}{tried}"
+                        f"{_instead(question, nowhere.last)}")
+
+
+def _wrong(simulator: Simulator, there: Certificate, nowhere: Nowhere) -> str | None:
+    """That a target has the wrong direction: it is met where least is learned, and not where most is."""
+    question, unknown = simulator.question, simulator.question.unknown
+    other = unknown.high if bool(unknown.helps) == nowhere.met else unknown.low
+    level = max(1, round(other)) if question.whole else other
+    try:
+        if simulator.cost(level) * LOOK > STEPS / 10:
+            return None
+        end = measure(simulator, level, LOOK)
+    except InvalidInput:
+        return None
+    least, most = (there, end) if nowhere.met else (end, there)
+    for worst, best in zip(least.measured, most.measured, strict=True):
+        target = worst.target
+        if target.sign * (worst.mean - target.value) <= 0 < target.sign * (best.mean - target.value):
+            turned = ">=" if target.relation == "<=" else "<="
+            return (f"has the wrong direction: {target.metric} = {worst.mean:.3g} at {question.word} = "
+                    f"{question.shown(least.level):g}, where least is learned; write {target.metric}{turned}…")
+    return None
+
+
+def _instead(question: Question, level: float) -> str:
+    """What would reach the target: how many people, if the problem knows of them and that can be simulated."""
+    people = question.advice.unknowns.get("people")
+    if people is None or question.word == "people" or people.parameter not in question.values:
+        return ""
+    values = {name: one for name, one in question.values.items() if name != people.parameter}
+    other = Question(question.problem, "people", question.targets, {**values, question.parameter: level}, {},
+                     question.seed)
+    try:
+        axis, worse, better = bracket(Simulator(other))
+    except (Nowhere, InvalidInput):
+        return "; no number of people that can be simulated here reaches it either"
+    needed = axis.level((axis.position(worse) + axis.position(better)) / 2)
+    return f"; about {people.parameter}={float(f'{needed:.1e}'):,.0f} people would reach it there"

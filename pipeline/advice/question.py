@@ -1,0 +1,267 @@
+"""What a person asks: one unknown of a problem, and targets of its metrics; checked before anything is simulated.
+"""
+
+import inspect
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from pipeline.study.advice import Advice, Unknown
+from pipeline.study.checks import ROLES
+from pipeline.study.parameters import InvalidInput, check, fields, nearest
+from pipeline.study.problem import Problem
+from pipeline.study.protocols import Components
+from pipeline.study.registry import problem, problems
+from pipeline.study.study import Study
+
+TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|≤|≥)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*")
+FILES = ("path", "items", "truth")  # of a person's own data, as in a config
+SEED = fields(Study)["seed"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the mean of a metric is to be: at most `value`, or at least. least, most: range of the metric's values."""
+
+    metric: str
+    relation: str
+    value: float
+    least: float
+    most: float
+
+    @property
+    def sign(self) -> int:
+        """1 where the mean is to be small, −1 where it is to be large: met where sign · (mean − value) ≤ 0."""
+        return 1 if self.relation == "<=" else -1
+
+    @property
+    def worst(self) -> float:
+        """Value of the metric that is worst for the target; infinite where there is none."""
+        return self.most if self.sign > 0 else self.least
+
+    def __str__(self) -> str:
+        return f"{self.metric}{self.relation}{self.value:g}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A checked question. word: how the unknown is called; values: all other parameters, among them the parts."""
+
+    problem: Problem
+    word: str
+    targets: tuple[Target, ...]
+    values: Mapping[str, Any]
+    derive: Mapping[str, str]
+    seed: int
+
+    @cached_property
+    def advice(self) -> Advice:
+        """What the problem says of such questions."""
+        return advice_of(self.problem)
+
+    @property
+    def unknown(self) -> Unknown:
+        """The unknown's declaration."""
+        return self.advice.unknowns[self.word]
+
+    @property
+    def parameter(self) -> str:
+        """Name of the unknown among the parameters."""
+        return self.unknown.parameter
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the unknown is a whole number."""
+        return any("int" in str(declared.type) for declared in _declared(self.problem, self.values, self.parameter))
+
+    def shown(self, level: float) -> float:
+        """A level of the parameter as the person names it: 1 minus it where the word means what is left."""
+        return round(1 - level, 12) if self.unknown.left else level
+
+    def study(self, level: float, block: int = 100) -> Study:
+        """The study of one level; InvalidInput, with the key that the person gave, where a part refuses a value."""
+        axes = {self.parameter: [level]}
+        try:
+            return Study("advise", self.problem.name, seed=self.seed, replications=block, block=block,
+                         grid=axes, parameters=dict(self.values), derive=dict(self.derive),  # type: ignore[arg-type]
+                         metrics=tuple(one.metric for one in self.targets),
+                         paired=("mechanism", "estimator", self.parameter))
+        except InvalidInput as error:
+            allowed = re.sub(r" \[at [^]]*\]$", "", error.allowed)  # the level: nobody typed it
+            raise InvalidInput(self._typed_key(error.key), error.value, allowed) from None
+
+    def _typed_key(self, key: str) -> str:
+        """The key by which a person gave a parameter."""
+        name = re.sub(r"^(parameters|grid|derive)\.", "", key)
+        return re.sub(r"^data_", "data.", name)
+
+    def parts(self, level: float) -> Components:
+        """Parts of the study of one level."""
+        study = self.study(level)
+        return study.components(next(iter(study.grid)))
+
+    def changed(self, **values: Any) -> "Question":
+        """The same question with other values of parameters."""
+        return replace(self, values={**self.values, **values})
+
+    def predicted(self, level: float) -> float | None:
+        """The greatest sign · (predicted mean − value) of all targets; None where one has no prediction."""
+        worst = -math.inf
+        given = {**self.values, self.parameter: level}
+        for target in self.targets:
+            function = self.advice.predicted.get(target.metric)
+            if function is None:
+                return None
+            needed = inspect.signature(function).parameters
+            if any(name not in given and one.default is one.empty for name, one in needed.items()):
+                return None
+            mean = function(**{name: given[name] for name in needed if name in given})
+            worst = max(worst, target.sign * (mean - target.value))
+        return worst
+
+
+def advice_of(asked: Problem) -> Advice:
+    """What a problem says of task=advise; InvalidInput if it says nothing."""
+    if asked.advice is None:
+        able = [name for name, one in problems().items() if one.advice is not None]
+        raise InvalidInput("problem", asked.name, f"says nothing for task=advise; {nearest(asked.name, able)}")
+    advice = asked.load(asked.advice)
+    if not isinstance(advice, Advice):
+        raise InvalidInput("problem", asked.name, "its advice is no pipeline.study.advice.Advice")
+    return advice
+
+
+def read(request: Mapping[str, Any]) -> Question:
+    """The question of a request: `problem`, `target`, and what is known; InvalidInput, in one line, for every mistake.
+
+    target: texts such as `kendall<=0.1`, with commas between, or a list of them. unknown: a word of the problem's
+    advice; where it is not given, the one parameter that is needed and not given. Other keys are parameters, by their
+    names or by those words; data.path, data.items and data.truth are files.
+    """
+    given = {key: value for key, value in request.items() if value is not None}
+    if "problem" not in given:
+        able = [name for name, one in problems().items() if one.advice is not None]
+        raise InvalidInput("problem", None, f"is needed: what is learned, one of {', '.join(able)}")
+    asked = problem(given.pop("problem"))
+    advice = advice_of(asked)
+    targets = tuple(_targets(asked, given.pop("target", None)))
+    seed = check(SEED, given.pop("seed", 0), "seed")
+    word = given.pop("unknown", None)
+    own = {f"data_{name}": given.pop(f"data.{name}") for name in FILES if f"data.{name}" in given}
+    values = {**advice.parameters, **(advice.recorded if own else {}), **own}
+    derive = dict(advice.derive) if own else {}
+    for key, value in given.items():
+        name, value = _parameter(advice, key, value)
+        if name in values and key != name and name in given:
+            raise InvalidInput(key, value, f"is {name}, which is given too; give one of both")
+        values[name] = value
+        derive.pop(name, None)
+    word = _unknown(asked, advice, word, values, derive)
+    values.setdefault("estimator", _estimator(asked, advice, values))
+    question = Question(asked, word, targets, values, derive, seed)
+    _check_names(question)
+    question.parts(max(1, round(question.unknown.start)) if question.whole else question.unknown.start)
+    return question
+
+
+def _parameter(advice: Advice, key: str, value: Any) -> tuple[str, Any]:
+    """Name and value of a parameter, from the name that is its own or one of the words."""
+    unknown = advice.unknowns.get(key)
+    if unknown is None:
+        return key, value
+    if not unknown.left:
+        return unknown.parameter, value
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
+        raise InvalidInput(key, value, f"must be a number ≥ 0 and < 1 ({unknown.meaning})")
+    return unknown.parameter, round(1 - value, 12)
+
+
+def _targets(asked: Problem, texts: Any) -> Iterator[Target]:
+    """Targets from their texts."""
+    known = ", ".join(sorted(asked.metrics)[:4])
+    if not texts:
+        raise InvalidInput("target", None, f"is needed, such as METRIC<=0.1; metrics: {known}, …")
+    listed = texts if isinstance(texts, (list, tuple)) else str(texts).split(",")
+    seen = set()
+    for text in listed:
+        match = TARGET.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            raise InvalidInput("target", text, "must be METRIC<=NUMBER or METRIC>=NUMBER, with commas between several")
+        name, relation, number = match.groups()
+        metric = asked.part("metric", name, "target")
+        try:
+            value = float(number)
+        except ValueError:
+            raise InvalidInput("target", text, "must end in a number") from None
+        relation = {"≤": "<=", "≥": ">="}.get(relation, relation)
+        if (name, relation) in seen:
+            raise InvalidInput("target", text, f"is a second target {name}{relation}; give one of both")
+        seen.add((name, relation))
+        least, most = getattr(metric, "least", -math.inf), getattr(metric, "most", math.inf)
+        if not least <= value <= most or value == (least if relation == "<=" else most):
+            raise InvalidInput("target", text, f"can be shown for no mean: {name} lies between {least:g} and {most:g}, "
+                               "and no number of replications shows that it is always at an end")
+        yield Target(name, relation, value, least, most)
+
+
+def _unknown(asked: Problem, advice: Advice, word: Any, values: Mapping[str, Any], derive: Mapping[str, str]) -> str:
+    """The word of what is asked for."""
+    words = advice.unknowns
+    if word is not None:
+        word = next((one for one, unknown in words.items() if word == unknown.parameter), word)
+        if word not in words:
+            raise InvalidInput("unknown", word, nearest(word, words))
+        name = words[word].parameter
+        if name in values or name in derive:
+            where = values[name] if name in values else "taken from the file"
+            raise InvalidInput("unknown", word, f"is known already, {name}={where}; leave it out, or ask for another")
+        if not [*_declared(asked, values, name)]:
+            raise InvalidInput("unknown", word, f"mechanism={values.get('mechanism')} has no {name}; ask for another, "
+                               f"or give another mechanism: {', '.join(sorted(asked.mechanisms))}")
+    needed = {one: unknown for one, unknown in words.items()
+              if unknown.parameter not in values and unknown.parameter not in derive
+              and any(declared.default is MISSING for declared in _declared(asked, values, unknown.parameter))}
+    missing = [one for one in needed if one != word]
+    if word is None and len(missing) == 1:
+        return missing[0]
+    if word is None and not missing:
+        raise InvalidInput("unknown", None, f"is needed, as all is given: one of {', '.join(words)}; and leave it out")
+    if missing:
+        names = ", ".join(f"{one} ({needed[one].parameter})" for one in needed)
+        raise InvalidInput("unknown", word, f"one thing can be asked for at a time, not known are {names}; give all "
+                           "but one")
+    return str(word)
+
+
+def _declared(asked: Problem, values: Mapping[str, Any], name: str) -> Iterator[Any]:
+    """Declarations of a parameter by the model and the mechanism that were chosen."""
+    for role in ROLES[:2]:
+        cls = asked.part(role, values.get(role), role)
+        if name in fields(cls):
+            yield fields(cls)[name]
+
+
+def _estimator(asked: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
+    """The first estimator, by preference, that takes what the mechanism releases."""
+    model, mechanism = (asked.part(role, values.get(role), role) for role in ROLES[:2])
+    plain = mechanism.releases is object and hasattr(model.produces, "plain_release")
+    released = model.produces.plain_release if plain else mechanism.releases
+    for name in [*advice.estimators, *sorted(set(asked.estimators) - set(advice.estimators))]:
+        if issubclass(released, asked.part("estimator", name).accepts):
+            return name
+    raise InvalidInput("mechanism", values["mechanism"], "no estimator of this problem takes what it releases")
+
+
+def _check_names(question: Question) -> None:
+    """Raise InvalidInput for a parameter that no part takes; other mistakes show when the parts are made."""
+    parts = [question.problem.part(role, question.values[role], role) for role in ROLES]
+    parts += [question.problem.part("metric", one.metric) for one in question.targets]
+    known = {name for part in parts for name in fields(part)}
+    words = {word for word, one in question.advice.unknowns.items() if one.parameter in known}
+    for name, value in question.values.items():
+        if name not in known | {*ROLES}:
+            raise InvalidInput(question._typed_key(name), value, "no part of this question has such a parameter; "
+                               f"{nearest(name, known | words)}")

@@ -1,0 +1,106 @@
+"""Replications for a question: each call draws fresh ones, shared by all of its levels as far as that is possible."""
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.advice.question import Question
+from pipeline.study.arrays import Array, Floats
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.status import OK
+
+BLOCK = 100  # replications simulated together, fewer where they are large
+BYTES = 2**28  # of the data of a block
+STEPS = 6e10  # predicted steps of about a nanosecond that an answer may take in all
+
+
+class Sample(NamedTuple):
+    """Values of replications. values: (targets, levels, reps), not finite where there is none; status the same of
+    levels."""
+
+    values: Floats
+    status: Array
+
+
+@dataclass
+class Simulator:
+    """Simulates a question's levels. drawn: blocks of replications that were used; each is used by one call only.
+
+    Levels of a call share truth, data and noise as the study's paired streams do, so that differences between them are
+    known better than each; calls share nothing, so what was chosen by the results of one is no bias in another.
+    """
+
+    question: Question
+    drawn: int = 0
+    spent: float = field(default=0.0, init=False)
+
+    def sample(self, levels: Sequence[float], reps: int) -> Sample:
+        """Values of `reps` replications, or a few more, at each level. InvalidInput where one takes too much memory."""
+        block = min(self.block(level) for level in levels)
+        studies = [self.question.study(level, block) for level in levels]
+        labels = [next(iter(study.grid)) for study in studies]
+        names = [one.metric for one in self.question.targets]
+        blocks = -(-reps // block)
+        values = np.empty((len(names), len(levels), blocks * block))
+        status = np.empty((len(levels), blocks * block), np.int8)
+        with np.errstate(all="ignore"):
+            for number in range(blocks):
+                rows, memo = slice(number * block, (number + 1) * block), dict[str, Any]()
+                for k, (study, cell) in enumerate(zip(studies, labels, strict=True)):
+                    result = study.simulate(cell, self.drawn + number, memo)
+                    values[:, k, rows], status[k, rows] = [result[name] for name in names], result["status"]
+        self.drawn += blocks
+        self.spent += blocks * block * sum(map(self.cost, levels))
+        return Sample(values, status)
+
+    def excess(self, levels: Sequence[float], reps: int) -> list[Floats]:
+        """For each target (reps, levels): sign · (value − target), which is to be at most 0 in the mean.
+
+        A value that is not finite counts as the worst of the metric's range, or as twice the worst that was seen.
+        """
+        sample, found = self.sample(levels, reps), []
+        for target, values in zip(self.question.targets, sample.values, strict=True):
+            found.append((target.sign * (finite(values, target.worst, target.sign) - target.value)).T)
+        return found
+
+    def cost(self, level: float) -> float:
+        """Predicted steps of one replication, in units of about a nanosecond."""
+        parts = self.question.parts(level)
+        return float(parts.model.cost() + parts.mechanism.cost() + parts.estimator.cost()) + 2e5
+
+    def block(self, level: float) -> int:
+        """Replications simulated together; InvalidInput where one takes more than half of this machine's memory."""
+        parts = self.question.parts(level)
+        memory = math.fsum(part.memory() for part in parts[:3] if hasattr(part, "memory"))
+        if memory > _machine() / 2:
+            raise InvalidInput(self.question.parameter, level, f"takes {memory / 2**30:,.1f} GiB for one replication, "
+                               "more than half of this machine's memory; ask for smaller sizes")
+        return int(min(BLOCK, max(1, BYTES // max(memory, 1.0))))
+
+    def affordable(self, level: float, share: float) -> int:
+        """Replications of a level that a share of all steps allows, 100 at least."""
+        return max(100, int(share * STEPS / self.cost(level)))
+
+
+def finite(values: Floats, worst: float, sign: int) -> Floats:
+    """Values, those that are not finite replaced by the worst there can be."""
+    good = np.isfinite(values)
+    if good.all():
+        return values
+    if not math.isfinite(worst):
+        seen = (sign * values[good]).max(initial=0.0)
+        worst = sign * (2 * abs(float(seen)) + 1)
+    return np.where(good, values, worst)
+
+
+def not_converged(status: Array) -> float:
+    """Share of replications whose estimate is not valid."""
+    return float((status != OK).mean())
+
+
+def _machine() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

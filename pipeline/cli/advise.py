@@ -1,0 +1,56 @@
+"""`task=advise`: how small ε may be, or how many people are needed: the question and its answer as a person reads them.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+
+
+def perform(request: Mapping[str, Any], as_json: bool = False) -> int:
+    """Answer a request; returns the exit code, 1 where nothing could be certified. Raises InvalidInput for any mistake.
+    """
+    from pipeline.advice.answer import answer  # SciPy
+
+    record = {key: value for key, value in request.items() if key != "task"}
+    found = answer(record)
+    print(json.dumps(plain(found.record()), ensure_ascii=False) if as_json else text(found.record()))
+    return EXIT_DONE if found.certified else EXIT_FAILED
+
+
+def plain(value: Any) -> Any:
+    """A value as strict JSON has it: null for what is not finite."""
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def text(record: Mapping[str, Any]) -> str:
+    """The answer in words."""
+    return "\n".join(_lines(record))
+
+
+def _lines(record: Mapping[str, Any]) -> Iterator[str]:
+    word, share = record["unknown"], "at least" if record["better"] == "more" else "at most"
+    named = f" ({record['parameter']})" if record["parameter"] != word else ""
+    targets = ", ".join(f"{one['metric']} {one['relation']} {one['value']:g}" for one in record["target"])
+    yield f"{record['problem']}: {word}{named} {share} {record['value']:,g}, for {targets}"
+    yield (f"  the targets begin to be met at {record['boundary']:,.4g}, 95 % interval "
+           f"[{record['low']:,.4g}, {record['high']:,.4g}]")
+    confidence = f"{100 * record['confidence']:g} %"
+    yield (f"  certified with {confidence} confidence" if record["certified"] else
+           f"  NOT certified: not shown with {confidence} confidence"
+           ) + f" by {record['replications']:,} fresh replications:"
+    for one in record["measured"]:
+        yield (f"    {one['metric']} = {one['mean']:.4g} [{one['low']:.4g}, {one['high']:.4g}] in the mean; a single "
+               f"run meets its target with probability {one['share_of_runs_met']:.2g}")
+    if record["not_converged"]:
+        yield f"    {100 * record['not_converged']:.2g} % of the estimates did not converge; they are counted"
+    yield "  privacy: " + "; ".join([record["budget"], *(f"{name}: {one:.4g} nats"
+                                                         for name, one in record["spent"].items())])
+    yield f"  unit: {record['unit']}; neighbours: {record['neighbours']}"
+    yield "  with " + ", ".join(f"{name}={one}" for name, one in record["given"].items())

@@ -1,0 +1,52 @@
+"""What `task=advise` asks of rankings, and where it starts."""
+
+import numpy as np
+
+from pipeline.study.advice import Advice, Unknown
+from pipeline.study.arrays import Floats
+
+from .theory import ordering, risk
+
+DRAWN = 200  # items' parameters θ* over which predictions are averaged
+
+
+def _drawn(m: int, spread: float, theta: str, spacing: float) -> Floats:
+    """θ* of the model, (DRAWN, m), centred; the same every time."""
+    rank = np.arange(m) - (m - 1) / 2
+    if theta in ("spaced", "two_groups"):
+        return np.asarray(spacing * rank if theta == "spaced" else spread * np.sign(rank), float)[None]
+    drawn = np.random.default_rng(0).uniform(-spread, spread, (DRAWN, m))
+    centred: Floats = drawn - drawn.mean(axis=1, keepdims=True)
+    return centred
+
+
+def kendall(m: int, L: int, epsilon: float, spread: float = 2.0, theta: str = "redrawn",
+            spacing: float = 0.1) -> float:
+    """Predicted mean Kendall distance; see `theory.ordering.kendall_prediction`."""
+    return float(ordering.kendall_prediction(_drawn(m, spread, theta, spacing), epsilon, L).mean())
+
+
+def error_l2(m: int, L: int, epsilon: float, spread: float = 2.0, theta: str = "redrawn",
+             spacing: float = 0.1) -> float:
+    """Predicted mean of ‖θ̂ − θ*‖₂/√m, the root of the mean risk; see `theory.risk.sandwich_risk`."""
+    return float(np.sqrt(np.nanmean(risk.sandwich_risk(_drawn(m, spread, theta, spacing), epsilon, L))))
+
+
+def error_inf(m: int, L: int, epsilon: float, spread: float = 2.0, theta: str = "redrawn",
+              spacing: float = 0.1) -> float:
+    """Predicted mean of ‖θ̂ − θ*‖∞: of m equal Gaussian errors the largest is about √(2 log 2m) times their size."""
+    return float(np.sqrt(2 * np.log(2 * m)) * error_l2(m, L, epsilon, spread, theta, spacing))
+
+
+ADVICE = Advice(
+    unknowns={
+        "epsilon": Unknown("epsilon", "privacy budget of one comparison", 1e-3, 20, 1.0),
+        "people": Unknown("L", "users, each of whom compares all pairs", 1, 1e8, 1000),
+        "items": Unknown("m", "items", 3, 200, 20, helps=None),
+    },
+    parameters={"model": "btl", "mechanism": "randomized_response"},
+    estimators=("weighted",),
+    recorded={"model": "pooled", "data_items": None, "most_items": 100},
+    derive={"m": "file_items", "L": "file_users", "given": "file_answers"},
+    predicted={"kendall": kendall, "error_l2": error_l2, "error_inf": error_inf},
+)

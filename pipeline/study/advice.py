@@ -1,0 +1,46 @@
+"""What `task=advise` has to know of a problem: what may be asked for, and what is taken where nothing is said."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A parameter that a person may ask for. parameter: its name in the problem's parts; meaning: in words.
+
+    helps: whether learning is easier the more there is of it; None where that depends. low, high: where it is looked
+    for; start: where, if no theory predicts it. left: the word means 1 − parameter, such as the share of answers that
+    are missing where the parameter is the share that is given.
+    """
+
+    parameter: str
+    meaning: str
+    low: float
+    high: float
+    start: float
+    helps: bool | None = True
+    left: bool = False
+
+
+@dataclass(frozen=True)
+class Advice:
+    """How a problem takes part in `task=advise`; its parts' own names and declarations say everything else.
+
+    unknowns: word that is the same in all problems (epsilon, people, items, questions, missing) -> `Unknown`, epsilon
+    first. parameters: values of parameters that a person need not give, among them the model and the mechanism.
+    estimators: by preference; the first one that takes a mechanism's release is used. recorded, derive: parameters in
+    place of these, and derivations that give others, where `data.path` is given. predicted: metric -> function of
+    parameters, by their names, that predicts its mean.
+
+    >>> Advice({"epsilon": Unknown("epsilon", "budget of one answer", 1e-3, 20, 1.0)}, {"model": "answers"}, ("mean",))
+    ... # doctest: +ELLIPSIS
+    Advice(unknowns={'epsilon': ...
+    """
+
+    unknowns: Mapping[str, Unknown]
+    parameters: Mapping[str, Any]
+    estimators: tuple[str, ...]
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+    derive: Mapping[str, str] = field(default_factory=dict)
+    predicted: Mapping[str, Callable[..., float]] = field(default_factory=dict)
