@@ -2,7 +2,7 @@
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import cast
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy import stats
 
 from pipeline.analysis.intervals import rule_of_three
 from pipeline.analysis.moments import COUNTS, STATISTICS, Moments, block_moments, merged
-from pipeline.study.arrays import Array
+from pipeline.study.arrays import Array, Floats
 from pipeline.study.grid import Level
 from pipeline.study.status import FAILED
 
@@ -32,9 +32,13 @@ def mean_of(moments: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataA
     """Mean, its standard error and the number of values, from (…, statistic) `moments_over_replications`."""
     mean, squares, n = (moments.sel(statistic=name, drop=True) for name in ("mean", "m2", "n"))
     n = n.astype(int)
-    variance = (squares / (n * (n - 1)).where(n > 1)).where(n != 1, np.inf)
-    mcse: xr.DataArray = xr.apply_ufunc(np.sqrt, variance)
-    return mean, mcse.where(n > 0), n
+    return mean, mean.copy(data=_mcse(squares.values, n.values)), n
+
+
+def _mcse(squares: Array, n: Array) -> Floats:
+    """√(squares / (n(n−1))); infinite for n = 1, NaN for n = 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(n > 1, np.sqrt(squares / (n * (n - 1))), np.where(n == 1, np.inf, np.nan))
 
 
 def skewness_of(moments: xr.DataArray) -> xr.DataArray:
@@ -54,8 +58,10 @@ def _moments(values: Sequence[xr.DataArray], status: xr.DataArray) -> tuple[list
     Where data are read on demand, one chunk of each is in memory at a time, and those of one group of cells are merged
     in their order.
     """
-    broadcast = (one.transpose(..., REPLICATION) for one in xr.broadcast(*values, status))
-    arrays = cast("tuple[xr.DataArray, ...]", xr.unify_chunks(*broadcast))
+    if not all(_alike(one, status) for one in values):  # mostly they are, and broadcasting takes longer than the sums
+        *values, status = xr.broadcast(*values, status)
+    transposed = (one.transpose(..., REPLICATION) for one in (*values, status))
+    arrays = cast("tuple[xr.DataArray, ...]", xr.unify_chunks(*transposed))
     first = arrays[0]
     axes, chunks = first.dims[:-1], next((one.chunksizes for one in arrays if one.chunks), {})
     slices = {axis: [*_slices(chunks.get(axis, (first.sizes[axis],)))] for axis in first.dims}
@@ -71,6 +77,12 @@ def _moments(values: Sequence[xr.DataArray], status: xr.DataArray) -> tuple[list
         return xr.DataArray(array, {**coordinates, name: [*labels]}, (*axes, name))
 
     return ([labelled(one, "statistic", STATISTICS) for one in statistics], labelled(counts, "count", COUNTS))
+
+
+def _alike(one: xr.DataArray, other: xr.DataArray) -> bool:
+    """Whether two arrays have the same axes with the same levels, in the same order."""
+    return one.dims == other.dims and one.shape == other.shape and all(
+        index.equals(other.indexes.get(name)) for name, index in one.indexes.items())
 
 
 def _block(arrays: Sequence[xr.DataArray]) -> Moments:
@@ -89,8 +101,15 @@ def t_interval(
     mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Ends of the interval mean ± t·mcse with n − 1 degrees of freedom."""
-    half = xr.apply_ufunc(stats.t.ppf, 0.5 + confidence / 2, np.maximum(n - 1, 1)) * mcse
+    half = xr.apply_ufunc(_quantile, n, confidence) * mcse
     return mean - half, mean + half
+
+
+def _quantile(n: Array, confidence: float) -> Floats:
+    """Of Student's t with n − 1 degrees of freedom, but at least 1. O(different n): the quantile is dear."""
+    sizes, where = np.unique(n, return_inverse=True)
+    quantiles: Floats = stats.t.ppf(0.5 + confidence / 2, np.maximum(sizes - 1, 1))
+    return quantiles[where].reshape(np.shape(n))
 
 
 def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
@@ -127,43 +146,38 @@ def moments_of(results: xr.Dataset) -> xr.Dataset:
 def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     """What `summarise` gives, from moments: those of `summary.zarr`, or of `moments_of`."""
     counts = summary["status"].transpose(..., "count")
-    columns = {}
+    axes = counts.dims[:-1]
+    columns: dict[str, tuple[Sequence[Hashable], Array, dict[str, object]]] = {}
     for name, values in summary.data_vars.items():
         if "statistic" not in values.dims:  # the status, or moments of pairs
             continue
         label, unit = values.attrs.get("long_name", name), values.attrs.get("units", "1")
         for suffix, (column, meaning) in _columns(values, counts, confidence).items():
             attributes = {"units": "1" if suffix == "_n" else unit, "long_name": label + meaning}
-            columns[f"{name}{suffix}"] = column.assign_attrs({} if suffix else values.attrs, **attributes)
+            columns[f"{name}{suffix}"] = axes, column, ({} if suffix else values.attrs) | attributes
     meanings = {
         "run": "replications run", "ok": "replications that converged",
         "not_converged": "replications that did not converge", "failed": "replications that failed",
         "not_finite": "replications with a metric that is not finite"}
     for name, meaning in meanings.items():
-        columns[f"n_{name}"] = counts.sel(count=name, drop=True).assign_attrs(units="1", long_name=meaning)
-    return xr.Dataset(columns, attrs=dict(summary.attrs, confidence=confidence))
+        columns[f"n_{name}"] = axes, counts.sel(count=name).values, {"units": "1", "long_name": meaning}
+    return xr.Dataset(columns, counts.isel(count=0, drop=True).coords, dict(summary.attrs, confidence=confidence))
 
 
-def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> dict[str, tuple[xr.DataArray, str]]:
+def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> dict[str, tuple[Array, str]]:
     """Suffix -> column and its meaning. values: (…, statistic) moments of one metric; counts: (…, count)."""
-    trusted_n, trusted_mean = (values.sel(statistic=name, drop=True) for name in ("trusted_n", "trusted_mean"))
-    mean, mcse, n = mean_of(values)
-    low, high = t_interval(mean, mcse, n, confidence)
+    parts = np.moveaxis(values.transpose(*counts.dims[:-1], "statistic").values, -1, 0)
+    of = dict(zip(values["statistic"].values.tolist(), parts, strict=True))
+    mean, n, total = of["mean"], of["n"].astype(int), counts.sel(count="run").values
+    mcse, unknown = _mcse(of["m2"], n), total - of["trusted_n"]
+    known = np.where(of["trusted_n"] > 0, of["trusted_n"] * of["trusted_mean"], 0.0)
     least, most = (_bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf)))
-    constant = (mcse == 0) & (n > 1)
-    unseen = rule_of_three(np.maximum(n, 1), confidence)
-    if np.isfinite(least):
-        low = low.where(~constant, mean - unseen * (mean - least))
-    if np.isfinite(most):
-        high = high.where(~constant, mean + unseen * (most - mean))
-    total = counts.sel(count="run", drop=True)
-    unknown = total - trusted_n
-    known = (trusted_n * trusted_mean).where(trusted_n > 0, 0.0)
-    ends = [
-        # where() twice: 0 · ∞ must not be formed, and without unknown values the mean itself is meant
-        ((known + unknown.where(unknown > 0) * end) / total.where(total > 0)).where(unknown > 0, mean)
-        for end in (least, most)
-    ]
+    constant, unseen = (mcse == 0) & (n > 1), rule_of_three(np.maximum(n, 1), confidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = _quantile(n, confidence) * mcse
+        low = np.where(constant & np.isfinite(least), mean - unseen * (mean - least), mean - half)
+        high = np.where(constant & np.isfinite(most), mean + unseen * (most - mean), mean + half)
+        ends = [np.where(unknown > 0, (known + unknown * end) / total, mean) for end in (least, most)]
     return {
         "": (mean, ""),
         "_mcse": (mcse, ", Monte Carlo standard error"),
