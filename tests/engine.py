@@ -92,9 +92,10 @@ def arguments(where, **changes):
 
 def without_report(monkeypatch):
     """Let `task=run` end with an empty page: where the report is not the subject."""
-    def write(where, *_):
+    def write(where, *rest):
         path = where / "report.html"
-        path.write_text("")
+        with rest[-1]:
+            path.write_text("")
         return path, []
 
     monkeypatch.setattr("pipeline.cli.reports.write", write)

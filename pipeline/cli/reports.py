@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Unit, failures, unit_name
 from pipeline.execution.sessions import sessions
 from pipeline.storage import results as seal
+from pipeline.storage.folder import locked
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
 from pipeline.study import own_files
@@ -38,8 +40,16 @@ CODE = (".py", ".j2", ".css", ".js")
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
 TITLE = "What does privacy cost, and where does learning break down?"  # of several studies without another
 FINISHED = "# of {} replications"
+OF_FILES, OF_RESULTS = "# of files", "# of results"
 QUOTES = "'\""
 SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite", "suite_title", "common")
+
+
+class Replaced(OSError):
+    """Another driver sealed its view of the study in between."""
+
+    def __init__(self) -> None:
+        super().__init__("the results changed while the report was written")
 
 
 def shown(raw: Mapping[str, Any]) -> str:
@@ -54,13 +64,17 @@ def shown(raw: Mapping[str, Any]) -> str:
 
 def folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path:
     """Where the report goes: the folder of the study or suite, or one in it, beside the report of a larger request."""
-    suite = studies[0].raw.get("suite")
-    if not suite:
+    whole = _suite_folder(settings, studies)
+    if not whole:
         return studies[0].store.folder / seal.place(studies[0].store)
-    whole = path_of(settings.outputs, "outputs") / f"suite-{suite}"
     if _finished_size(whole / own_experiments.RECORD) <= sum(seal.size(stored.study) for stored in studies):
         return whole
     return whole / seal.REQUESTS / digest("".join(seal.request(stored.study) for stored in studies), 8).hex()
+
+
+def _suite_folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path | None:
+    suite = studies[0].raw.get("suite")
+    return path_of(settings.outputs, "outputs") / f"suite-{suite}" if suite else None
 
 
 def _finished_size(record: Path) -> int:
@@ -80,7 +94,7 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     finished = all(seal.is_sealed(stored.store) for stored in studies)
     size = FINISHED.format(sum(seal.size(stored.study) for stored in studies)) + "\n" if finished else ""
     common = f"# of figure {studies[0].raw.get('common')}\n" if studies[0].raw.get("common") else ""
-    sealed = "".join(f"# of results {one}\n" for one in stamps)
+    sealed = "".join(f"{OF_RESULTS} {one}\n" for one in stamps)
     return configs + common + files + f"# of program {_code(packages)}\n" + sealed + size
 
 
@@ -102,9 +116,28 @@ def is_current(page: Path, record: Path, wanted: str) -> bool:
         return False
 
 
-def remember(page: Path, record: Path, wanted: str) -> None:
-    """Note what a page was made of."""
-    record.write_text(wanted + _digest_line(page), "utf-8")
+@contextmanager
+def publishing(
+    settings: Settings, studies: Sequence[StoredStudy], stamps: Sequence[str | None], page: Path, wanted: str
+) -> Iterator[None]:
+    """To be entered while the files of a report take their place; notes at the end what it was made of.
+
+    Meanwhile nobody seals these studies or replaces this report. Raises Replaced where somebody did since the results
+    had these stamps: a smaller request must not replace the page of a larger one that was finished in between.
+    """
+    with ExitStack() as stack:
+        if whole := _suite_folder(settings, studies):
+            stack.enter_context(locked(whole))
+        stores = {stored.store.folder: stored.store for stored in studies}
+        for _, store in sorted(stores.items()):  # in one order, so that two drivers do not wait for each other
+            stack.enter_context(store.locked())
+        if [seal.stamp(one.store) for one in studies] != stamps or folder(settings, studies) != page.parent:
+            raise Replaced
+        for file in own_files.loaded():  # beside report.yaml: the folder then has all that a repetition needs
+            write_whole(page.with_name(file.name), file.content)
+        yield
+        # Last: without it the page counts as out of date.
+        write_whole(page.with_name(own_experiments.RECORD), (wanted + _digest_line(page)).encode())
 
 
 def _digest_line(page: Path) -> str:
@@ -114,7 +147,7 @@ def _digest_line(page: Path) -> str:
     own = (page.with_name(file.name) for file in own_files.loaded())
     for path in (page, *(path for path in (*tables, *own) if path.exists()), *sorted(page.parent.glob("figures/*"))):
         digest.update(hashlib.blake2b(path.name.encode() + b"\n" + path.read_bytes()).digest())
-    return f"# of files {digest.hexdigest()}\n"
+    return f"{OF_FILES} {digest.hexdigest()}\n"
 
 
 def last_line(store: Store, unit: Unit) -> str:
@@ -147,10 +180,11 @@ def _alone(command: str, study: Study, settings: Sequence[str] = ()) -> list[str
 
 def write(
     where: Path, studies: Sequence[StoredStudy], command: str, cluster: Cluster, interim: Sequence[StoredStudy] = (),
-    formats: tuple[str, ...] = ("svg",),
+    formats: tuple[str, ...] = ("svg",), turn: AbstractContextManager[object] | None = None,
 ) -> tuple[Path, list[str]]:
     """Judge the claims and write the report; returns its path and one line per verdict, the worst last.
 
+    turn: see `page.write`.
     Claims and figures are tasks of the cluster, unless there are few and the data are small.
     """
     from pipeline.analysis.claims import Judgement  # a run with nothing to do must not wait for these
@@ -178,10 +212,9 @@ def write(
     shared = read_common(studies[0].raw, [one.experiment for one in studies])
     common = files_of(common_figure.draw(shared, {one.name: one.summary for one in sections}), formats) \
         if shared else None
-    for file in own_files.loaded():  # beside report.yaml: the folder then has all that a repetition needs
-        write_whole(where / file.name, file.content)
     data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
-    return page.write(where, title, sections, about(title, sections, studies, command), common), [*data, *lines(judged)]
+    path = page.write(where, title, sections, about(title, sections, studies, command), common, turn)
+    return path, [*data, *lines(judged)]
 
 
 def about(title: str, sections: Sequence[Any], studies: Sequence[StoredStudy], command: str) -> dict[str, Any]:

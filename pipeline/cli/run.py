@@ -33,13 +33,6 @@ from pipeline.study.parameters import InvalidInput
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
 
 
-class Replaced(OSError):
-    """Another driver sealed its view of the study in between."""
-
-    def __init__(self) -> None:
-        super().__init__("the results changed while the report was written")
-
-
 def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> int:
     """Simulate what is missing, seal and report; returns the exit code."""
     try:
@@ -62,7 +55,7 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, co
         try:
             _report(studies, settings, cluster, command)
             return _exit_code(schedules)
-        except Replaced:  # by a driver with another grid or more replications
+        except reports.Replaced:  # by a driver with another grid or more replications
             if not left:
                 raise
     raise AssertionError  # the last round returns or raises
@@ -252,7 +245,7 @@ def _report(
     studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str,
     interim: Sequence[StoredStudy] = (),
 ) -> None:
-    """Write the report, if it is not up to date, and print the verdicts. Raises Replaced where results changed."""
+    """Write the report, if it is not up to date, and print the verdicts. Raises Replaced, see `reports.publishing`."""
     folder = reports.folder(settings, studies)
     path, record = folder / "report.html", folder / "report.yaml"
     stores = [stored.store for stored in studies]
@@ -261,21 +254,21 @@ def _report(
     running = settings.task == "run"  # which writes only what is out of date
     if not (running and reports.is_current(path, record, wanted)):
         if running and not all(map(is_current, stores)):
-            raise Replaced
+            raise reports.Replaced
         for stored in studies:
             _check_results(stored, stored in interim)
         start = time.monotonic()
         try:
-            path, verdicts = reports.write(folder, studies, command, cluster, interim, settings.figure_formats)
+            turn = reports.publishing(settings, studies, stamps, path, wanted)
+            path, verdicts = reports.write(folder, studies, command, cluster, interim, settings.figure_formats, turn)
+        except reports.Replaced:
+            raise
         except Exception:  # a reader raises anything over half a dataset
             if [results.stamp(store) for store in stores] != stamps:
-                raise Replaced from None
+                raise reports.Replaced from None
             for stored in studies:
                 _check_results(stored, stored in interim, thorough=True)
             raise
-        if [results.stamp(store) for store in stores] != stamps:  # another driver sealed while they were read
-            raise Replaced
-        reports.remember(path, record, wanted)  # last: without it the page counts as out of date
         for line in verdicts:
             print(line)
         print(f"report written in {format_time(time.monotonic() - start)}")

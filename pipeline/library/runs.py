@@ -126,7 +126,7 @@ def _loaded(request: Request) -> xr.Dataset:
                             "again", name)
     loaded = results.load(store, name)
     if loaded.attrs.get("request") != results.request(request.stored.study):
-        raise tasks.Replaced
+        raise reports.Replaced
     return loaded
 
 

@@ -6,7 +6,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,13 +48,15 @@ class Section:
 
 
 def write(
-    folder: Path, title: str, sections: Sequence[Section], facts: Mapping[str, Any], common: Drawn | None = None
+    folder: Path, title: str, sections: Sequence[Section], facts: Mapping[str, Any], common: Drawn | None = None,
+    turn: AbstractContextManager[object] | None = None,
 ) -> Path:
     """Write `report.html`, `summary.csv`, `verdicts.csv` and `figures/` into the folder; returns the page.
 
     facts, all optional: command, the one that repeats all; version and commit of the program; bibtex; mistakes of
     papers, name of the row -> its cells; files, by name, that go into the page besides the tables. common: figure of
-    all studies, which stands first. Each file appears whole or not at all, the page last.
+    all studies, which stands first. turn: entered while files take their place, when all of them are made; what it
+    raises leaves the older ones there. Each file appears whole or not at all, the page last.
     """
     from markupsafe import Markup
 
@@ -63,7 +65,7 @@ def write(
     shown, summaries, judged, numbers = [], [], [], itertools.count(1)
     glyphs: dict[str, str] = {}
     inside = dict(facts.get("files", {}))
-    with _replaced(folder / "figures") as figures:
+    with _staged(folder / "figures") as figures:
         first = content.figure(common, common.kind, figures, 0, glyphs) if common else None
         inside |= {f"figures/{common.kind}.csv": common.files["csv"]} if common else {}
         for section in sections:
@@ -76,22 +78,24 @@ def write(
             shown.append({**content.study(section, folder, table, rows), "figures": drawn})
             inside |= {f"figures/{one['stem']}.csv": figure.files["csv"]
                        for one, figure in zip(drawn, section.figures, strict=True)}
-    summary_text = tables.union(summaries).to_csv(index=False) if summaries else "section\n"
-    inside |= {"summary.csv": summary_text.encode(),
-               "verdicts.csv": tables.verdict_table(judged).to_csv(index=False).encode()}
-    for name in ("summary.csv", "verdicts.csv"):
-        write_whole(folder / name, inside[name])
-    href, size, left = archive.link(inside)
-    page = environment().get_template("page.html.j2").render(
-        title=title, sections=shown, symbols=SYMBOLS,
-        answer=headline(shown, judged) | ({"picture": first} if first else {}),
-        claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
-        most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES,
-        data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},
-        script=_script(), glyphs=Markup(definitions(glyphs)), **{name: facts.get(name) for name in ABOUT})
-    report = folder / "report.html"
-    write_whole(report, page.encode())
-    return report
+        summary_text = tables.union(summaries).to_csv(index=False) if summaries else "section\n"
+        beside = {"summary.csv": summary_text.encode(),
+                  "verdicts.csv": tables.verdict_table(judged).to_csv(index=False).encode()}
+        inside |= beside
+        href, size, left = archive.link(inside)
+        page = environment().get_template("page.html.j2").render(
+            title=title, sections=shown, symbols=SYMBOLS,
+            answer=headline(shown, judged) | ({"picture": first} if first else {}),
+            claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
+            most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES,
+            data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},
+            script=_script(), glyphs=Markup(definitions(glyphs)), **{name: facts.get(name) for name in ABOUT})
+        with turn or nullcontext():
+            shutil.rmtree(folder / "figures", ignore_errors=True)
+            figures.rename(folder / "figures")
+            for name, text in {**beside, "report.html": page.encode()}.items():
+                write_whole(folder / name, text)
+    return folder / "report.html"
 
 
 def _script() -> dict[str, Any]:
@@ -116,14 +120,12 @@ def environment() -> Any:
 
 
 @contextmanager
-def _replaced(folder: Path) -> Iterator[Path]:
-    """A new folder that replaces the old one when all is in it."""
+def _staged(folder: Path) -> Iterator[Path]:
+    """A new folder, to be renamed to another when all is in it; removed if it is still there at the end."""
     partial = folder.with_name(f"{folder.name}.{os.getpid()}{PARTIAL}")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
         yield partial
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

@@ -6,6 +6,7 @@ import pytest
 import xarray as xr
 
 from pipeline.__main__ import main
+from pipeline.cli import assess
 
 SMALL = ["experiment=xu/lemmas", "figures=[]", "cluster=synchronous", "grid.m=[3]", "grid.L=[20,30]", "claims=false",
          "block=20"]
@@ -101,3 +102,24 @@ def test_of_a_suite_the_larger_report_stays(tmp_path):
     assert (tmp_path / "suite-demo" / "report.html").read_bytes() == page
     (beside,) = (tmp_path / "suite-demo" / "requests").iterdir()
     assert (beside / "report.html").read_bytes() != page
+
+
+@pytest.mark.parametrize("suite", [[], ["suite=demo", "experiments=[xu/lemmas]"]])
+def test_a_larger_one_that_ends_while_a_smaller_writes_its_page_keeps_its_place(tmp_path, monkeypatch, suite):
+    """The page of the larger is never replaced; that of the smaller is written beside it, in the same command."""
+    words = [*(SMALL[1:] if suite else SMALL), *suite, f"outputs={tmp_path}"]
+    original, larger = assess.assess, {}
+
+    def overtaken(*rest):
+        monkeypatch.undo()
+        answers = original(*rest)
+        assert main([*words, "replications=60"]) == 0
+        larger.update((path, path.read_bytes()) for path in tmp_path.glob("*" if suite else "xu/*") for path in (
+            path / "report.html", path / "report.yaml") if path.exists())
+        return answers
+
+    monkeypatch.setattr(assess, "assess", overtaken)
+    assert main([*words, "replications=20"]) == 0
+    assert len(larger) == 2 and all(path.read_bytes() == content for path, content in larger.items())
+    (beside,) = next(iter(larger)).parent.glob("requests/*/report.html")
+    assert b"160 replications in 8 cells" in beside.read_bytes()

@@ -39,8 +39,9 @@ if "environment" in patches:
     runner_module.environment = lambda: found
 if "without_report" in patches:
     import pipeline.cli.reports as reports
-    def write(where, *_):
-        (where / "report.html").write_text("")
+    def write(where, *rest):
+        with rest[-1]:
+            (where / "report.html").write_text("")
         return where / "report.html", []
     reports.write = write
 if "draw" in patches:
