@@ -2,6 +2,8 @@
 
 import csv
 import fcntl
+import html
+import re
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,7 +14,9 @@ from dask.utils import format_bytes
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.own_experiments import RECORD
+from pipeline.cli.reports import OF_FILES, OF_RESULTS
 from pipeline.execution.sessions import sessions
+from pipeline.reporting.formatting import count
 from pipeline.storage.folder import Folder, locked
 from pipeline.storage.replications import DESCRIPTION, RAW
 from pipeline.storage.results import REQUESTS, SEALED, root_attributes
@@ -21,6 +25,7 @@ from pipeline.study.parameters import InvalidInput, nearest, printable
 
 INDEX = "index.html"
 SUITE = "suite-"
+LONGEST_HEAD = 10_000  # characters of a page in which its title is looked for
 # Parts of a folder: what its files start with, and what it costs to delete them.
 PARTS = {
     "units": ("replications", "once sealed and if no more replications are wanted: results and report stay, but "
@@ -75,7 +80,8 @@ def shelved(outputs: Path) -> list[Shelved]:
     """All studies and suites below a folder, by name; what is not of this program is passed over."""
     folders = {path.parent.parent for deep in ("*", "*/*") for name in (DESCRIPTION, f"{SEALED}/zarr.json")
                for path in outputs.glob(f"{deep}/{name}")}
-    folders |= {path.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{RECORD}")}
+    folders |= {path.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{RECORD}")
+                if _says(path, OF_FILES)}
     folders |= {path for folder in [*folders] for path in folder.glob(f"{REQUESTS}/*") if _is_request(path)}
     reports = sorted(folder for folder in folders if (folder / "report.html").exists())
     return [_shelved(outputs, folder, reports) for folder in sorted(folders)]
@@ -83,7 +89,7 @@ def shelved(outputs: Path) -> list[Shelved]:
 
 def _is_request(folder: Path) -> bool:
     """Whether a folder has results or a report of a smaller request."""
-    return any((folder / name).exists() for name in (RECORD, SEALED))
+    return (folder / SEALED).exists() or _says(folder / RECORD, OF_FILES)
 
 
 def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
@@ -93,10 +99,12 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
     suite = name.startswith(SUITE)
     past = sessions(folder)
     study = name.rpartition("-")[0]
-    shared = [] if suite or folder.parent.name == REQUESTS else [one for one in reports if one.name.startswith(SUITE)]
+    stamp = Folder(folder).stamp(f"{SEALED}/zarr.json")
+    shared = [one for one in reports if one.name.startswith(SUITE) and stamp
+              and _says(one / RECORD, f"{OF_RESULTS} {stamp}\n")]  # it may be of another study of the same name
     places = [(folder, ""), *((one, study) for one in shared)]
     return Shelved(
-        name=name, path=folder, title=str(said.get("title") or (name.removeprefix(SUITE) if suite else name)),
+        name=name, path=folder, title=str(said.get("title") or (suite and _title(folder / "report.html")) or name),
         state="suite" if suite else "sealed" if said else "not sealed" if (folder / RAW).exists() else "report only",
         replications=int(said.get("replications") or 0),
         verdicts=next(filter(None, (_verdicts(one / "verdicts.csv", study) for one, study in places)), {}),
@@ -104,6 +112,24 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
                       if (picture := _first_figure(one, study))), ""),
         parts=_parts(folder),
         when=str(past[-1].get("started", ""))[:16] if past else "")
+
+
+def _says(record: Path, line: str) -> bool:
+    """Whether the record of a report has a line; others may have files of that name."""
+    try:
+        return line in record.read_text("utf-8")
+    except (OSError, ValueError):
+        return False
+
+
+def _title(page: Path) -> str:
+    """The title of a report; empty if there is none."""
+    try:
+        with page.open(encoding="utf-8") as file:
+            found = re.search("<title>(.*?)</title>", file.read(LONGEST_HEAD))
+    except (OSError, ValueError):
+        return ""
+    return html.unescape(found[1]) if found else ""
 
 
 def _parts(folder: Path) -> dict[str, int]:
@@ -158,7 +184,7 @@ def _deletable(found: Sequence[Shelved]) -> list[tuple[str, list[str], int, str]
 def _table(found: Sequence[Shelved]) -> Iterator[str]:
     wide = max(len(one.name) for one in found)
     for one in found:
-        size = "" if one.state == "suite" else f"{one.replications:,} replications" if one.replications else ""
+        size = "" if one.state == "suite" else count(one.replications, "replication") if one.replications else ""
         words = [one.name.ljust(wide), one.state.ljust(10), one.when.ljust(16), format_bytes(one.size).rjust(10),
                  size.rjust(20), one.tally]
         yield "  ".join(words).rstrip()

@@ -50,7 +50,11 @@ class Folder:
 
     def sizes(self, prefix: str) -> dict[str, int]:
         """Size in bytes of every file below a prefix, by its key relative to the prefix."""
-        return {key: entry.stat().st_size for key, entry in _below(str(self.path / prefix), "")}
+        sizes = {}
+        for key, entry in _below(str(self.path / prefix), ""):
+            with suppress(FileNotFoundError):  # removed or renamed just now
+                sizes[key] = entry.stat(follow_symlinks=False).st_size
+        return sizes
 
     def delete(self, *keys: str) -> None:
         """Delete files, in this order, and folders that are empty then; a file that is missing is no error."""

@@ -33,9 +33,13 @@ def names(outputs):
 def test_the_list_names_all_with_size_and_verdicts(outputs, names, capsys):
     folder = outputs / "suite-x"
     folder.mkdir(exist_ok=True)
-    for name in ("report.html", "report.yaml"):
-        (folder / name).touch()
-    (folder / "verdicts.csv").write_text("section,verdict\ns/a,supported\nb,supported\nc,contradicted\n")
+    (folder / "report.html").write_text("<title>All &amp; more</title>")
+    root = outputs / names["a"] / "results.zarr" / "zarr.json"
+    (folder / "report.yaml").write_text(f"# of results {root.stat().st_mtime_ns}\n# of files 0\n")
+    (outputs / "foreign").mkdir(exist_ok=True)
+    (outputs / "foreign" / "report.yaml").write_text("of somebody else")
+    (outputs / names["b"] / "gone").symlink_to("nowhere")
+    (folder / "verdicts.csv").write_text("section,verdict\ns/a,supported\ns/b,supported\ns/c,contradicted\n")
     (folder / "figures").mkdir(exist_ok=True)
     (folder / "figures" / "s-a-1-curves.svg").touch()
     assert main(["task=list", f"outputs={outputs}"]) == 0
@@ -47,6 +51,7 @@ def test_the_list_names_all_with_size_and_verdicts(outputs, names, capsys):
     page = (outputs / "index.html").read_text()
     assert all(f'href="{name}/report.html"' in page for name in (*names.values(), "suite-x"))
     assert page.count("<img") == page.count('src="suite-x/figures/s-a-1-curves.svg"') == 2  # of the suite, and of `a`
+    assert "All &amp; more</a>" in page and "foreign" not in out + page
     assert "✓ 2 supported" in page and "<script" not in page and str(outputs) not in page
 
 
