@@ -24,14 +24,15 @@ def draw(common: Common, summaries: Mapping[str, xr.Dataset]) -> Drawing:
     """Draw the figure. summaries: of the studies by name, as `summarise` gives them."""
     import pandas
 
-    tables, sentences = [], []
+    tables, sentences, crossed = [], [], []
     for one in common.series:
-        table, sentence = _measured(one, summaries[one.experiment])
+        table, where = _measured(one, summaries[one.experiment])
         tables.append(table.assign(curve=one.name))
-        sentences.append(sentence)
+        crossed.append(where)
+        sentences.append(f"{one.name[:1].upper()}{one.name[1:]}: {one.loss}, against {one.size}; {where}.")
     marks: list[Mark] = []
     with style.applied():
-        figure = _figure(common, tables, marks)
+        figure = _figure(common, tables, crossed, marks)
     confidence = percent(next(iter(summaries.values())).attrs["confidence"])
     whole = pandas.concat([table.astype({axis: object for axis in table}) for table in tables], ignore_index=True)
     whole = whole.astype({name: float for name in ("effective", "mean", "mcse", "low", "high")})
@@ -43,7 +44,7 @@ def draw(common: Common, summaries: Mapping[str, xr.Dataset]) -> Drawing:
 
 
 def _measured(one: Series, summary: xr.Dataset) -> "tuple[DataFrame, str]":
-    """The cells with their effective sample size and relative loss; a sentence that says what and where it breaks."""
+    """The cells with their effective sample size and relative loss; where the curves cross the line."""
     data = shown_part(summary, one.curves)
     columns, scale = columns_of(data, one.curves.metric), one.without - one.best
     mean, low, high = ((columns[name] - one.best) / scale for name in ("mean", "low", "high"))
@@ -59,7 +60,7 @@ def _measured(one: Series, summary: xr.Dataset) -> "tuple[DataFrame, str]":
     broken = crossing(mean, mcse, one.curves.along, BROKEN, at, confidence=summary.attrs["confidence"])
     table = tabulate(columns.assign(effective=at), data, one.curves)
     table = table[np.isfinite(table["mean"]) & np.isfinite(table["effective"])].reset_index(drop=True)
-    return table, f"{one.name[:1].upper()}{one.name[1:]}: {one.loss}, against {one.size}; {_where(broken)}."
+    return table, _where(broken)
 
 
 def _where(broken: xr.Dataset) -> str:
@@ -75,17 +76,17 @@ def _where(broken: xr.Dataset) -> str:
             + (f" ({len(ends)} of {inside.size} curves)" if inside.size > 1 else ""))
 
 
-def _figure(common: Common, tables: "list[DataFrame]", marks: list[Mark]) -> "Figure":
+def _figure(common: Common, tables: "list[DataFrame]", crossed: list[str], marks: list[Mark]) -> "Figure":
     from matplotlib.lines import Line2D
 
-    figure, grid = style.new_figure(height=3.6 + 0.2 * len(tables))
+    figure, grid = style.new_figure(height=3.6 + 0.36 * len(tables))
     axes, entries = grid[0, 0], []
     axes.axhline(BROKEN, **style.GUIDE, zorder=1)
-    for k, (one, table) in enumerate(zip(common.series, tables, strict=True)):
+    for k, (one, table, where) in enumerate(zip(common.series, tables, crossed, strict=True)):
         options: dict[str, Any] = {"color": style.NAMED[k % len(style.NAMED)], "linewidth": 1.1,
                                    "marker": style.MARKERS[k % len(style.MARKERS)],
                                    "linestyle": style.LINES[k % len(style.LINES)]}
-        entries.append(Line2D([], [], label=one.name, **options))
+        entries.append(Line2D([], [], label=f"{one.name}\n{where}", **options))
         names = varying(table, one.curves)
         for _, rows in curves_of(table, one.curves.by):
             rows = rows.sort_values("effective")

@@ -67,7 +67,7 @@ def findings(text: str) -> list[Any]:
 
 def percent(share: float) -> str:
     """A share in two significant digits: 0.012 → 1.2 %."""
-    return "–" if math.isnan(share) else f"{100 * share:.2g} %" if share < 1 else f"{100 * share:,.0f} %"
+    return "–" if math.isnan(share) else f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:,.0f} %"
 
 
 def about(variable: Any) -> str:

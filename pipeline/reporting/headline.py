@@ -13,13 +13,13 @@ from pipeline.reporting.tables import metrics
 
 Rows = Sequence[Mapping[str, Any]]
 SYMBOLS = {SUPPORTED: "✓", NOT_REFUTED: "≈", CONTRADICTED: "✗", INCONCLUSIVE: "?", NOT_TESTED: "–"}
-WORST_FIRST = (CONTRADICTED, INCONCLUSIVE, NOT_REFUTED, NOT_TESTED, SUPPORTED)
+IN_FRONT = (CONTRADICTED, NOT_REFUTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED)
 MOST_WRONG, MOST = 3, 4  # findings that are contradicted claims; all findings
 
 
 def ranked(rows: Rows) -> list[Mapping[str, Any]]:
-    """Verdicts, the contradicted ones first and the supported ones last."""
-    return sorted(rows, key=lambda row: WORST_FIRST.index(row["verdict"]))
+    """Verdicts, the contradicted ones first, then those that no data could refute, the supported ones last."""
+    return sorted(rows, key=lambda row: IN_FRONT.index(row["verdict"]))
 
 
 def tally(rows: Rows) -> dict[str, int]:
@@ -30,8 +30,8 @@ def tally(rows: Rows) -> dict[str, int]:
 def findings(rows: Rows, papers: Mapping[str, str] | None = None) -> list[Mapping[str, Any]]:
     """At most four verdicts for the first screen: contradicted claims, then those that are main findings.
 
-    Where no decided claim is called a main finding, the first ones are. papers: of the sections by name; there is one
-    finding of each paper before a second one of any.
+    Where none is called a main finding, all decided claims are. papers: of the sections by name; there is one finding
+    of each paper before a second one of any, so a paper without a main finding has its decided claims.
     """
     wrong = [row for row in rows if row["verdict"] == CONTRADICTED][:MOST_WRONG]
     others = [row for row in rows if row["shown"] and row["verdict"] != CONTRADICTED]
@@ -39,11 +39,16 @@ def findings(rows: Rows, papers: Mapping[str, str] | None = None) -> list[Mappin
     main = [row for row in others if row["headline"]] or decided
     several = len(set((papers or {}).values()))
     if papers and several > 1:
+        def paper(row: Mapping[str, Any]) -> str:
+            return papers.get(row["section"], "")
+
+        heard = {paper(row) for row in main}
+        main += [row for row in decided if paper(row) not in heard]
         before: Counter[str] = Counter()
         turns = []
         for row in main:
-            before[papers[row["section"]]] += 1
-            turns.append(before[papers[row["section"]]])
+            before[paper(row)] += 1
+            turns.append(before[paper(row)])
         main = [main[k] for k in sorted(range(len(main)), key=turns.__getitem__)]
     return [*wrong, *main[:min(max(3, several), MOST - len(wrong))]]
 
@@ -66,8 +71,9 @@ def _cell(summary: xr.Dataset, name: str, position: int) -> tuple[str, str]:
     at = np.unravel_index(position, summary[name].shape)
     one = summary.isel(dict(zip(summary[name].dims, map(int, at), strict=True)))
     varying = {str(axis): one[axis].item() for axis in summary[name].dims if summary.sizes[axis] > 1}
-    mean, low, high = (number(one[name + end].item(), 3) for end in ("", "_low", "_high"))
-    return f"{mean} [{low}, {high}]", levels(varying)
+    mean, low, high = (one[name + end].item() for end in ("", "_low", "_high"))
+    ends = f" [{number(low, 3)}, {number(high, 3)}]" if np.isfinite(high - low) else ", without an interval"
+    return number(mean, 3) + ends, levels(varying)
 
 
 def headline(sections: Rows, judged: Rows) -> dict[str, Any]:
@@ -83,7 +89,7 @@ def headline(sections: Rows, judged: Rows) -> dict[str, Any]:
         "more_wrong": sum(row["verdict"] == CONTRADICTED for row in judged) - MOST_WRONG,
         "papers": list(dict.fromkeys(section["paper"] for section in sections if section["paper"])),
         "picture": (first or next((s for s in sections if s["figures"]), {"figures": [None]}))["figures"][0],
-        "controls": len(decided), "sound": sum(row["control_sound"] for row in decided),
+        "controls": len(decided), "unsound": [row["id"] for row in decided if not row["control_sound"]],
         "replications": sum(s["counts"]["n_run"] for s in sections), "cells": sum(s["cells"] for s in sections),
         "failed": sum(s["counts"]["n_failed"] for s in sections),
         "not_converged": sum(s["counts"]["n_not_converged"] for s in sections),

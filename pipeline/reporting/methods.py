@@ -3,12 +3,14 @@
 The order is that of Morris, White and Crowther, Statistics in Medicine 38 (2019) 2074.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
+from pipeline.analysis.claims import INCONCLUSIVE, NOT_TESTED
 from pipeline.reporting.formatting import about, count, listed, number, percent, symbol
 from pipeline.reporting.tables import metrics
 
@@ -28,13 +30,19 @@ def paragraphs(section: Any) -> Iterator[tuple[str, str]]:
     yield "Methods", " ".join(filter(None, (_named(parts, "mechanism"), _named(parts, "estimator"), _paired(
         facts.get("paired", ())))))
     yield "Performance measures", " ".join(filter(None, (
-        _measures(summary), _precision(summary), _replications(summary), _failures(summary), _seed(facts))))
+        _measures(summary), _precision(summary, section.verdicts), _replications(summary), _failures(summary),
+        _seed(facts))))
 
 
 def _named(parts: Mapping[str, Mapping[str, str]], role: str) -> str:
     own = parts.get(role, {})
-    text = "; ".join(symbol(name) + (f" ({meaning.rstrip('.')})" if meaning else "") for name, meaning in own.items())
+    text = "; ".join(symbol(name) + (f" ({_sentence(meaning)})" if meaning else "") for name, meaning in own.items())
     return f"{ROLES[role][:1].upper()}{ROLES[role][1:]}{'s' * (len(own) > 1)}: {text}." if own else ""
+
+
+def _sentence(meaning: str) -> str:
+    """The first sentence of a description, without its full stop."""
+    return re.split(r"\.(?:\s|$)", meaning)[0]
 
 
 def _factors(summary: xr.Dataset, roles: Sequence[str]) -> str:
@@ -79,8 +87,8 @@ def _measures(summary: xr.Dataset) -> str:
             f"intervals, of: {text}.")
 
 
-def _precision(summary: xr.Dataset) -> str:
-    """Replications, and why so many."""
+def _precision(summary: xr.Dataset, verdicts: Sequence[Any]) -> str:
+    """Replications, and why so many: for a target, or how many claims these decide."""
     run = summary["n_run"].values[summary["n_run"].values > 0]
     many = count(int(run.min()), "replication") if run.min() == run.max() else \
         f"{int(run.min()):,} to {int(run.max()):,} replications"
@@ -89,7 +97,9 @@ def _precision(summary: xr.Dataset) -> str:
         return (f"{many} per cell: each group of cells that share their data was simulated until {listed(targets)} was "
                 f"reached, or up to {int(summary.attrs['replications']):,} replications; "
                 f"{summary.attrs['groups_on_target']} of {summary.attrs['groups']} groups met this.")
-    return f"{many} per cell, fixed in advance."
+    decided = sum(one.check.verdict not in (INCONCLUSIVE, NOT_TESTED) for one in verdicts)
+    enough = f"; they decide {decided:,} of {count(len(verdicts), 'claim')}" if verdicts else ""
+    return f"{many} per cell, fixed in advance{enough}."
 
 
 def _replications(summary: xr.Dataset) -> str:

@@ -112,7 +112,7 @@ def _words(spec: PhaseDiagram, data: xr.Dataset, edge: "DataFrame", theory: "Dat
     if len(theory):
         yield f"Line: the slope of the theory{f' ({spec.source})' if spec.source else ''}, its height fitted."
     if crossings := _crossings(edge, spec):
-        yield crossings
+        yield f"Crossings: {'; '.join(crossings)}."
     if others:
         yield f"Steps: {'; '.join(others)}, between cells by interpolation."
     if edge["product"].duplicated().any():
@@ -137,14 +137,11 @@ def _fitted(boundary: xr.Dataset, size: xr.DataArray, confidence: float) -> str:
     return interval(fitted) if math.isfinite(fitted.high - fitted.low) else ""
 
 
-def _crossings(edge: "DataFrame", spec: PhaseDiagram) -> str:
+def _crossings(edge: "DataFrame", spec: PhaseDiagram) -> list[str]:
     """Where the curves of the smallest and of the largest size cross the level, with their intervals."""
     inside = edge[edge["side"] == INSIDE].sort_values("product", kind="stable")
-    if not len(inside):
-        return ""
     ends = inside.iloc[[0, -1]] if len(inside) > 1 else inside
-    said = (_crossed(row, spec).removeprefix("boundary at ") for _, row in ends.iterrows())
-    return f"Crossings: {'; '.join(said)}."
+    return [_crossed(row, spec).removeprefix("boundary at ") for _, row in ends.iterrows()]
 
 
 def _outside(edge: "DataFrame") -> str:
@@ -246,7 +243,7 @@ class _Diagram:
                              label=f"boundary, {symbol(axis)} = {number(level)}")
 
     def _draw_theory(self, axes: "Axes") -> "Iterator[Line2D]":
-        """The line of the theory, and the slope that was measured, as entries of the legend."""
+        """The line of the theory; the slope that was measured and its outermost crossings, as entries of the legend."""
         from matplotlib.lines import Line2D
 
         if len(self.theory):
@@ -256,6 +253,8 @@ class _Diagram:
             yield line
         if self.fitted:
             yield Line2D([], [], linestyle="none", label=f"measured: slope {self.fitted}")
+        for crossed in _crossings(self.edge, self.spec):
+            yield Line2D([], [], linestyle="none", label=crossed.replace(": ", ":\n", 1))
 
     def _draw_others(self, axes: "Axes") -> "Iterator[Line2D]":
         """Steps at which other quantities cross their levels."""

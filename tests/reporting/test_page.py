@@ -251,7 +251,8 @@ def test_an_interim_page_names_what_nothing_is_known_of(make, tmp_path):
     text = page.write(tmp_path, "T", [one], {}).read_text()
     assert "5 of 8 units are missing" in (first := between(text, '<header id="top">', "</header>"))
     assert "Nothing is known at m = 20." in first
-    assert "16 cells of the grid have no replication, the others 3 of 4." in between(text, "<b>Interim:</b>", "</p>")
+    assert "16 cells of the grid have no replication, the others have 3 of 4 replications." in between(
+        text, "<b>Interim:</b>", "</p>")
 
 
 def test_budgets_per_section_and_statements_once(written):
@@ -318,7 +319,7 @@ def test_methods_to_paste(make, tmp_path):
     data["status"][0, 0, 0, 0, :2] = 3
     facts = {"seed": 7, "paired": ["rule"], "constants": {"lambda_scale": 0.5}, "parts": {
         "model": {"btl": "A model."}, "mechanism": {"flip_it": ""},
-        "estimator": {"plain": "One.", "other": "Two."}}}
+        "estimator": {"plain": "One. But not always.", "other": "Two."}}}
     (one, _) = sections(data, facts=facts, figures=())
     text = between(page.write(tmp_path, "T", [one], {}).read_text(), '<details class="methods">', "</details>")
     order = ["Aims. Why?", "Data-generating mechanisms. Data-generating model: btl (A model).",
@@ -327,7 +328,7 @@ def test_methods_to_paste(make, tmp_path):
              "Methods. Mechanism: flip it. Estimators: plain (One); other (Two).",
              "rule are compared on the same data",
              "95 % intervals, of: error of it (logits); bound (logits²).",
-             "10 replications per cell, fixed in advance.",
+             "10 replications per cell, fixed in advance; they decide 2 of 3 claims.",
              "relative to the mean, in the median cell (and in the worst): error 1.5 % (", "; bound 0 % (0 %).",
              "Of 160 replications 2 failed and 0 did not converge", "seed 7."]
     assert not [part for part in order if part not in text], text
