@@ -62,6 +62,9 @@ def test_crossings_are_said_with_their_intervals(drawing):
     shown = [float(part.partition(" [")[0]) for part in one.split(" at ")[1].split(" to ")]
     assert shown == pytest.approx([30] * len(shown), rel=0.1) and "(2 of 2 curves)" in one
     assert float(two.split(" at ")[1].partition(" [")[0]) == pytest.approx(20, rel=0.1)
+    legend = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
+    assert [text.split("\n")[0] for text in legend] == ["first", "second"]
+    assert all(text.split("\n")[1] in part for text, part in zip(legend, (one, two), strict=True))
 
 
 def test_every_value_can_be_read_and_the_same_numbers_give_the_same_bytes(drawing):

@@ -245,6 +245,7 @@ def test_the_line_of_the_theory_and_the_crossings_are_named(make):
     said = [f"m = {m}, L = {L}: budget = " + "{:.3g} [{:.3g}, {:.3g}]".format(
         *(boundary[name].sel(m=m, L=L).item() for name in ("value", "low", "high"))) for m, L in ((10, 100), (20, 400))]
     assert f"Crossings: {'; '.join(said)}." in drawing.caption
+    assert [one.replace(":\n", ": ") for one in legend[-2:]] == said
     assert "Line without marks: slope −1, C." in curves.caption
     middle = [f"{rows(curves.table, x=x)['mean'].median():.3g}" for x in (1.0, 8.0)]
     assert curves.description.endswith(f" The median goes from {middle[0]} at x = 1 to {middle[1]} at x = 8.")

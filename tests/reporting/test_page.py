@@ -242,6 +242,27 @@ def test_crossings_are_said_with_their_confidence(make, tmp_path):
         tmp_path, "T", [page.Section("a", "A", "", summarise(make()), facts={"crossings": []})], {}).read_text()
 
 
+def test_every_paper_has_a_finding_before_any_has_a_second():
+    """Also one of whose claims none is called a main finding, or none is decided as one."""
+    def row(paper, number, verdict="supported", main=False):
+        return dict(id=f"{paper}{number}", section=paper, verdict=verdict, shown="1", headline=main)
+
+    rows = [row("a", 1, main=True), row("a", 2, main=True), row("b", 1, "inconclusive", True), row("c", 1), row("c", 2),
+            row("d", 1, "inconclusive"), row("", 1)]
+    papers = {name: f"paper {name}" for name in "abcd"}
+    assert [one["id"] for one in findings(rows, papers)] == ["a1", "b1", "c1", "1"]
+    assert [one["id"] for one in findings(rows[:3], papers)] == ["a1", "b1", "a2"]
+
+
+def test_checks_that_are_too_weak_are_linked_from_the_first_screen(make, tmp_path):
+    one, weak = (verdict(name, "supported", Estimate(-0.5, -0.6, -0.4)) for name in ("a.one", "a.weak"))
+    weak.sound = False
+    section = page.Section("a", "A", "", summarise(make()), verdicts=[one, weak])
+    text = page.write(tmp_path, "T", [section], {}).read_text()
+    first = text[:text.index("</header>")]
+    assert "1 of 2 came out so" in first and '<a href="#a.weak"><code>a.weak</code></a>.' in first
+
+
 def test_an_interim_page_names_what_nothing_is_known_of(make, tmp_path):
     data = make(replications=4)
     status = data["status"].copy(deep=True)
