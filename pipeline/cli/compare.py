@@ -11,7 +11,7 @@ import xarray as xr
 from pipeline.analysis.summary import REPLICATION, mean_over_replications, paired_difference, t_interval
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.shelf import Shelved, named
-from pipeline.reporting.formatting import levels, number
+from pipeline.reporting.formatting import count, levels, number
 from pipeline.storage.folder import Folder
 from pipeline.storage.results import SEALED, load_from
 from pipeline.study.parameters import InvalidInput, printable
@@ -31,7 +31,7 @@ def compare(outputs: Path, names: str | None) -> int:
         raise InvalidInput("studies", f"{first.name},{second.name}", "have no cell or no metric in common")
     print(f"{first.name} less {second.name}")
     cells = int(np.prod([size for name, size in one.sizes.items() if name != REPLICATION]))
-    print(f"{cells:,} cells in common" + "".join(f"; {text}" for text in left))
+    print(f"{count(cells, 'cell')} in common" + "".join(f"; {text}" for text in left))
     paired = shares_streams(one, other)
     print("paired replication by replication: both drew from the same streams of random numbers" if paired else
           "not paired: seed, block or axes differ, so each has random numbers of its own")

@@ -162,6 +162,8 @@ def list_studies(outputs: Path) -> int:
     """Print all studies with their verdicts and sizes, and write a page with their pictures; returns the exit code."""
     if not (found := shelved(outputs)):
         print(f"no study in {outputs}")
+        if _title(outputs / INDEX) == "Finished studies":  # of those that were removed
+            (outputs / INDEX).unlink()
         return EXIT_DONE
     for line in _table(found):
         print(printable(line))
@@ -204,14 +206,16 @@ def _page(found: Sequence[Shelved]) -> str:
 def named(outputs: Path, names: str | None, task: str, how_many: int | None = None) -> list[Shelved]:
     """The studies that a command names; InvalidInput for another number of them, or one that is not there."""
     known = {one.name: one for one in shelved(outputs)}
-    asked = [name.strip().removeprefix(f"{outputs}/").rstrip("/") for name in (names or "").split(",") if name.strip()]
+    words = (name.strip().removeprefix(f"{outputs}/").rstrip("/") for name in (names or "").split(","))
+    asked = [*dict.fromkeys(filter(None, words))]
     if not asked or (how_many and len(asked) != how_many):
-        raise InvalidInput("studies", names, f"task={task} needs {'names' if how_many is None else how_many} of "
-                           "studies with commas between, as task=list prints them")
+        number = f"{how_many} names" if how_many else "names"
+        raise InvalidInput("studies", names, f"task={task} needs {number} of studies with commas between, as task=list "
+                           "prints them")
     for name in asked:
         if name not in known:
             raise InvalidInput("studies", name, f"no such study in {outputs}; {nearest(name, known)}")
-    return [known[name] for name in dict.fromkeys(asked)]
+    return [known[name] for name in asked]
 
 
 def remove(outputs: Path, names: str | None, sure: bool) -> int:

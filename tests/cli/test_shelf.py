@@ -93,7 +93,9 @@ def test_without_a_common_seed_intervals_are_wider(outputs, names, capsys):
 
 
 @pytest.mark.parametrize(("words", "message"), [
-    (["task=compare"], "task=compare needs 2 of studies"), (["task=compare", "studies=a"], "needs 2 of studies"),
+    (["task=compare"], "task=compare needs 2 names of studies"),
+    (["task=compare", "studies=a"], "needs 2 names of studies"),
+    (["task=compare", "studies=s/x,s/x"], "needs 2 names of studies"),
     (["task=compare", "studies=s/x,s/y"], "no such study"), (["task=remove"], "needs names of studies"),
     (["task=remove", "studies=../.."], "no such study"), (["sure=true"], "goes with task=remove only"),
     (["studies=a"], "goes with task=compare or remove only")])
@@ -113,3 +115,7 @@ def test_studies_are_removed_only_for_sure_and_never_while_simulated(outputs, na
         assert "is being simulated" in capsys.readouterr().err
     assert main([*asked, "sure=true"]) == 0 and not (outputs / names["c"]).exists()
     assert (outputs / names["a"]).exists()
+    assert main(["task=list", f"outputs={outputs}"]) == 0 and (outputs / "index.html").exists()
+    left = ",".join(name for name in (names["a"], names["b"], "suite-x") if (outputs / name).exists())
+    assert main(["task=remove", f"studies={left}", f"outputs={outputs}", "sure=true"]) == 0
+    assert not (outputs / "index.html").exists()  # which would show what is gone
