@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.analysis.claims import Claim, judge
+from pipeline.analysis.control_variates import controlled
 from pipeline.analysis.summary import summarise_moments
 from pipeline.cli.config import Experiment
 from pipeline.execution import sweep
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 FEW = 12  # claims and figures of small studies that one process finishes before worker processes have started
+CONTROLLED = "controlled"  # kind of the item of a study's means with controls
 LARGE = threading.Lock()  # Dask's options are those of the process
 
 
 class Item(NamedTuple):
-    """One task: the number of the study, and that of its claim or of its figure."""
+    """One task: the number of the study, and that of its claim or of its figure; or its means with controls."""
 
     study: int
     kind: str
@@ -74,6 +76,8 @@ class Assess:
         if item.kind == "claim":
             judgement = judge(claims_of(source.experiment)[item.number], self._data(item.study, source.data))
             return judgement.check, judgement.control
+        if item.kind == CONTROLLED:
+            return controlled(self._data(item.study, source.data))
         summary = summarise_moments(self._data(item.study, source.summary))
         figure = source.experiment.figures[item.number]
         return render(figure, self._data(item.study, source.data), summary, self.formats)
@@ -97,6 +101,9 @@ def items(sources: Sequence[Source]) -> Iterator[Item]:
     for number, source in enumerate(sources):
         yield from (Item(number, "figure", k) for k in range(len(source.experiment.figures)))
         yield from (Item(number, "claim", k) for k in range(len(claims_of(source.experiment))))
+        study = source.experiment.study
+        if any(hasattr(study.part("metric", name), "expected") for name in study.metrics):
+            yield Item(number, CONTROLLED, 0)
 
 
 def worth_a_cluster(sources: Sequence[Source]) -> bool:

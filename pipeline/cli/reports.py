@@ -203,6 +203,7 @@ def write(
         drawn = [answers[assess.Item(number, "figure", k)] for k in range(len(stored.experiment.figures))]
         judged += judgements
         summary = summarise_moments(seal.load(stored.store, source.summary))
+        summary = summary.assign(answers.get(assess.Item(number, assess.CONTROLLED, 0), {}))
         sections.append(page.Section(
             name=stored.study.name, title=stored.experiment.text.title, question=stored.experiment.text.question,
             summary=summary, figures=drawn,

@@ -11,6 +11,7 @@ import xarray as xr
 from pipeline.analysis import claims as engine
 from pipeline.analysis import summary
 from pipeline.analysis.claims import Claim, Judgement
+from pipeline.analysis.control_variates import controlled
 from pipeline.storage import results
 from pipeline.storage.datasets import REPLICATION
 from pipeline.storage.folder import Folder
@@ -46,7 +47,8 @@ def open_results(what: str | os.PathLike[str], outputs: str | os.PathLike[str] =
 def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     """Means over the replications, with Monte Carlo standard errors and intervals, over the grid axes.
 
-    Columns: see `pipeline.analysis.summary.summarise`. Raises InvalidInput for what are no results of a study.
+    Columns: see `pipeline.analysis.summary.summarise`, and `pipeline.analysis.control_variates.controlled` where some
+    metric is a control variate. Raises InvalidInput for what are no results of a study.
 
     >>> import pipeline as pl
     >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
@@ -54,7 +56,8 @@ def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     True
     """
     _identity(data)
-    return summary.summarise(data, check(CONFIDENCE, confidence, "confidence"))
+    confidence = check(CONFIDENCE, confidence, "confidence")
+    return summary.summarise(data, confidence).assign(controlled(data, confidence))
 
 
 def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judgement]:

@@ -170,5 +170,5 @@ def describe(study: Study, name: str) -> dict[str, Any]:
         return {"long_name": "what became of the replication", "flag_values": [0, 1, 2, 3],
                 "flag_meanings": "not_run ok not_converged failed"}
     metric = study.part("metric", name)
-    limits = {k: getattr(metric, k) for k in ("least", "most") if hasattr(metric, k)}
+    limits = {k: getattr(metric, k) for k in ("least", "most", "expected") if hasattr(metric, k)}
     return {"long_name": metric.long_name, "units": metric.units, **limits}

@@ -132,7 +132,8 @@ class Estimator(Protocol):
 class Metric(Protocol):
     """One number per replication. long_name, units: as in the CF conventions, for the dataset.
 
-    `least` and `most`, the range of the values where there is one, are optional attributes of the class.
+    `least` and `most`, the range of the values where there is one, are optional attributes of the class, and so is
+    `expected`, the exact mean of a control variate, the same in every cell.
     """
 
     long_name: ClassVar[str]

@@ -44,6 +44,7 @@ PROBLEM = Problem(
         "label_flipped": ".metrics.labels:LabelFlipped",
         "labels_unlike_plain": ".metrics.recorded:LabelsUnlikePlain",
         "abilities_unlike_plain": ".metrics.recorded:AbilitiesUnlikePlain",
+        "vote_control": ".metrics.controls:VoteControl",
         "label_kept": ".metrics.own_tasks:LabelKept",
         "label_right": ".metrics.own_tasks:LabelRight",
         "posterior_moved": ".metrics.own_tasks:PosteriorMoved",

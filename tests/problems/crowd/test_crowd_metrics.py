@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from checks import mean_agrees
 
+import pipeline as pl
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
 from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
 from pipeline.problems.crowd.mechanisms import RandomizedResponse
@@ -115,3 +116,15 @@ def test_nobody_beats_the_oracle_on_average():
     for kind in (DawidSkene, MajorityVote):
         found = kind(n=20, m=100).fit(release, None)
         assert labels.LabelError()(truth, release, found).mean() > oracle
+
+
+def test_the_vote_s_control_has_mean_0_and_takes_the_error_of_a_vote():
+    found = pl.simulate("wang/labels", grid={"n": [20], "wanted_wisdom": [3], "estimator": ["majority_vote"]},
+                        parameters={"m": 50, "iterations": None}, replications=2000, block=2000,
+                        metrics=["label_error", "vote_control", "majority_error_exact"])
+    assert mean_agrees(found["vote_control"], 0, "vote_control")
+    assert not mean_agrees(found["label_error"] - 0.9 * found["majority_error_exact"], 0, "control: a mean 10 % off")
+    means = pl.summarise(found)
+    gain = float((means["label_error_mcse"] / means["label_error_controlled_mcse"]).squeeze()) ** 2
+    print(f"variance {gain:.1f} times smaller")
+    assert gain > 2

@@ -95,7 +95,7 @@ def sandwich_covariance(
     theta = np.asarray(theta, float)
     ridge = np.broadcast_to(np.asarray(ridge, float), len(theta))
     own, privacy = score_variance(epsilon, users, weights)
-    inverse = _inverse_laplacian(curvature(theta), ridge)
+    inverse = inverse_laplacian(curvature(theta), ridge)
     ridge = ridge[:, None, None]
     values: Floats = own * inverse + (privacy * theta.shape[1] - 2 * own * ridge) * (inverse @ inverse)
     return values
@@ -123,7 +123,7 @@ def _sandwich(epsilon: Numbers, users: Numbers, weights: Floats | None) -> Risk:
     def risk(curve: Floats, theta: Floats, ridge: Floats) -> Floats:
         # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is enough.
         m = theta.shape[1]
-        inverse = _inverse_laplacian(curve, ridge)
+        inverse = inverse_laplacian(curve, ridge)
         trace, square = np.einsum("rii->r", inverse), np.einsum("rij,rij->r", inverse, inverse)
         variance = own * trace + (privacy * m - 2 * own * ridge) * square
         bias = 2 * ridge[:, None] * np.matvec(inverse, theta)
@@ -140,7 +140,7 @@ def _cramer_rao(epsilon: Numbers, users: Numbers) -> Risk:
         # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
         scale = np.maximum(privacy, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
         weights = sum(n * curve / (curve + c) for n, c in zip(users, scale, strict=True)) * curve
-        inverse = _inverse_laplacian(weights, np.zeros(len(theta)))
+        inverse = inverse_laplacian(weights, np.zeros(len(theta)))
         values: Floats = np.einsum("rii->r", inverse) / theta.shape[1]
         return values
 
@@ -162,7 +162,7 @@ def _per_slice(theta: Floats, ridge: Numbers, *functions: Risk) -> Floats:
     return result
 
 
-def _inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
+def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
     """(Laplacian + 2λI)⁺ in the space orthogonal to 1; weights (reps, m, m), zero diagonal; ridge λ (reps,).
 
     The null space is lifted to the mean eigenvalue, whatever the units of the weights, so that the inverse is
