@@ -155,7 +155,7 @@ def _advise(arguments: list[str]) -> int:
     from pipeline.cli.arguments import AS_TYPED, pairs
 
     words = [word for word in arguments if not word.startswith("-")]
-    texts = [word.partition("=")[0] for word in words if "," in word and not re.search("=[['\"]", word)]  # "0.9, 0.1"
+    texts = [word.partition("=")[0] for word in words if "," in word and not re.search(r"=[\['\"]", word)]  # "0.9, 0.1"
     try:
         return advise.perform(pairs(words, (*AS_TYPED, "target", *texts)), JSON in arguments)
     except KeyboardInterrupt:

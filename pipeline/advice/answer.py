@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.advice.beside import beside
 from pipeline.advice.certificate import ERROR, Certificate, certify, measure
+from pipeline.advice.person import terms
 from pipeline.advice.question import Question, read
-from pipeline.advice.search import LOOK, Nowhere, bracket, find
+from pipeline.advice.search import LOOK, Found, Nowhere, bracket, find
 from pipeline.advice.simulation import STEPS, Simulator
-from pipeline.study.parameters import DataFile, InvalidInput, shorten
+from pipeline.study.parameters import DataFile, InvalidInput, fields, shorten
 
 CHECKED = 400  # replications that a refusal is measured with
 
@@ -27,6 +29,8 @@ class Answer:
     high: float
     better: str
     certificate: Certificate
+    beside: Mapping[str, Any]
+    others: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def certified(self) -> bool:
@@ -37,6 +41,7 @@ class Answer:
         """The answer as one object of JSON; see docs/advise.md."""
         asked, values = self.question, self.question.values
         mechanism = asked.parts(self.certificate.level).mechanism
+        means = terms(mechanism)
         return {
             "problem": asked.problem.name, "unknown": asked.word, "parameter": asked.parameter, "value": self.value,
             "low": self.low, "high": self.high, "boundary": self.boundary, "better": self.better,
@@ -47,6 +52,8 @@ class Answer:
             "given": {name: str(one) if isinstance(one, DataFile) else one for name, one in sorted(values.items())},
             "budget": mechanism.budget, "unit": mechanism.unit, "neighbours": mechanism.neighbours,
             "spent": {name: float(one) for name, one in getattr(mechanism, "spent", dict)().items()},
+            **{f"budget_per_{what}": one and one["budget"] for what, one in means.items()},
+            "in_a_persons_terms": means, "beside": dict(self.beside), "mechanisms": list(self.others),
             "seed": asked.seed,
         }
 
@@ -57,17 +64,56 @@ def answer(request: Mapping[str, Any]) -> Answer:
     Raises InvalidInput, in one line, for every mistake, and where no value of the unknown, or each, meets the targets.
     """
     question = read(request)
-    simulator = Simulator(question)
-    try:
-        found = find(simulator)
-    except Nowhere as nowhere:
-        raise _refusal(simulator, nowhere) from None
+    simulator, found, others = choose(question)
+    question = simulator.question
     certificate = certify(simulator, found)
     ends = [question.shown(_level(found.axis.better * end)) for end in (found.value, found.low, found.high)]
     low, high = sorted(ends[1:])
     larger = (found.axis.better > 0) != question.unknown.left
     return Answer(question, question.shown(certificate.level), ends[0], low, high, "more" if larger else "less",
-                  certificate)
+                  certificate, beside(simulator, certificate.level), tuple(others))
+
+
+def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
+    """The mechanism that needs least, where its targets begin to be met, and what was found of each that fits.
+
+    Only the one that the person named, if any; else all of the problem that have a budget. InvalidInput where none
+    meets the targets: why the problem's first one does not.
+    """
+    epsilon = question.advice.unknowns.get("epsilon")
+    names = [question.values["mechanism"]]
+    if "mechanism" not in question.chosen and epsilon is not None:
+        names += [name for name in sorted(question.problem.mechanisms) if name not in names
+                  and epsilon.parameter in fields(question.problem.part("mechanism", name))]
+    best, rows, refused = None, list[dict[str, Any]](), None
+    for name in names:
+        try:
+            simulator = Simulator(question if name == names[0] else question.using(name))
+            found = find(simulator)
+        except Nowhere as nowhere:
+            if nowhere.met and name == names[0]:  # a guess does as well
+                raise _refusal(simulator, nowhere) from None
+            why = "meets the targets everywhere" if nowhere.met else "does not reach the targets"
+            refused = refused or (simulator, nowhere)
+        except InvalidInput as error:
+            if name == names[0]:
+                raise
+            why = str(error)
+        else:
+            asked = simulator.question
+            low, value, high = sorted(asked.shown(_level(found.axis.better * end))
+                                      for end in (found.low, found.value, found.high))
+            rows.append({"mechanism": name, "estimator": asked.values["estimator"], "boundary": value, "low": low,
+                         "high": high, "why": None})
+            if best is None or found.axis.better * found.value < best[1].axis.better * best[1].value:
+                best = simulator, found
+            continue
+        rows.append({"mechanism": name, "estimator": None, "boundary": None, "low": None, "high": None, "why": why})
+    if best is None:
+        if refused is None:
+            raise InvalidInput("mechanism", names[0], "no mechanism of the problem fits")
+        raise _refusal(*refused)
+    return *best, rows
 
 
 def _level(position: float) -> float:

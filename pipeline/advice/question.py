@@ -48,7 +48,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Question:
-    """A checked question. word: how the unknown is called; values: all other parameters, among them the parts."""
+    """A checked question. word: how the unknown is called; values: all other parameters, among them the parts.
+
+    chosen: names that the person gave. Without a word all is known, and the axis is the mechanism.
+    """
 
     problem: Problem
     word: str
@@ -56,6 +59,7 @@ class Question:
     values: Mapping[str, Any]
     derive: Mapping[str, str]
     seed: int
+    chosen: frozenset[str] = frozenset()
 
     @cached_property
     def advice(self) -> Advice:
@@ -69,8 +73,8 @@ class Question:
 
     @property
     def parameter(self) -> str:
-        """Name of the unknown among the parameters."""
-        return self.unknown.parameter
+        """Name of the unknown among the parameters; where all is known, the mechanism."""
+        return self.unknown.parameter if self.word else "mechanism"
 
     @cached_property
     def whole(self) -> bool:
@@ -81,14 +85,16 @@ class Question:
         """A level of the parameter as the person names it: 1 minus it where the word means what is left."""
         return round(1 - level, 12) if self.unknown.left else level
 
-    def study(self, level: float, block: int = 100) -> Study:
+    def study(self, level: Any, block: int = 100) -> Study:
         """The study of one level; InvalidInput, with the key that the person gave, where a part refuses a value."""
         axes = {self.parameter: [level]}
         try:
             return Study("advise", self.problem.name, seed=self.seed, replications=block, block=block,
-                         grid=axes, parameters=dict(self.values), derive=dict(self.derive),  # type: ignore[arg-type]
+                         grid=axes,  # type: ignore[arg-type]
+                         parameters={name: one for name, one in self.values.items() if name != self.parameter},
+                         derive=dict(self.derive),
                          metrics=tuple(one.metric for one in self.targets),
-                         paired=("mechanism", "estimator", self.parameter))
+                         paired=tuple(dict.fromkeys(("mechanism", "estimator", self.parameter))))
         except InvalidInput as error:
             allowed = re.sub(r" \[at [^]]*\]$", "", error.allowed)  # the level: nobody typed it
             raise InvalidInput(self._typed_key(error.key), error.value, allowed) from None
@@ -98,14 +104,28 @@ class Question:
         name = re.sub(r"^(parameters|grid|derive)\.", "", key)
         return re.sub(r"^data_", "data.", name)
 
-    def parts(self, level: float) -> Components:
+    def parts(self, level: Any) -> Components:
         """Parts of the study of one level."""
         study = self.study(level)
         return study.components(next(iter(study.grid)))
 
-    def changed(self, **values: Any) -> "Question":
-        """The same question with other values of parameters."""
-        return replace(self, values={**self.values, **values})
+    def known(self, level: Any, **changes: Any) -> "Question":
+        """The question with the unknown at a level and other changes, at which nothing is left to find."""
+        return replace(self, word="", values={**self.values, self.parameter: level, **changes})
+
+    def using(self, mechanism: str) -> "Question":
+        """The question with another mechanism: an estimator that takes its release, and only what its parts take.
+
+        InvalidInput where the parts cannot be built.
+        """
+        values = {**self.values, "mechanism": mechanism}
+        parts = [self.problem.part(role, values[role], role) for role in ROLES[:2]]
+        if "estimator" not in self.chosen or not _takes(parts, self.problem.part("estimator", values["estimator"])):
+            values["estimator"] = _estimator(self.problem, self.advice, values)
+        parts.append(self.problem.part("estimator", values["estimator"]))
+        parts += [self.problem.part("metric", one.metric) for one in self.targets]
+        taken = {name for part in parts for name in fields(part)} | {*ROLES}
+        return replace(self, values={name: one for name, one in values.items() if name in taken})
 
     def predicted(self, level: float) -> float | None:
         """The greatest sign · (predicted mean − value) of all targets; None where one has no prediction."""
@@ -151,6 +171,7 @@ def read(request: Mapping[str, Any]) -> Question:
     seed = check(SEED, given.pop("seed", 0), "seed")
     word = given.pop("unknown", None)
     own = {f"data_{name}": given.pop(f"data.{name}") for name in FILES if f"data.{name}" in given}
+    chosen = frozenset(given)
     values = {**advice.parameters, **(advice.recorded if own else {}), **own}
     derive = dict(advice.derive) if own else {}
     for key, value in given.items():
@@ -161,7 +182,7 @@ def read(request: Mapping[str, Any]) -> Question:
         derive.pop(name, None)
     word = _unknown(asked, advice, word, values, derive)
     values.setdefault("estimator", _estimator(asked, advice, values))
-    question = Question(asked, word, targets, values, derive, seed)
+    question = Question(asked, word, targets, values, derive, seed, chosen)
     _check_names(question)
     question.parts(max(1, round(question.unknown.start)) if question.whole else question.unknown.start)
     return question
@@ -246,13 +267,18 @@ def _declared(asked: Problem, values: Mapping[str, Any], name: str) -> Iterator[
 
 def _estimator(asked: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
     """The first estimator, by preference, that takes what the mechanism releases."""
-    model, mechanism = (asked.part(role, values.get(role), role) for role in ROLES[:2])
-    plain = mechanism.releases is object and hasattr(model.produces, "plain_release")
-    released = model.produces.plain_release if plain else mechanism.releases
+    parts = [asked.part(role, values.get(role), role) for role in ROLES[:2]]
     for name in [*advice.estimators, *sorted(set(asked.estimators) - set(advice.estimators))]:
-        if issubclass(released, asked.part("estimator", name).accepts):
+        if _takes(parts, asked.part("estimator", name)):
             return name
     raise InvalidInput("mechanism", values["mechanism"], "no estimator of this problem takes what it releases")
+
+
+def _takes(parts: list[Any], estimator: Any) -> bool:
+    """Whether an estimator takes what a model and a mechanism release."""
+    model, mechanism = parts
+    plain = mechanism.releases is object and hasattr(model.produces, "plain_release")
+    return issubclass(model.produces.plain_release if plain else mechanism.releases, estimator.accepts)
 
 
 def _check_names(question: Question) -> None:

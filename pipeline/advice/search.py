@@ -229,6 +229,9 @@ def _whole(question: Question, level: float) -> float:
 def _window(simulator: Simulator, axis: Axis, first: float, last: float, count: int, reps: int) -> Found:
     """What fresh replications show of a window."""
     levels = axis.levels(first, last, count)
+    if len(levels) < 3:  # the window lies at, or beyond, a limit
+        limits = [axis.position(one) for one in (simulator.question.unknown.low, simulator.question.unknown.high)]
+        raise Nowhere(first + last < sum(limits), levels[0])
     excess = simulator.excess(levels, reps)
     at = np.array([axis.position(level) for level in levels])
     ranges = [one.most - one.least for one in simulator.question.targets]

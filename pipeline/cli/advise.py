@@ -7,6 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
+from pipeline.cli.help import table
+
+BESIDE = {"without_privacy": "without privacy", "twice_the_people": "with twice the people",
+          "half_the_budget": "with half the budget"}
 
 
 def perform(request: Mapping[str, Any], as_json: bool = False) -> int:
@@ -50,7 +54,28 @@ def _lines(record: Mapping[str, Any]) -> Iterator[str]:
                f"run meets its target with probability {one['share_of_runs_met']:.2g}")
     if record["not_converged"]:
         yield f"    {100 * record['not_converged']:.2g} % of the estimates did not converge; they are counted"
+    yield from _privacy(record)
+    for name, means in record["beside"].items():
+        yield f"  {BESIDE[name]}: " + ", ".join(f"{one['metric']} = {one['mean']:.4g} [{one['low']:.4g}, "
+                                                f"{one['high']:.4g}]" for one in means)
+    if len(record["mechanisms"]) > 1:
+        yield f"  {word} by mechanism, where the targets begin to be met:"
+        yield from table((f"  {one['mechanism']}", one["why"] or f"{one['boundary']:,.4g} [{one['low']:,.4g}, "
+                          f"{one['high']:,.4g}] with {one['estimator']}") for one in record["mechanisms"])
+    yield "  with " + ", ".join(f"{name}={one}" for name, one in record["given"].items())
+
+
+def _privacy(record: Mapping[str, Any]) -> Iterator[str]:
+    """What the mechanism promises, and what that means for a person."""
     yield "  privacy: " + "; ".join([record["budget"], *(f"{name}: {one:.4g} nats"
                                                          for name, one in record["spent"].items())])
-    yield f"  unit: {record['unit']}; neighbours: {record['neighbours']}"
-    yield "  with " + ", ".join(f"{name}={one}" for name, one in record["given"].items())
+    yield f"    unit: {record['unit']}; neighbours: {record['neighbours']}"
+    for what, one in record["in_a_persons_terms"].items():
+        if one is None:
+            continue
+        budget = f"{one['budget']:.4g} nats" + (f" at δ = {one['delta']:g}" if one["delta"] else "")
+        odds = f"odds change by {one['odds']:.4g} at most, " if one["odds"] and one["odds"] < 1e6 else ""
+        found = " and ".join(f"{100 * a['true_alarms']:.3g} % at {100 * a['false_alarms']:g} %"
+                             for a in one["attacker"])
+        yield (f"    {'one answer' if what == 'answer' else 'all that a person gives'}: {budget}; {odds}the best attack"
+               f"{'' if one['exact'] else ', at most,'} finds {found} of false alarms")

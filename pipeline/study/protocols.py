@@ -88,7 +88,8 @@ class Mechanism(Protocol):
 
     unit: what is protected. neighbours: which data sets must be hard to tell apart. budget: kind of the guarantee.
     accepts: type of the data. releases: type of the release. A mechanism may also have `spent()`, a mapping from
-    what is released to the budget that it costs, in nats, which the report prints.
+    what is released to the budget that it costs, in nats, which the report prints; and `attacks()`, which gives for
+    "answer" and "person" the best attack on that, a `pipeline.privacy.attacks.Attack`, for task=advise.
     """
 
     unit: ClassVar[str]

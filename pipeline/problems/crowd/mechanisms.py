@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.privacy.attacks import Attack, FlippedBits
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.parameters import Checked, parameter
@@ -52,6 +53,11 @@ class RandomizedResponse(Checked):
             return {"one answer": self.epsilon,
                     "all answers of the worker who gave most": self.given * self.epsilon}
         return {"one answer": self.epsilon, "all answers of a worker who answers every task": self.m * self.epsilon}
+
+    def attacks(self) -> dict[str, Attack]:
+        """The best attack on one answer, and on all of the worker who gives most."""
+        given = self.m if self.given is None else self.given
+        return {"answer": FlippedBits(self.epsilon, 1), "person": FlippedBits(self.epsilon, given)}
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""

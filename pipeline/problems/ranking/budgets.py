@@ -47,6 +47,11 @@ class Budgets(Checked):
         """(groups,): budget of one comparison in each group."""
         return self.epsilon * np.array([multiple for _, multiple in groups_of(self.profile)])
 
+    @property
+    def answers(self) -> int:
+        """Comparisons of the user who made most."""
+        return self.m * (self.m - 1) // 2 if self.given is None else self.given
+
     def memory(self) -> float:
         """Bytes of one replication: raw and released wins of all pairs in all groups, and what they are made from."""
         return 16 * self.m**2 * len(self.users)

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.privacy.attacks import Attack, Bound, FlippedBits, LaplaceShift
 from pipeline.privacy.randomized_response_laws import flip_probability, released_probability
 from pipeline.study.parameters import parameter
 
@@ -47,6 +48,11 @@ class RandomizedResponse(Budgets):
             wins = rng.binomial(raw, 1 - flip) + rng.binomial(made - raw, flip)
         return FlippedWins(wins, self.users, self.budgets, data.items, compared)
 
+    def attacks(self) -> dict[str, Attack]:
+        """The best attack on one comparison, and on all of a user, of those with the largest budget."""
+        one = float(self.budgets.max())
+        return {"answer": FlippedBits(one, 1), "person": FlippedBits(one, self.answers)}
+
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's: counted there."""
         return 0.0
@@ -75,6 +81,11 @@ class Laplace(Budgets):
         made = np.broadcast_to(self.users[:, None] if compared is None else compared, raw.shape)
         noise = (rng.standard_gamma(made) - rng.standard_gamma(made)) / self.budgets[:, None]
         return LaplaceWins(raw + noise, self.users, self.budgets, data.items, compared)
+
+    def attacks(self) -> dict[str, Attack]:
+        """The best attack on one comparison, of those with the largest budget, and a bound for all of a user."""
+        one = float(self.budgets.max())
+        return {"answer": LaplaceShift(one), "person": Bound(one * self.answers)}
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""

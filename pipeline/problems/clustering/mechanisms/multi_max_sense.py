@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
+from pipeline.privacy.attacks import Attack, FlippedBits
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 from pipeline.study.parameters import InvalidInput, parameter
 
@@ -65,6 +66,11 @@ class MultiMaxSense(Sensing):
         one = self.epsilon / self.questions
         return {"a user's record": one * min(self.questions, 2 * self.w),
                 "a user's record, by composition": self.epsilon, "one bit": one}
+
+    def attacks(self) -> dict[str, Attack]:
+        """The best attack on one bit, and on a record: two records differ in at most 2w of a user's bits."""
+        one = self.epsilon / self.questions
+        return {"answer": FlippedBits(one, 1), "person": FlippedBits(one, min(self.questions, 2 * self.w))}
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block: O(reps · U · Q · N θ/w), memory of one batch of users."""

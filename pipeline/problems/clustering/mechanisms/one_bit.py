@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from scipy.special import expit
 
+from pipeline.privacy.attacks import Attack, FlippedBits
 from pipeline.study.parameters import Checked, parameter
 
 from ..model import Users
@@ -35,3 +36,7 @@ class OneBit(Checked):
     def spent(self) -> dict[str, float]:
         """Budget of a user, in nats."""
         return {"a user's record": self.epsilon}
+
+    def attacks(self) -> dict[str, Attack]:
+        """The best attack on a user's record, all of which is one bit."""
+        return {"answer": FlippedBits(self.epsilon, 1), "person": FlippedBits(self.epsilon, 1)}

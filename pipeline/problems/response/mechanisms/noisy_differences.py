@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy import accounting, gaussian_account, vetted_noise
+from pipeline.privacy.attacks import Attack, Bound, FlippedBits, GaussianShifts
 from pipeline.privacy.integer_laws import gaussian_variance, laplace_variance
 from pipeline.privacy.integer_noise import LARGEST, discrete_gaussian, discrete_laplace
 from pipeline.study.arrays import Booleans, Floats, Integers
@@ -168,6 +169,24 @@ class NoisyDifferences(Checked, ABC):
             return ROWS[self.neighbours_are] / 2
         return int(squared_sensitivity(self.m, self.neighbours_are)) / int(released_entries(self.m))
 
+    def attacks(self) -> dict[str, Attack]:
+        """The best attack on one response, which changes m − 1 counts by one, and on all of a person.
+
+        On public graphs of edge probability below 1 what the budget allows, as the noise depends on the graph.
+        """
+        if self.p0 < 1:
+            return {"person": self._bound()}
+        law, most = self._law(self._charged()), int(squared_sensitivity(self.m, self.neighbours_are))
+        return {"answer": self._attack(law, self.m - 1), "person": self._attack(law, most)}
+
+    @abstractmethod
+    def _attack(self, law: float, entries: int) -> Attack:
+        """The best attack on that many counts which differ by one."""
+
+    @abstractmethod
+    def _bound(self) -> Bound:
+        """What the budget allows any attack on a person."""
+
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
         if self.p0 == 1:
@@ -228,6 +247,12 @@ class DiscreteGaussian(NoisyDifferences):
             return gaussian_account.exact_variance(charge, self.epsilon_user, self.delta)
         return float(accounting.calibrated_variance(charge, self.rho))
 
+    def _attack(self, law: float, entries: int) -> Attack:
+        return GaussianShifts(law, entries, self.delta)
+
+    def _bound(self) -> Bound:
+        return Bound(self.epsilon_user, self.delta)
+
     @property
     def _asked(self) -> float:
         return self.rho
@@ -258,6 +283,12 @@ class DiscreteLaplace(NoisyDifferences):
 
     def _law(self, charge: int) -> float:
         return charge / self.epsilon_user
+
+    def _attack(self, law: float, entries: int) -> Attack:
+        return FlippedBits(1 / law, entries)
+
+    def _bound(self) -> Bound:
+        return Bound(self.epsilon_user)
 
     @property
     def _asked(self) -> float:

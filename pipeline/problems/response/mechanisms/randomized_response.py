@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy import accounting
+from pipeline.privacy.attacks import Attack, Bound, FlippedBits
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.study.arrays import Booleans
 from pipeline.study.parameters import Checked, DataFile, parameter
@@ -97,6 +98,14 @@ class RandomizedResponse(Checked):
         return {f"all responses of a person, ε at δ = {self.delta:g}":
                 float(accounting.shuffled_epsilon(local, self.n, self.delta)),
                 "all responses of a person, before shuffling": local, "one response": local / self.m}
+
+    def attacks(self) -> dict[str, Attack]:
+        """The best attack on one response and on all of a person; shuffled, what (ε, δ) allows at most."""
+        each = self.local_epsilon / self.m
+        if self.unamplified is None:
+            spent = float(accounting.shuffled_epsilon(self.local_epsilon, self.n, self.delta))
+            return {"answer": FlippedBits(each, 1), "person": Bound(spent, self.delta)}
+        return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.m)}
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""

@@ -1,0 +1,150 @@
+"""What the best attacker can tell from a release, who knows everything but which of two neighbours is the truth.
+
+An attack is a likelihood-ratio test of one neighbour against the other: no test has more true alarms at the same
+probability of a false one (Neyman and Pearson).
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Protocol
+
+import numpy as np
+from scipy import stats
+
+from pipeline.privacy.accounting import gaussian_rho, zcdp_epsilon
+from pipeline.privacy.integer_laws import gaussian_pmf
+from pipeline.study.arrays import Floats
+
+TAIL = 12.0  # standard deviations of a discrete Gaussian that are summed over
+LONGEST = 2**22  # entries of a law that are held; beyond, the sum of so much noise is Gaussian to all digits
+
+
+class Attack(Protocol):
+    """The best attack. epsilon, delta: budget of what it attacks, in nats; exact: whether `power` is attained."""
+
+    @property
+    def epsilon(self) -> float:
+        """Budget, in nats."""
+
+    @property
+    def delta(self) -> float:
+        """0 where the budget is pure."""
+
+    @property
+    def exact(self) -> bool:
+        """False where `power` is a bound."""
+
+    def power(self, false_alarms: float) -> float:
+        """Probability of a true alarm of the best test whose probability of a false one is at most `false_alarms`."""
+
+
+@dataclass(frozen=True)
+class FlippedBits:
+    """All of `bits` bits differ between the neighbours, each released by randomized response at budget `each`.
+
+    Counts with discrete Laplace noise of scale 1/each that differ by one are the same experiment: whether the noisy
+    count is nearer to one or to the other is all that a likelihood ratio sees. The number of bits that agree with one
+    neighbour is binomial, with chance 1/(1 + e^−each) if that is the truth, and 1/(1 + e^each) if not.
+    Source: Neyman and Pearson's lemma; Warner (1965).
+
+    >>> round(FlippedBits(1.0, 1).power(0.01), 5)  # e · 0.01
+    0.02718
+    """
+
+    each: float
+    bits: int
+    delta: ClassVar[float] = 0.0
+    exact: ClassVar[bool] = True
+
+    @property
+    def epsilon(self) -> float:
+        """Budget of all bits, which is attained."""
+        return self.bits * self.each
+
+    def power(self, false_alarms: float) -> float:
+        """Of the test that counts agreements, and decides by chance at the border. O(bits)."""
+        counts, keep = np.arange(self.bits, -1, -1), 1 / (1 + math.exp(-self.each))
+        return _power(stats.binom.pmf(counts, self.bits, 1 - keep), stats.binom.pmf(counts, self.bits, keep),
+                      false_alarms)
+
+
+@dataclass(frozen=True)
+class LaplaceShift:
+    """One number that differs by 1, released with Laplace noise of scale 1/epsilon. Source: Neyman and Pearson."""
+
+    epsilon: float
+    delta: ClassVar[float] = 0.0
+    exact: ClassVar[bool] = True
+
+    def power(self, false_alarms: float) -> float:
+        """P(X + 1 > x) where P(X > x) is `false_alarms`: the likelihood ratio grows with the released number."""
+        noise = stats.laplace(scale=1 / self.epsilon)
+        return float(noise.sf(noise.isf(false_alarms) - 1))
+
+
+@dataclass(frozen=True)
+class GaussianShifts:
+    """`entries` counts that differ by 1 each, released with discrete Gaussian noise of parameter `variance`.
+
+    The likelihood ratio grows with the sum of the noisy counts, whose law is the convolution of `entries` discrete
+    Gaussians. The loss is not bounded, so the budget is one at `delta`.
+    """
+
+    variance: float
+    entries: int
+    delta: float
+    exact: ClassVar[bool] = True
+
+    @property
+    def epsilon(self) -> float:
+        """ε at δ, by concentrated privacy; see `accounting.zcdp_epsilon`."""
+        return float(zcdp_epsilon(gaussian_rho(self.entries, self.variance), self.delta))
+
+    @cached_property
+    def _law(self) -> Floats | None:
+        """Law of the sum of the noise, from −k to k; None where it is Gaussian to all digits."""
+        one = math.ceil(TAIL * math.sqrt(self.variance)) + 1
+        half = math.ceil(TAIL * math.sqrt(self.variance * self.entries)) + self.entries + one
+        if 2 * half + 1 > LONGEST:
+            return None
+        padded = np.zeros(2 * half + 1)
+        noise = np.arange(-one, one + 1)
+        padded[noise] = gaussian_pmf(noise, self.variance)  # around 0, cyclic
+        law = np.fft.irfft(np.fft.rfft(padded) ** self.entries, padded.size)
+        return np.maximum(np.fft.fftshift(law), 0.0)
+
+    def power(self, false_alarms: float) -> float:
+        """Of the test on the sum. O(k log k) for a law of k entries."""
+        if self._law is None:
+            shift = math.sqrt(self.entries / self.variance)
+            return float(stats.norm.sf(stats.norm.isf(false_alarms) - shift))
+        law = self._law[::-1]  # large sums first
+        return _power(law, np.roll(law, -self.entries), false_alarms)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What (ε, δ) allows any attack on any mechanism: min(e^ε α + δ, 1 − e^−ε (1 − α − δ)); attained by few.
+
+    Source: Kairouz, Oh and Viswanath (2015), Theorem 2.1; Wasserman and Zhou (2010).
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    exact: ClassVar[bool] = False
+
+    def power(self, false_alarms: float) -> float:
+        """The bound."""
+        up = math.exp(min(self.epsilon, 700)) * false_alarms + self.delta
+        return min(1.0, up, 1 - math.exp(-self.epsilon) * (1 - false_alarms - self.delta))
+
+
+def _power(false: Floats, true: Floats, level: float) -> float:
+    """Power of the randomised test that rejects outcomes from the first on. false, true: their chances."""
+    used = np.cumsum(false)
+    whole = int(np.searchsorted(used, level, side="right"))
+    power = float(true[:whole].sum())
+    if whole < len(false) and false[whole] > 0:
+        power += float(true[whole] * (level - (used[whole - 1] if whole else 0.0)) / false[whole])
+    return min(power, 1.0)
