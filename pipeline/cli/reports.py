@@ -5,6 +5,7 @@ import inspect
 import math
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -62,14 +63,26 @@ def shown(raw: Mapping[str, Any]) -> str:
     return str(yaml.safe_dump(lasting, sort_keys=False, allow_unicode=True))
 
 
-def folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path:
-    """Where the report goes: the folder of the study or suite, or one in it, beside the report of a larger request."""
+def folder(settings: Settings, studies: Sequence[StoredStudy], interim: bool = False) -> Path:
+    """Where the report goes: the folder of the study or suite, or one in it, beside the report of a larger request.
+
+    An interim one goes beside any finished one.
+    """
     whole = _suite_folder(settings, studies)
     if not whole:
-        return studies[0].store.folder / seal.place(studies[0].store)
-    if _finished_size(whole / own_experiments.RECORD) <= sum(seal.size(stored.study) for stored in studies):
+        where = studies[0].store.folder / seal.place(studies[0].store)
+        return _beside(studies) if interim and finished_size(where / own_experiments.RECORD) else where
+    finished = finished_size(whole / own_experiments.RECORD)
+    if not finished or not interim and finished <= sum(seal.size(stored.study) for stored in studies):
         return whole
-    return whole / seal.REQUESTS / digest("".join(seal.request(stored.study) for stored in studies), 8).hex()
+    return _beside(studies, whole)
+
+
+def _beside(studies: Sequence[StoredStudy], suite: Path | None = None) -> Path:
+    """Folder of a request in that of its study or suite."""
+    if not suite:
+        return studies[0].store.folder / seal.REQUESTS / seal.request(studies[0].study)
+    return suite / seal.REQUESTS / digest("".join(seal.request(stored.study) for stored in studies), 8).hex()
 
 
 def _suite_folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path | None:
@@ -77,7 +90,7 @@ def _suite_folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path | 
     return path_of(settings.outputs, "outputs") / f"suite-{suite}" if suite else None
 
 
-def _finished_size(record: Path) -> int:
+def finished_size(record: Path) -> int:
     """Replications of a finished report, from what it was made of; 0 where there is none."""
     try:
         said = re.search(f"^{FINISHED.format('([0-9]+)')}$", record.read_text("utf-8"), re.M)
@@ -118,7 +131,8 @@ def is_current(page: Path, record: Path, wanted: str) -> bool:
 
 @contextmanager
 def publishing(
-    settings: Settings, studies: Sequence[StoredStudy], stamps: Sequence[str | None], page: Path, wanted: str
+    settings: Settings, studies: Sequence[StoredStudy], stamps: Sequence[str | None], page: Path, wanted: str,
+    interim: bool = False,
 ) -> Iterator[None]:
     """To be entered while the files of a report take their place; notes at the end what it was made of.
 
@@ -131,13 +145,16 @@ def publishing(
         stores = {stored.store.folder: stored.store for stored in studies}
         for _, store in sorted(stores.items()):  # in one order, so that two drivers do not wait for each other
             stack.enter_context(store.locked())
-        if [seal.stamp(one.store) for one in studies] != stamps or folder(settings, studies) != page.parent:
+        if [seal.stamp(one.store) for one in studies] != stamps or folder(settings, studies, interim) != page.parent:
             raise Replaced
         for file in own_files.loaded():  # beside report.yaml: the folder then has all that a repetition needs
             write_whole(page.with_name(file.name), file.content)
         yield
         # Last: without it the page counts as out of date.
         write_whole(page.with_name(own_experiments.RECORD), (wanted + _digest_line(page)).encode())
+        # What was here before the end.
+        if (beside := _beside(studies, whole)) != page.parent and not (beside / seal.SEALED).exists():
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def _digest_line(page: Path) -> str:

@@ -246,7 +246,7 @@ def _report(
     interim: Sequence[StoredStudy] = (),
 ) -> None:
     """Write the report, if it is not up to date, and print the verdicts. Raises Replaced, see `reports.publishing`."""
-    folder = reports.folder(settings, studies)
+    folder = reports.folder(settings, studies, bool(interim))
     path, record = folder / "report.html", folder / "report.yaml"
     stores = [stored.store for stored in studies]
     stamps = [results.stamp(store) for store in stores]
@@ -259,7 +259,7 @@ def _report(
             _check_results(stored, stored in interim)
         start = time.monotonic()
         try:
-            turn = reports.publishing(settings, studies, stamps, path, wanted)
+            turn = reports.publishing(settings, studies, stamps, path, wanted, bool(interim))
             path, verdicts = reports.write(folder, studies, command, cluster, interim, settings.figure_formats, turn)
         except reports.Replaced:
             raise

@@ -14,7 +14,7 @@ from dask.utils import format_bytes
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.own_experiments import RECORD
-from pipeline.cli.reports import OF_FILES, OF_RESULTS
+from pipeline.cli.reports import OF_FILES, OF_RESULTS, finished_size
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import count
 from pipeline.storage.folder import Folder, locked
@@ -24,6 +24,7 @@ from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
 
 INDEX = "index.html"
+GENERATOR = "pipeline task=list"  # which an index page names, so that no page of somebody else is overwritten
 SUITE = "suite-"
 LONGEST_HEAD = 10_000  # characters of a page in which its title is looked for
 # Parts of a folder: what its files start with, and what it costs to delete them.
@@ -40,9 +41,10 @@ PARTS = {
 class Shelved:
     """A study, or the report of a suite, in the folder of outputs. name: of its folder, relative to that of outputs.
 
-    state: sealed, not sealed, report only (arrays in a bucket) or suite. verdicts: word -> number of claims. when: last
-    session, UTC; empty without one. parts: name of PARTS, or other -> bytes. picture: first figure, of its own report
-    or that of a suite, relative to the folder of outputs; empty without one.
+    state: sealed, not sealed, report only (arrays in a bucket), interim (a report beside a finished one) or suite.
+    verdicts: word -> number of claims. when: last session, UTC; empty without one. parts: name of PARTS, or other ->
+    bytes. picture: first figure, of its own report or that of a suite, relative to the folder of outputs; empty
+    without one.
     """
 
     name: str
@@ -104,8 +106,9 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
               and _says(one / RECORD, f"{OF_RESULTS} {stamp}\n")]  # it may be of another study of the same name
     places = [(folder, ""), *((one, study) for one in shared)]
     return Shelved(
-        name=name, path=folder, title=str(said.get("title") or (suite and _title(folder / "report.html")) or name),
-        state="suite" if suite else "sealed" if said else "not sealed" if (folder / RAW).exists() else "report only",
+        name=name, path=folder, title=str(said.get("title") or _title(folder / "report.html") or name),
+        state="suite" if suite else "sealed" if said else "not sealed" if (folder / RAW).exists() else "report only"
+        if finished_size(folder / RECORD) else "interim",
         replications=int(said.get("replications") or 0),
         verdicts=next(filter(None, (_verdicts(one / "verdicts.csv", study) for one, study in places)), {}),
         picture=next((f"{one.relative_to(outputs).as_posix()}/figures/{picture}" for one, study in places
@@ -124,12 +127,17 @@ def _says(record: Path, line: str) -> bool:
 
 def _title(page: Path) -> str:
     """The title of a report; empty if there is none."""
+    found = _head(page, "<title>(.*?)</title>")
+    return html.unescape(found[1]) if found else ""
+
+
+def _head(page: Path, pattern: str) -> re.Match[str] | None:
+    """What matches in the first part of a page; None also where there is no page."""
     try:
         with page.open(encoding="utf-8") as file:
-            found = re.search("<title>(.*?)</title>", file.read(LONGEST_HEAD))
+            return re.search(pattern, file.read(LONGEST_HEAD))
     except (OSError, ValueError):
-        return ""
-    return html.unescape(found[1]) if found else ""
+        return None
 
 
 def _parts(folder: Path) -> dict[str, int]:
@@ -162,7 +170,7 @@ def list_studies(outputs: Path) -> int:
     """Print all studies with their verdicts and sizes, and write a page with their pictures; returns the exit code."""
     if not (found := shelved(outputs)):
         print(f"no study in {outputs}")
-        if _title(outputs / INDEX) == "Finished studies":  # of those that were removed
+        if _is_index(outputs / INDEX):  # of those that were removed
             (outputs / INDEX).unlink()
         return EXIT_DONE
     for line in _table(found):
@@ -172,9 +180,18 @@ def list_studies(outputs: Path) -> int:
         print(f"  {part}, {format_bytes(size)} in all ({', '.join(files)}): {cost}")
     print(f"{len(found)} in all, {format_bytes(sum(one.size for one in found))} on disk; "
           "task=remove studies=NAME takes one away, task=compare studies=NAME,NAME compares two")
-    write_whole(outputs / INDEX, _page(found).encode())
-    print(f"page: {outputs / INDEX}")
+    page = outputs / INDEX
+    if (page.exists() or page.is_symlink()) and not _is_index(page):
+        print(f"page: not written, as {page} is no page of task=list; move it away first")
+    else:
+        write_whole(page, _page(found).encode())
+        print(f"page: {page}")
     return EXIT_DONE
+
+
+def _is_index(page: Path) -> bool:
+    """Whether a file is an index page that this task wrote."""
+    return _head(page, f'<meta name="generator" content="{GENERATOR}">') is not None
 
 
 def _deletable(found: Sequence[Shelved]) -> list[tuple[str, list[str], int, str]]:
@@ -199,7 +216,7 @@ def _page(found: Sequence[Shelved]) -> str:
     from pipeline.reporting.page import environment
 
     return str(environment().get_template("index.html.j2").render(
-        studies=sorted(found, key=lambda one: (one.state != "suite", one.name)), symbols=SYMBOLS,
+        generator=GENERATOR, studies=sorted(found, key=lambda one: (one.state != "suite", one.name)), symbols=SYMBOLS,
         size=sum(one.size for one in found), deletable=_deletable(found)))
 
 

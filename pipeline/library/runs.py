@@ -14,6 +14,7 @@ import xarray as xr
 from pipeline.cli import reports
 from pipeline.cli import run as tasks
 from pipeline.cli.refinement import reached
+from pipeline.cli.sealed import is_current
 from pipeline.library import requests
 from pipeline.library.requests import Asked, Request
 from pipeline.storage import datasets, results
@@ -78,7 +79,7 @@ def report(experiment: Asked, *, cluster: Any = "local", progress: bool = True, 
         request.stored.store.backend.check()
         stored = reached(request.stored)
         tasks.report([stored], request.settings, request.cluster, request.command)
-    return reports.folder(request.settings, [stored]) / "report.html"
+    return reports.folder(request.settings, [stored], interim=not is_current(stored.store)) / "report.html"
 
 
 def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:

@@ -105,6 +105,22 @@ def test_of_a_suite_the_larger_report_stays(tmp_path):
 
 
 @pytest.mark.parametrize("suite", [[], ["suite=demo", "experiments=[xu/lemmas]"]])
+def test_an_interim_page_goes_beside_a_finished_one_until_its_request_is_finished(tmp_path, suite, capsys):
+    words = [*(SMALL[1:] if suite else SMALL), *suite, f"outputs={tmp_path}"]
+    assert main([*words, "replications=20"]) == 0
+    (page,) = tmp_path.glob("suite-demo/report.html" if suite else "xu/*/report.html")
+    finished = page.read_bytes()
+    assert main([*words, "replications=60", "shard=1/2"]) == 0 and main([*words, "replications=60", "task=report"]) == 0
+    assert page.read_bytes() == finished
+    (interim,) = page.parent.glob("requests/*/report.html")
+    assert str(interim) in capsys.readouterr().out and b"Interim" in interim.read_bytes()
+    assert main([f"outputs={tmp_path}", "task=list"]) == 0
+    assert suite or " interim " in capsys.readouterr().out
+    assert main([*words, "replications=60"]) == 0
+    assert page.read_bytes() != finished and not interim.exists()
+
+
+@pytest.mark.parametrize("suite", [[], ["suite=demo", "experiments=[xu/lemmas]"]])
 def test_a_larger_one_that_ends_while_a_smaller_writes_its_page_keeps_its_place(tmp_path, monkeypatch, suite):
     """The page of the larger is never replaced; that of the smaller is written beside it, in the same command."""
     words = [*(SMALL[1:] if suite else SMALL), *suite, f"outputs={tmp_path}"]

@@ -60,6 +60,18 @@ def test_an_empty_folder_has_no_study(tmp_path, capsys):
     assert capsys.readouterr().out == f"no study in {tmp_path / 'none'}\n" and not (tmp_path / "none").exists()
 
 
+def test_a_page_of_somebody_else_is_left_alone(outputs, capsys):
+    page = outputs / "index.html"
+    page.write_text("<title>Finished studies</title> of a person's own")
+    assert main(["task=list", f"outputs={outputs}"]) == 0
+    out = capsys.readouterr().out
+    assert page.read_text().endswith("own") and out.splitlines()[-1].startswith("page: not written") and "sealed" in out
+    page.unlink()
+    for _ in range(2):  # then over its own
+        assert main(["task=list", f"outputs={outputs}"]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == f"page: {page}"
+
+
 def test_differences_are_those_of_the_replications(outputs, names, capsys):
     """Paired where the seed is the same: against scipy, cell by cell; both halves of the study see that a ≠ b."""
     assert main(["task=compare", f"studies={names['a']},{names['b']}", f"outputs={outputs}"]) == 0
