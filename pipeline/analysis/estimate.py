@@ -8,6 +8,8 @@ import xarray as xr
 
 from pipeline.study.arrays import Booleans, Floats
 
+NO_ERROR = "(no Monte Carlo error)"  # in place of an interval
+ROUNDING = 1e-12  # of the value: an interval as short as this has no width but that of rounding
 SIGMA = 0.6826894921370859  # probability within one standard deviation of a normal law
 
 
@@ -28,12 +30,24 @@ class Estimate:
         return self.low <= number <= self.high
 
     def __str__(self) -> str:
-        """Two significant digits of the interval's width: `-0.498 [-0.503, -0.493]`."""
+        """Two significant digits of the interval's width: `-0.498 [-0.503, -0.493]`.
+
+        >>> print(Estimate(2.0271, 2.0271, 2.0271))
+        2.027 (no Monte Carlo error)
+        """
         width = self.high - self.low
+        if is_point(self.value, self.low, self.high):
+            return f"{self.value:.4g} {NO_ERROR}"
         if not (0 < width < math.inf) or not 1e-6 < width < 1e6:
             return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
         digits = max(0, 1 - math.floor(math.log10(width)))
-        return f"{self.value:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+        value, low, high = (f"{number:.{digits}f}" if number else "0" for number in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]"
+
+
+def is_point(value: float, low: float, high: float) -> bool:
+    """Whether an interval is a number up to rounding: all replications agree, or the number is computed exactly."""
+    return high - low <= ROUNDING * abs(value)
 
 
 def aligned(mean: xr.DataArray, *others: xr.DataArray | float) -> list[xr.DataArray]:

@@ -39,7 +39,6 @@ PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failur
            "accept_code")
 CODE = (".py", ".j2", ".css", ".js")
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
-TITLE = "What does privacy cost, and where does learning break down?"  # of several studies without another
 FINISHED = "# of {} replications"
 OF_FILES, OF_RESULTS = "# of files", "# of results"
 QUOTES = "'\""
@@ -178,7 +177,11 @@ def last_line(store: Store, unit: Unit) -> str:
 
 def replay_command(command: str, study: Study, unit: Unit) -> str:
     """Command that simulates one unit again, here and with its traceback: the same overrides, another task."""
-    return shlex.join([*_alone(command, study, ("outputs",)), "task=replay", f"unit={unit_name(study, unit)}"])
+    return shlex.join([*_alone(command, study, ("outputs",)), *_replay(study, unit)])
+
+
+def _replay(study: Study, unit: Unit) -> list[str]:
+    return ["task=replay", f"unit={unit_name(study, unit)}"]
 
 
 def _alone(command: str, study: Study, settings: Sequence[str] = ()) -> list[str]:
@@ -226,13 +229,21 @@ def write(
             summary=summary, figures=drawn,
             verdicts=judgements, paper=problem(stored.study.problem).paper,
             facts={**facts(stored, command, interim=stored in interim), "effort": effort(stored, summary)}))
-    title = studies[0].experiment.text.title if len(studies) == 1 else str(studies[0].raw.get("suite_title") or TITLE)
+    title = title_of(studies)
     shared = read_common(studies[0].raw, [one.experiment for one in studies])
     common = files_of(common_figure.draw(shared, {one.name: one.summary for one in sections}), formats) \
         if shared else None
     data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
     path = page.write(where, title, sections, about(title, sections, studies, command), common, turn)
     return path, [*data, *lines(judged)]
+
+
+def title_of(studies: Sequence[StoredStudy]) -> str:
+    """Heading of a report: of the study, of the suite or, where that has none, of the problems."""
+    if len(studies) == 1:
+        return studies[0].experiment.text.title
+    problems = dict.fromkeys(problem(stored.study.problem).title for stored in studies)
+    return str(studies[0].raw.get("suite_title") or "; ".join(problems))
 
 
 def about(title: str, sections: Sequence[Any], studies: Sequence[StoredStudy], command: str) -> dict[str, Any]:
@@ -282,8 +293,9 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
     """What was run, for the page: data, config, sessions, failures, privacy, and what computed the numbers."""
     study, store = stored.study, stored.store
     listing = store.listing()
+    alone = repeated(shlex.join(_alone(command, study)))
     failed = [{"unit": unit_name(study, unit), "error": last_line(store, unit),
-               "replay": replay_command(command, study, unit)} for unit in failures(listing)]
+               "replay": f"{alone} {shlex.join(_replay(study, unit))}"} for unit in failures(listing)]
     return {
         "command": command, "folder": f"{store.backend}/{seal.place(store)}".rstrip("/"), "seed": study.seed,
         "replications": study.replications, "block": study.block,
@@ -291,7 +303,7 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
         "missing": int((~listing.done).sum()) if interim else 0,
         "config": shown(stored.raw),
         "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
-        "source": source(study), "experiment": repeated(shlex.join(_alone(command, study))),
+        "source": source(study), "experiment": alone,
         "crossings": boundary_lines(stored), "crossing_confidence": study.refine.confidence if study.refine else None,
         "parts": parts(study), "paired": [axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
         "constants": {name: value for name, value in study.parameters.items()

@@ -8,14 +8,14 @@ import xarray as xr
 
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import REPLICATION
-from pipeline.reporting.formatting import count, levels, number, symbol
+from pipeline.reporting.formatting import count, levels, number, symbol, with_interval
 from pipeline.reporting.specs import Map, Ratio, Spec
 from pipeline.study.arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
 PICTURES = {"phase_diagram": "Coloured tiles with a boundary", "collapse": "Two panels of curves, raw and rescaled,",
             "curves": "Curves", "ratio": "Curves of ratios", "map": "Coloured tiles",
@@ -47,9 +47,14 @@ class Drawing:
     along: str = ""
 
     @property
+    def values(self) -> "Series[float]":
+        """The values that are seen."""
+        return self.table["ratio" if "ratio" in self.table else "mean"].dropna()
+
+    @property
     def description(self) -> str:
         """What is seen, in a sentence, for those who cannot see it."""
-        values = self.table["ratio" if "ratio" in self.table else "mean"].dropna()
+        values = self.values
         ends = f", from {number(values.min(), 3)} to {number(values.max(), 3)}" if len(values) else ""
         return f"{self.title}. {PICTURES[self.kind]} of {count(len(values), 'value')}{ends}.{self._course()}"
 
@@ -134,8 +139,7 @@ def said(rows: "DataFrame", names: list[str]) -> Iterator[str]:
     """Of each row its labels, value and interval: `m = 10, L = 100: 0.52 [0.51, 0.53]`."""
     for row in rows.to_dict("records"):
         cell = levels({name: shortened(row[name]) for name in names})
-        interval = ", ".join(number(row[end], 3) for end in ("low", "high"))
-        yield f"{cell}: {number(row['mean'], 3)} [{interval}]" if cell else f"{number(row['mean'], 3)} [{interval}]"
+        yield f"{cell}: " * bool(cell) + with_interval(row["mean"], row["low"], row["high"])
 
 
 def shortened(level: Any) -> Any:

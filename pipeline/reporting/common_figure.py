@@ -12,7 +12,7 @@ from pipeline.reporting.captions import replications
 from pipeline.reporting.cells import Drawing, Mark, columns_of, said, shown_part, tabulate, varying
 from pipeline.reporting.common_spec import Common, Series
 from pipeline.reporting.curve_styles import curves_of, error_bars
-from pipeline.reporting.formatting import number, percent
+from pipeline.reporting.formatting import number, percent, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,8 +70,7 @@ def _where(broken: xr.Dataset) -> str:
             for k in np.flatnonzero(inside)]
     if not ends:
         return "no curve crosses the line"
-    low, high = min(ends), max(ends)
-    shown = [f"{number(value, 3)} [{number(least, 3)}, {number(most, 3)}]" for value, least, most in (low, high)]
+    shown = [with_interval(*one) for one in (min(ends), max(ends))]
     return ("crosses the line at " + " to ".join(dict.fromkeys(shown))
             + (f" ({len(ends)} of {inside.size} curves)" if inside.size > 1 else ""))
 

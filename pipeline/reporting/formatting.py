@@ -58,11 +58,21 @@ def findings(text: str) -> list[Any]:
     """The text of a check, one line of Markup for each part, with the estimates and their intervals in bold."""
     from markupsafe import Markup, escape
 
+    from pipeline.analysis.estimate import NO_ERROR
+
     def bold(match: re.Match[str]) -> str:
         return "not determined" if match[0].startswith("nan") else f"<b>{match[0].replace('inf', '∞')}</b>"
 
-    estimate = r"(?:nan|−?[\d.]+(?:e[+−-]?\d+)?) \[[^\[\]]*\]"
+    estimate = rf"(?:nan|−?[\d.]+(?:e[+−-]?\d+)?) (?:\[[^\[\]]*\]|{re.escape(NO_ERROR)})"
     return [Markup(re.sub(estimate, bold, str(escape(minus(part))))) for part in text.split("; ")]
+
+
+def with_interval(value: float, low: float, high: float) -> str:
+    """`0.52 [0.51, 0.53]`; what `Estimate` says where the interval has no width."""
+    from pipeline.analysis.estimate import NO_ERROR, is_point  # xarray
+
+    ends = NO_ERROR if is_point(value, low, high) else f"[{number(low, 3)}, {number(high, 3)}]"
+    return f"{number(value, 3)} {ends}"
 
 
 def percent(share: float) -> str:
@@ -108,7 +118,7 @@ def levels(labels: Mapping[str, Any]) -> str:
 
 def glossary(variables: Iterable[Any]) -> str:
     """`m: items. L: users.` for the variables that have a meaning."""
-    known = {v.name: about(v) for v in variables if about(v)}
+    known = {v.name: meaning for v in variables if (meaning := about(v)) not in ("", v.name)}
     return "; ".join(f"{symbol(name)}: {meaning}" for name, meaning in known.items()) + "." * bool(known)
 
 

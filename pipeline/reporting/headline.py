@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_REFUTED, NOT_TESTED, SUPPORTED
-from pipeline.reporting.formatting import levels, metric_label, number
+from pipeline.reporting.formatting import levels, metric_label, number, with_interval
 from pipeline.reporting.tables import metrics
 
 Rows = Sequence[Mapping[str, Any]]
@@ -72,8 +72,8 @@ def _cell(summary: xr.Dataset, name: str, position: int) -> tuple[str, str]:
     one = summary.isel(dict(zip(summary[name].dims, map(int, at), strict=True)))
     varying = {str(axis): one[axis].item() for axis in summary[name].dims if summary.sizes[axis] > 1}
     mean, low, high = (one[name + end].item() for end in ("", "_low", "_high"))
-    ends = f" [{number(low, 3)}, {number(high, 3)}]" if np.isfinite(high - low) else ", without an interval"
-    return number(mean, 3) + ends, levels(varying)
+    shown = with_interval(mean, low, high) if np.isfinite(high - low) else f"{number(mean, 3)}, without an interval"
+    return shown, levels(varying)
 
 
 def headline(sections: Rows, judged: Rows) -> dict[str, Any]:
@@ -82,13 +82,14 @@ def headline(sections: Rows, judged: Rows) -> dict[str, Any]:
     decided = [row for row in judged if row["verdict"] not in (INCONCLUSIVE, NOT_TESTED)]
     chosen = findings(judged, {s["name"]: s["paper"] for s in sections if s["paper"]})
     where = chosen[0]["section"] if chosen else None
-    first = next((s for s in sections if s["name"] == where and s["figures"]), None)
+    ordered = sorted(sections, key=lambda s: str(s["name"]) != where)
+    pictures = [figure for section in ordered for figure in section["figures"]]
     return {
         "claims": len(judged), "verdicts": tally(judged), "findings": chosen,
         "extremes": [] if judged else [one for section in sections for one in section["extremes"]][:3],
         "more_wrong": sum(row["verdict"] == CONTRADICTED for row in judged) - MOST_WRONG,
         "papers": list(dict.fromkeys(section["paper"] for section in sections if section["paper"])),
-        "picture": (first or next((s for s in sections if s["figures"]), {"figures": [None]}))["figures"][0],
+        "picture": next((one for one in pictures if one["points"]), pictures[0] if pictures else None),
         "controls": len(decided), "unsound": [row["id"] for row in decided if not row["control_sound"]],
         "replications": sum(s["counts"]["n_run"] for s in sections), "cells": sum(s["cells"] for s in sections),
         "failed": sum(s["counts"]["n_failed"] for s in sections),

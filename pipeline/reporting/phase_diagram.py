@@ -25,6 +25,7 @@ from pipeline.reporting.formatting import (
     percent,
     product,
     symbol,
+    with_interval,
 )
 from pipeline.reporting.specs import PhaseDiagram
 from pipeline.study.arrays import Booleans, Floats
@@ -270,9 +271,9 @@ class _Diagram:
 
 def _crossed(row: Any, spec: PhaseDiagram) -> str:
     """Where one curve crosses the level: `boundary at m = 10, L = 100: ε = 0.35 [0.33, 0.37]`."""
-    at, low, high = (number(row[name], 3) for name in ("boundary", "boundary_low", "boundary_high"))
+    at = with_interval(row["boundary"], row["boundary_low"], row["boundary_high"])
     cell = levels({axis: row[axis] for axis in spec.size})
-    return f"boundary at {cell}: {symbol(spec.position)} = {at} [{low}, {high}]"
+    return f"boundary at {cell}: {symbol(spec.position)} = {at}"
 
 
 def _draw_crossing(axes: "Axes", x: float, row: Any, edges: Floats, marker: str) -> None:

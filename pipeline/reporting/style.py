@@ -57,6 +57,15 @@ def new_figure(
     return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex, sharey=sharey)
 
 
+def only_text(text: str) -> "Figure":
+    """A low figure with nothing but a sentence."""
+    from matplotlib.figure import Figure
+
+    figure = Figure((WIDTH, 0.6))
+    figure.text(0.5, 0.5, text, ha="center", va="center")
+    return figure
+
+
 def hide_empty(grid: Any, panels: int) -> None:
     """Hide the axes of a grid beyond its panels; those above an empty place get the labels of their ticks."""
     for k, axes in enumerate(grid.flat):

@@ -117,5 +117,7 @@ def test_estimate_prints_two_digits_of_its_width():
     assert str(Estimate(-0.4981, -0.5032, -0.4929)) == "-0.498 [-0.503, -0.493]"
     assert str(Estimate(12345.6, 12000, 13000)) == "12346 [12000, 13000]"
     assert str(Estimate(1.0, -np.inf, np.inf)) == "1 [-inf, inf]"
-    assert str(Estimate(2.0, 2.0, 2.0)) == "2 [2, 2]"
+    assert str(Estimate(2.0, 2.0, 2.0)) == "2 (no Monte Carlo error)" == str(Estimate(2.0, 2 - 1e-15, 2.0))
+    assert str(Estimate(0.0, 0.0, 1e-9)) == "0 [0, 1e-09]"
+    assert str(Estimate(0.0, 0.0, 0.0012)) == "0 [0, 0.0012]"
     assert Estimate(0, -1, 1).covers(1) and not Estimate(0, -1, 1).covers(1.1)

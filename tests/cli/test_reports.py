@@ -86,6 +86,13 @@ def test_one_line_per_verdict_the_contradicted_last():
     assert len(lines[0]) < 180 and lines[3].count("wrong") == 60  # its reason is said in full
 
 
+def test_of_a_suite_without_a_title_the_problems_are_named(toy):
+    studies = [Plain(experiment=read_experiment(one), study=read_experiment(one).study, raw={})
+               for one in (CONFIG, toy.CONFIG, CONFIG)]
+    assert present.title_of(studies) == f"{registry.problem('ranking').title}; {toy.PROBLEM.title}"
+    assert present.title_of(studies[:1]) == studies[0].experiment.text.title
+
+
 def test_help_tells_of_data_and_coordinates():
     assert "data.path=FILE" in text() and "coordinates=[…]" in text()
 

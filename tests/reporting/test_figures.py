@@ -397,6 +397,8 @@ def test_odd_data(make, odd):
     for drawing in drawn(ODD[odd](make), *ALL):
         assert drawing.caption and "nan" not in drawing.caption.lower(), drawing.caption
         assert drawing.title and len(drawing.table)
+        only_text = [text.get_text() for text in drawing.figure.texts] == ["No cell has a value."]
+        assert only_text == (not drawing.figure.axes) == (not drawing.marks) == (odd == "all failed")
 
 
 def test_names_keep_the_order_of_the_grid(make):

@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import dataclasses
 import hashlib
 import io
 import re
@@ -17,6 +18,8 @@ from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
 from pipeline.reporting import archive, page, specs
 from pipeline.reporting.drawn import render
+from pipeline.reporting.formatting import findings as lines_of
+from pipeline.reporting.formatting import with_interval
 from pipeline.reporting.headline import findings
 from pipeline.reporting.specs import FORMATS
 
@@ -214,6 +217,22 @@ def test_without_claims_the_first_screen_has_the_ends_of_the_means(make, tmp_pat
     assert re.search(r"Error of it \(logits\): 0\.273 \[\S+, \S+\] to 0\.75 \[\S+, \S+\] "
                      r"the least at m = 10, L = 100, x = 8, rule = plain; the greatest at m = 10", first)
     assert "Claims of" not in text and "Show claims" not in text
+
+
+def test_failures_come_first_and_the_first_picture_shows_something(make, tmp_path):
+    data = make(replications=10)
+    (one, _) = sections(data, verdicts=())
+    empty = dataclasses.replace(one.figures[0], title="Empty", points=())
+    some = data["status"].copy(deep=True)
+    some[0, ..., 0] = 3
+    for status, said in ((some, "16 of 320 replications failed. Means are of the others"),
+                         (some * 0 + 3, "All 320 replications failed. No mean is known.")):
+        changed = dataclasses.replace(one, figures=[empty, one.figures[1]],
+                                      summary=summarise(data.assign(status=status)))
+        text = page.write(tmp_path, "T", [changed], {}).read_text()
+        assert said in between(text, '<p class="notice">', "</p>").replace(" .", ".")
+        assert "<h2>Empty" not in text and "<h3>Empty" in text
+    assert "failed</b>" not in page.write(tmp_path, "T", [one], {}).read_text()
 
 
 def test_a_page_says_what_stopped_the_cells_and_what_they_cost(make, tmp_path):
@@ -428,12 +447,17 @@ def test_a_page_without_anything_to_say(make, tmp_path):
 
 
 def test_findings_are_lines_with_bold_estimates():
-    from pipeline.reporting.formatting import findings
-
-    lines = findings("exponent <x> -0.5 [-0.6, -0.4], claimed -0.5; slope nan [-inf, inf]; ratio 2 [1.5, inf]; little")
+    lines = lines_of("exponent <x> -0.5 [-0.6, -0.4], claimed -0.5; slope nan [-inf, inf]; ratio 2 [1.5, inf]; little")
     assert [str(line) for line in lines] == [
         "exponent &lt;x&gt; <b>−0.5 [−0.6, −0.4]</b>, claimed −0.5", "slope not determined", "ratio <b>2 [1.5, ∞]</b>",
         "little"]
+
+
+def test_a_number_without_monte_carlo_error_has_no_interval():
+    (line,) = lines_of(f"{Estimate(2.0271, 2.0271, 2.0271)} at m=10, claimed at most 1.5")
+    assert line == "<b>2.027 (no Monte Carlo error)</b> at m=10, claimed at most 1.5"
+    assert with_interval(2.0271, 2.0271, 2.0271) == "2.03 (no Monte Carlo error)"
+    assert with_interval(2.0271, 2.0, 2.06) == "2.03 [2, 2.06]"
 
 
 def test_an_estimate_is_said_once_and_a_weak_check_is_named(make, tmp_path):

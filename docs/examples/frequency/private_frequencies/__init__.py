@@ -6,6 +6,8 @@ PROBLEM = Problem(
     name="frequency",
     title="Private frequencies (local differential privacy)",
     package=__name__,
+    paper="Wang, Blocki, Li and Jha, Locally Differentially Private Protocols for Frequency Estimation, 2017; Ye and "
+          "Barg, Optimal Schemes for Discrete Distribution Estimation under Locally Differential Privacy, 2018",
     models={"people": ".model:People"},
     mechanisms={
         "none": "pipeline.privacy.no_privacy:NoPrivacy",

@@ -47,6 +47,7 @@ _CONDITIONS = "k = 16 to 256, k/(3e^ε + 2) = 0.4 to 2.5; half of the values are
 CLAIMS = (
     Claim(
         id="frequency.crossover",
+        headline=True,
         statement="Where nobody holds a value, optimised unary encoding overtakes randomized response at k = 3e^ε + 2.",
         source=f"{WANG}, on which protocol to use: randomized response is best for k < 3e^ε + 2",
         experiment="frequency/crossover",

@@ -74,6 +74,7 @@ CLAIMS = (
     ),
     Claim(
         id="frequency.half",
+        headline=True,
         statement="At medium privacy subset selection halves the risk of randomized response and of symmetric unary "
                   "encoding.",
         source=f"{YE}, abstract: for 3.8 < ε < log(k/9)",

@@ -80,6 +80,7 @@ CLAIMS = (
     ),
     Claim(
         id="frequency.projection_rate",
+        headline=True,
         statement="While noise exceeds the frequencies, projected errors fall like n^(−½), unbiased ones like 1/n.",
         source=f"beyond {WANG}: the projection of pure noise is of its size, not of its square",
         experiment="frequency/projection",
