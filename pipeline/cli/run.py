@@ -211,7 +211,7 @@ def _sweep(
             # With targets what is wanted is not known, and large first bundles could be far more than that.
             total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
             return sweep.run(executor, runner(stored, schedule, settings), iter(schedule), stop=stop, on_done=on_done,
-                             on_retired=progress.warn, total_cost=total_cost, pace=pace)
+                             on_retired=progress.warn, total_cost=total_cost, pace=pace, backups=True)
 
         for stored, schedule in waiting:
             if not stop.is_set():

@@ -1,7 +1,7 @@
 """How a stream of units is cut into bundles: each is one message to a worker and takes about a wanted time."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +25,12 @@ class Bundle:
         deaths."""
         if len(self.units) == 1:
             return [Bundle(self.units, self.cost, self.kills + 1)]
-        size = math.ceil(len(self.units) / 10)
-        parts = [self.units[i : i + size] for i in range(0, len(self.units), size)]
-        return [Bundle(part, self.cost * len(part) / len(self.units), 1) for part in parts]
+        size, places = math.ceil(len(self.units) / 10), range(len(self.units))
+        return [self.part(places[i : i + size], 1) for i in places[::size]]
+
+    def part(self, positions: Sequence[int], kills: int = 0) -> "Bundle":
+        """Some of the units, by their positions."""
+        return Bundle([self.units[i] for i in positions], self.cost * len(positions) / len(self.units), kills)
 
 
 class Bundler:
@@ -71,6 +74,13 @@ class Bundler:
         self.recent_cost = 0.8 * self.recent_cost + bundle.cost
         self.longest = max(self.longest, len(bundle.units))
 
+    @property
+    def seconds_per_cost(self) -> float:
+        """Of recent bundles; as predicted before any has ended; 0 if that is unknown, too."""
+        if self.recent_cost:
+            return max(self.recent_seconds / self.recent_cost, LEAST_COST)
+        return self.pace or 0.0
+
     def _most_units(self, workers: int) -> int:
         """Most units in the next bundle.
 
@@ -83,12 +93,11 @@ class Bundler:
 
     def _wanted_cost(self, workers: int) -> float:
         seconds = self.seconds or max(1.0, workers / MOST_BUNDLES)
-        if self.recent_cost:
-            seconds_per_cost = max(self.recent_seconds / self.recent_cost, LEAST_COST)
-        elif self.pace is not None:
-            seconds_per_cost, seconds = self.pace, min(seconds, FIRST_SECONDS)
-        else:
+        seconds_per_cost = self.seconds_per_cost
+        if not seconds_per_cost:
             return math.inf
+        if not self.recent_cost:
+            seconds = min(seconds, FIRST_SECONDS)
         wanted = seconds / seconds_per_cost
         if self.total_cost is None:
             return wanted

@@ -51,8 +51,15 @@ class Pool(Protocol):
         """Whether the sweep is stopping and no worker is left to finish what was handed out."""
         ...
 
-    def submit(self, bundle: Bundle) -> None:
-        """Hand out a bundle."""
+    def submit(self, bundle: Bundle, worker: str | None = None) -> None:
+        """Hand out a bundle. worker: one of `idle()` that is to compute it, if it is still there."""
+
+    def idle(self) -> list[str]:
+        """Names of workers with nothing to do, each once for each of its threads."""
+        ...
+
+    def drop(self, bundle: Bundle) -> None:
+        """Forget a bundle that was handed out: it does not end, and need not start."""
 
     def finished(self) -> list[tuple[Bundle, Ending]]:
         """Bundles that ended since the last call; waits a moment for the first."""
@@ -74,9 +81,16 @@ class ThisProcess:
         self.runner = runner
         self.waiting: list[Bundle] = []
 
-    def submit(self, bundle: Bundle) -> None:
+    def submit(self, bundle: Bundle, worker: str | None = None) -> None:
         """Keep the bundle until `finished` is called."""
         self.waiting.append(bundle)
+
+    def idle(self) -> list[str]:
+        """None: there is no other worker."""
+        return []
+
+    def drop(self, bundle: Bundle) -> None:
+        """Nothing to do: without other workers there are no copies."""
 
     def finished(self) -> list[tuple[Bundle, Ending]]:
         """Compute the bundle. SweepError if this process, the only worker, must not compute."""
@@ -127,18 +141,40 @@ class DaskPool:
         """Most bundles handed out at once: it follows the number of workers."""
         return self.window * self.capacity
 
-    def submit(self, bundle: Bundle) -> None:
-        """Hand out a bundle; Dask chooses the worker, and does not look for tasks in a Bundle as it would in a list."""
+    def submit(self, bundle: Bundle, worker: str | None = None) -> None:
+        """Hand out a bundle; Dask chooses the worker if none is given or if that one is gone.
+
+        It does not look for tasks in a Bundle as it would in a list.
+        """
         self.submitted = number = self.submitted + 1
-        future = self.executor.client.submit(compute, self.sweep, bundle, key=(f"units-{self.sweep}", number))
+        where = dict(workers=[worker], allow_other_workers=True) if worker else {}
+        future = self.executor.client.submit(compute, self.sweep, bundle, key=(f"units-{self.sweep}", number), **where)
         self.futures[number] = future, bundle
         future.add_done_callback(lambda _: self.ready.put(number))
+
+    def idle(self) -> list[str]:
+        """Names of workers that compute nothing, nor have anything waiting, each once for each of its threads."""
+        try:
+            given = self.executor.client.processing()
+        except LOST:  # the scheduler is gone, which the bundles' endings say
+            return []
+        return [address for address, threads in self.executor.alive().items()
+                if address in self.present and not given.get(address, True) for _ in range(threads)]
+
+    def drop(self, bundle: Bundle) -> None:
+        """Forget a bundle that was handed out; where it runs already, it runs to its end."""
+        number = next(number for number, (_, one) in self.futures.items() if one is bundle)
+        future, _ = self.futures.pop(number)
+        with contextlib.suppress(*LOST):
+            future.cancel()
 
     def finished(self) -> list[tuple[Bundle, Ending]]:
         """At most one bundle that ended. A worker that must not compute is retired, see `_retire`."""
         try:
             number = self.ready.get(timeout=POLL)
         except queue.Empty:
+            return []
+        if number not in self.futures:  # it was dropped
             return []
         future, bundle = self.futures[number]
         ending = _ending(future)

@@ -3,6 +3,7 @@
 Units must be deterministic and idempotent: whatever is lost is simply computed again.
 """
 
+import math
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.execution.backups import HandedOut
 from pipeline.execution.bundles import Bundle, Bundler
 from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.errors import SweepError
@@ -21,6 +23,7 @@ from pipeline.study.parameters import InvalidInput, shorten
 __all__ = ["Outcome", "SweepError", "run"]
 
 OnDone = Callable[[list[Any], Bundle, int], None]
+LOOK = 1.0  # seconds between two looks for idle workers: each asks the scheduler
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ def run(
     window: int | None = None,
     kills: int = 10,
     worker_timeout: float = 45.0,
+    backups: bool = False,
     stop: threading.Event | None = None,
     on_done: OnDone | None = None,
     on_retired: Callable[[str], None] = warn,
@@ -76,6 +80,9 @@ def run(
         kills: how many workers a unit may kill before the sweep gives up on it.
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
             as with a queue, counts instead.
+        backups: whether, near the end, units that take long are handed out once more to workers with nothing to do.
+            Of all copies of a unit the first that ends counts, and others may go on after the sweep: only for units
+            that may be computed several times at once.
         stop: once set, nothing more starts, and what runs is finished.
         on_done: called in this thread after each bundle with (what the runner returned, the bundle, workers now).
         on_retired: called in this thread with one line for each worker that is retired as unfit.
@@ -89,19 +96,9 @@ def run(
     start = time.monotonic()
     pool: Pool = ThisProcess(runner) if executor.client is None else DaskPool(
         executor, runner, window or executor.window, executor.patience or worker_timeout, on_retired)
-    sweep = _Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace), kills, on_done)
+    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace), kills, on_done, backups)
     try:
-        while True:
-            if stop.is_set() or sweep.failure:
-                sweep.halt()
-            sweep.hand_out()
-            if not sweep.running:
-                break
-            sweep.collect()
-            pool.watch()
-            if pool.deserted:
-                sweep.abandon()
-                break
+        sweep.drive(stop)
     except KeyboardInterrupt:
         if not stop.is_set():
             raise
@@ -113,21 +110,38 @@ def run(
 
 
 @dataclass
-class _Sweep:
-    """State of a sweep: what runs, what must be handed out again, what was done."""
+class Sweep:
+    """State of a sweep: what runs, what must be handed out again, what was done. See `run`."""
 
     pool: Pool
     bundler: Bundler
     kills: int
     on_done: OnDone | None
+    backups: bool = False
+    clock: Callable[[], float] = time.monotonic
     retry: deque[Bundle] = field(default_factory=deque)
-    running: int = 0  # bundles handed out
+    running: HandedOut = field(default_factory=HandedOut)
+    looked: float = -math.inf  # when idle workers were last looked for
     units_done: int = 0
     seconds: float = 0.0
     failure: Exception | None = None  # the first one
     halted: bool = False
     alone: bool = False  # a bundle runs that killed workers before, and nothing besides it
     abandoned: bool = False
+
+    def drive(self, stop: threading.Event) -> None:
+        """Hand out bundles until all are done, `stop` is set and what runs has ended, or no worker is left."""
+        while True:
+            if stop.is_set() or self.failure:
+                self.halt()
+            self.hand_out()
+            if not self.running:
+                break
+            self.collect()
+            self.pool.watch()
+            if self.pool.deserted:
+                self.abandon()
+                break
 
     def halt(self) -> None:
         """Hand out nothing more."""
@@ -139,24 +153,28 @@ class _Sweep:
         self.abandoned = True
 
     def hand_out(self) -> None:
-        """Give bundles to the pool while it has room."""
-        while not self.halted and not self.alone and self.running < self.pool.room and (bundle := self._next()):
+        """Give bundles to the pool while it has room, and copies to idle workers when nothing else is left."""
+        while not self.halted and not self.alone and len(self.running) < self.pool.room:
+            if not (bundle := self._next()):
+                self._back_up()
+                break
             self.pool.submit(bundle)
-            self.running += 1
+            self.running.add(bundle, self.clock())
 
     def collect(self) -> None:
         """Take what the pool has finished."""
         for bundle, ending in self.pool.finished():
-            self.running -= 1
             self.alone = False
             if ending.state == "done":
                 self._done(bundle, ending)
-            elif ending.state == "failed":
+                continue
+            left = self.running.gone(bundle)
+            if ending.state == "failed":
                 self._fail(ending.value)
-            elif ending.state == "lost":
-                self._lost(bundle, ending.value)
-            else:  # halted, or its worker was unfit
-                self.retry.append(bundle)
+            elif left and ending.state == "lost":
+                self._lost(left, ending.value)
+            elif left:  # halted, or its worker was unfit
+                self.retry.append(left)
 
     def interrupted(self) -> bool:
         """Whether units are left undone."""
@@ -172,12 +190,27 @@ class _Sweep:
         self.alone = suspect
         return self.retry.popleft()
 
+    def _back_up(self) -> None:
+        """Hand bundles that take long out once more, cut among the workers with nothing to do."""
+        now = self.clock()
+        if not self.backups or now - self.looked < LOOK:
+            return
+        self.looked = now
+        late = self.running.late(now, self.bundler.seconds_per_cost)
+        idle = self.pool.idle() if late else []
+        for place, handed in enumerate(late[: len(idle)]):
+            for part in self.running.copy(handed, max(1, len(idle) // (len(late) - place)), now):
+                self.pool.submit(part, idle.pop())
+
     def _done(self, bundle: Bundle, ending: Ending) -> None:
-        self.units_done += len(bundle.units)
-        self.seconds += ending.seconds
         self.bundler.learn(bundle, ending.seconds)
-        if self.on_done:
-            self.on_done(ending.value, bundle, self.pool.workers)
+        new, values, dropped = self.running.done(bundle, ending.value)
+        for copy in dropped:
+            self.pool.drop(copy)
+        self.units_done += len(new.units)
+        self.seconds += ending.seconds * len(new.units) / len(bundle.units)
+        if self.on_done and new.units:
+            self.on_done(values, new, self.pool.workers)
 
     def _lost(self, bundle: Bundle, reason: str) -> None:
         self.retry.extend(bundle.split())
