@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.advice.beside import beside
+from pipeline.advice.beside import beside, stressed
 from pipeline.advice.certificate import ERROR, Certificate, certify, measure
 from pipeline.advice.person import terms
 from pipeline.advice.question import Question, read
@@ -30,6 +30,7 @@ class Answer:
     better: str
     certificate: Certificate
     beside: Mapping[str, Any]
+    stress: tuple[Mapping[str, Any], ...] = ()
     others: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -53,8 +54,8 @@ class Answer:
             "budget": mechanism.budget, "unit": mechanism.unit, "neighbours": mechanism.neighbours,
             "spent": {name: float(one) for name, one in getattr(mechanism, "spent", dict)().items()},
             **{f"budget_per_{what}": one and one["budget"] for what, one in means.items()},
-            "in_a_persons_terms": means, "beside": dict(self.beside), "mechanisms": list(self.others),
-            "seed": asked.seed,
+            "in_a_persons_terms": means, "beside": dict(self.beside), "stress": list(self.stress),
+            "mechanisms": list(self.others), "seed": asked.seed,
         }
 
 
@@ -71,7 +72,8 @@ def answer(request: Mapping[str, Any]) -> Answer:
     low, high = sorted(ends[1:])
     larger = (found.axis.better > 0) != question.unknown.left
     return Answer(question, question.shown(certificate.level), ends[0], low, high, "more" if larger else "less",
-                  certificate, beside(simulator, certificate.level), tuple(others))
+                  certificate, beside(simulator, certificate.level), tuple(stressed(simulator, certificate.level)),
+                  tuple(others))
 
 
 def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:

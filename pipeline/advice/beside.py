@@ -1,4 +1,4 @@
-"""What would be beside the advice: the errors without privacy, with twice the people, with half the budget."""
+"""What would be beside the advice: without privacy, with twice the people or half the budget, with other people."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ REPLICATIONS = 1000
 def beside(simulator: Simulator, level: float) -> dict[str, Any]:
     """Name -> what is measured there, of each change that the problem allows; on the same replications.
 
-    Each is a list of `metric`, `mean`, `low` and `high`, as far as the streams allow of the same people.
+    Each is a list, one entry for each target, as far as the streams allow of the same people.
     """
     found = {}
     for name, question in _changed(simulator.question, level):
@@ -26,13 +26,31 @@ def beside(simulator: Simulator, level: float) -> dict[str, Any]:
     return found
 
 
+def stressed(simulator: Simulator, level: float) -> list[dict[str, Any]]:
+    """What would be at the level if people differed from the model, for each case of the problem's `Advice.stress`.
+
+    Each has `case`, in words, the `changes` of parameters, what is `measured` as by `beside`, each also with
+    `missed_by`, by how much the mean misses the target, 0 where it meets it; `why` nothing could be measured, or None.
+    """
+    question, rows = simulator.question, list[dict[str, Any]]()
+    for case, changes in question.advice.stress(question.parts(level).model).items():
+        row: dict[str, Any] = {"case": case, "changes": dict(changes), "measured": [], "why": None}
+        try:
+            row["measured"] = measured(simulator, question.known(level, **changes))
+        except InvalidInput as error:  # a part of the question refuses the change
+            row["why"] = str(error)
+        rows.append(row)
+    simulator.drawn += REPLICATIONS
+    return rows
+
+
 def measured(simulator: Simulator, question: Question) -> list[dict[str, Any]]:
     """What fresh replications show of a question in which nothing is unknown."""
     other = Simulator(question, drawn=simulator.drawn)
     mechanism = question.values["mechanism"]
     reps = min(REPLICATIONS, other.affordable(mechanism, 0.05))
     return [{"metric": one.target.metric, "mean": one.mean, "low": one.low, "high": one.high,
-             "met": bool(one.target.sign * (one.mean - one.target.value) <= 0)}
+             "met": one.target.misses(one.mean) == 0, "missed_by": one.target.misses(one.mean)}
             for one in measure(other, mechanism, reps).measured]
 
 

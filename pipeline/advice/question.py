@@ -42,6 +42,10 @@ class Target:
         """Value of the metric that is worst for the target; infinite where there is none."""
         return self.most if self.sign > 0 else self.least
 
+    def misses(self, mean: float) -> float:
+        """By how much a mean misses the target; 0 where it meets it."""
+        return max(0.0, self.sign * (mean - self.value))
+
     def __str__(self) -> str:
         return f"{self.metric}{self.relation}{self.value:g}"
 

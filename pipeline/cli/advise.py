@@ -58,11 +58,21 @@ def _lines(record: Mapping[str, Any]) -> Iterator[str]:
     for name, means in record["beside"].items():
         yield f"  {BESIDE[name]}: " + ", ".join(f"{one['metric']} = {one['mean']:.4g} [{one['low']:.4g}, "
                                                 f"{one['high']:.4g}]" for one in means)
+    if record["stress"]:
+        yield "  if people are not as the model says:"
+        yield from table((f"  {one['case']}", one["why"] or ", ".join(map(_missed, one["measured"])))
+                         for one in record["stress"])
     if len(record["mechanisms"]) > 1:
         yield f"  {word} by mechanism, where the targets begin to be met:"
         yield from table((f"  {one['mechanism']}", one["why"] or f"{one['boundary']:,.4g} [{one['low']:,.4g}, "
                           f"{one['high']:,.4g}] with {one['estimator']}") for one in record["mechanisms"])
     yield "  with " + ", ".join(f"{name}={one}" for name, one in record["given"].items())
+
+
+def _missed(found: Mapping[str, Any]) -> str:
+    """A mean, and by how much it misses its target."""
+    missed = f"misses its target by {found['missed_by']:.2g}" if found["missed_by"] else "meets its target"
+    return f"{found['metric']} = {found['mean']:.4g} [{found['low']:.4g}, {found['high']:.4g}], {missed}"
 
 
 def _privacy(record: Mapping[str, Any]) -> Iterator[str]:

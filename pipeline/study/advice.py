@@ -31,7 +31,8 @@ class Advice:
     first. parameters: values of parameters that a person need not give, among them the model and the mechanism.
     estimators: by preference; the first one that takes a mechanism's release is used. recorded, derive: parameters in
     place of these, and derivations that give others, where `data.path` is given. predicted: metric -> function of
-    parameters, by their names, that predicts its mean.
+    parameters, by their names, that predicts its mean. stress: function of the model -> case in words -> changes of
+    parameters; how people may differ from the model, to see by how much an advice then misses its targets.
 
     >>> Advice({"epsilon": Unknown("epsilon", "budget of one answer", 1e-3, 20, 1.0)}, {"model": "answers"}, ("mean",))
     ... # doctest: +ELLIPSIS
@@ -44,3 +45,4 @@ class Advice:
     recorded: Mapping[str, Any] = field(default_factory=dict)
     derive: Mapping[str, str] = field(default_factory=dict)
     predicted: Mapping[str, Callable[..., float]] = field(default_factory=dict)
+    stress: Callable[[Any], Mapping[str, Mapping[str, Any]]] = lambda model: {}

@@ -19,12 +19,14 @@ from pipeline.cli.advise import text
 from pipeline.study import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.study import Study
 
 N = 20
 OWN = dataclasses.replace(toy_paper.PROBLEM, name="own_mean", derivations={}, claims=(), advice=Advice(
     {"epsilon": Unknown("epsilon", "budget of an answer", 1e-2, 50, 1.0),
      "people": Unknown("n", "people", 2, 1e5, 100)},
-    {"model": "answers", "mechanism": "laplace"}, ("mean",)))
+    {"model": "answers", "mechanism": "laplace"}, ("mean",),
+    stress=lambda model: {"half of the people": {"n": model.n // 2}, "nobody": {"n": 0}}))
 
 
 @pytest.fixture
@@ -88,6 +90,12 @@ def test_an_answer_says_what_it_means_for_a_person_and_what_would_be_beside(own)
     (more,) = mine["beside"]["twice_the_people"]
     assert more["low"] < (1 / 12 + 2 / mine["value"] ** 2) / (2 * N) < more["high"] and more["met"]
 
+    half, nobody = mine["stress"]
+    (one,), exact = half["measured"], 2 * (1 / 12 + 2 / mine["value"] ** 2) / N
+    assert half["changes"] == {"n": N // 2} and one["low"] < exact < one["high"] and not one["met"]
+    assert one["missed_by"] == pytest.approx(one["mean"] - 0.1) and one["low"] > 0.1
+    assert nobody["measured"] == [] and "n=0: must be a whole number" in nobody["why"]
+
     found = answer({"problem": "ranking", "m": 5, "L": 100, "target": "kendall<=0.2"}).record()
     rows = {one["mechanism"]: one for one in found["mechanisms"]}
     assert set(rows) == {"randomized_response", "laplace"} and found["given"]["mechanism"] == "randomized_response"
@@ -140,6 +148,7 @@ def test_the_command_prints_one_object_and_the_same_again(capsys):
     assert main(words) == 0 and capsys.readouterr().out == first
     assert found["unknown"] == "epsilon" and found["certified"] and found["low"] < found["value"]
     assert f"epsilon at least {found['value']:g}" in text(found) and "one answer" in text(found)
+    assert all(one["case"] in text(found) for one in found["stress"]) and "misses its target by" in text(found)
 
 
 @pytest.mark.parametrize("request_", [
@@ -155,3 +164,16 @@ def test_every_problem_is_answered(request_):
     found = answer(request_)
     assert found.certified and all(one.mean <= one.target.value for one in found.certificate.measured)
     assert (found.value >= found.low) if found.better == "more" else (found.value <= found.high)
+    cases = {one["case"]: one for one in found.stress}
+    assert len(cases) >= 4 and not any(one["why"] for one in cases.values())
+    assert any(not one["met"] for case in cases.values() for one in case["measured"])
+    case = next(one for name, one in cases.items() if "fair coin" in name)
+    measured, target = case["measured"][0], found.question.targets[0]
+    values = {**found.question.values, found.question.parameter: found.certificate.level, **case["changes"]}
+    study = Study("direct", found.question.problem.name, seed=7, replications=400, block=400, parameters=values,
+                  grid={"model": [values.pop("model")]}, metrics=(target.metric,))
+    direct = study.simulate(next(iter(study.grid)), 0)[target.metric]
+    error = math.hypot(direct.std() / math.sqrt(400), (measured["high"] - measured["low"]) / 3.9)
+    z, least = abs(direct.mean() - measured["mean"]) / error, stats.norm.isf(1e-6 / 2)
+    print(f"{case['case']}: n=400 statistic={z:.2f} bound={least:.2f} alpha=1e-6")
+    assert z <= least

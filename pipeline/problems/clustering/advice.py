@@ -1,6 +1,39 @@
 """What `task=advise` asks of clusterings, and where it starts."""
 
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
 from pipeline.study.advice import Advice, Unknown
+from pipeline.study.arrays import Floats
+
+from .block_law import block_law
+from .model import BlockModel
+
+RANDOM = 0.1  # share of the users who answer at random
+
+
+def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+    """How users may differ from `block_model`, in which users rate items whatever their cluster."""
+    if not isinstance(model, BlockModel):
+        return {}
+    law = block_law(model.alpha, model.beta, model.b)
+    middle = law.b.mean(axis=1, keepdims=True)
+    moved = {factor: np.clip(middle + factor * (law.b - middle), 0, 1) for factor in (2 / 3, 1.5)}
+    return {
+        "tastes for the clusters 2/3 as far apart": {"b": _text(moved[2 / 3])},
+        "tastes for the clusters 1.5 times as far apart": {"b": _text(moved[1.5])},
+        "a tenth of the users by fair coins": {
+            "alpha": _text([[*(1 - RANDOM) * law.alpha, RANDOM]]),
+            "b": _text([*law.b, [0.5] * len(law.beta)])},
+        "a third of the liked items not told": {"b": _text(law.b * 2 / 3)},
+    }
+
+
+def _text(rows: Floats | list[Any]) -> str:
+    return "; ".join(", ".join(f"{float(one):.12g}" for one in row) for row in rows)
+
 
 ADVICE = Advice(
     unknowns={
@@ -11,4 +44,5 @@ ADVICE = Advice(
     },
     parameters={"model": "block_model", "mechanism": "max_sense"},
     estimators=("score_clustering_adjusted", "spectral_clustering_adjusted", "seen_clustering"),
+    stress=stress,
 )

@@ -9,6 +9,7 @@ PROBLEM = Problem(
     package=__name__,
     models={
         "dawid_skene": ".model:DawidSkene",
+        "misspecified": ".misspecified:MisspecifiedCrowd",
         "recorded": ".recorded:RecordedCrowd",
         "tilted": ".tilted:TiltedCrowd",
     },

@@ -1,6 +1,42 @@
 """What `task=advise` asks of crowds, and where it starts."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from pipeline.study.advice import Advice, Unknown
+
+from .model import DawidSkene
+
+
+def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+    """How workers and tasks may differ from `dawid_skene`; nothing for data of one's own."""
+    if not isinstance(model, DawidSkene):
+        return {}
+    cases = {**dict(_spread(model)), "nine labels in ten are 1": {"label_prior": 0.9}}
+    return cases if type(model) is not DawidSkene else {
+        **cases,
+        "abilities a fifth closer to guessing": {"model": "misspecified", "ability_loss": 0.2},
+        "a tenth of the workers by fair coins": {"model": "misspecified", "at_random": 0.1},
+        "a third of the answers that say label 1 left out": {"model": "misspecified", "left_out": 1 / 3},
+    }
+
+
+def _spread(model: DawidSkene) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Abilities of the same mean with another standard deviation, beta variables, where there are any."""
+    if model.ability_law == "beta":
+        total = model.ability_a + model.ability_b
+        mean, deviation = model.ability_a / total, (model.ability_a * model.ability_b / (total + 1)) ** 0.5 / total
+    elif model.ability_law in ("uniform", "ends"):
+        mean, half = (model.ability_low + model.ability_high) / 2, (model.ability_high - model.ability_low) / 2
+        deviation = half / (3**0.5 if model.ability_law == "uniform" else 1)
+    else:
+        return
+    for name, factor in (("2/3", 2 / 3), ("1.5 times", 1.5)):
+        if 0 < (factor * deviation) ** 2 < mean * (1 - mean):
+            total = mean * (1 - mean) / (factor * deviation) ** 2 - 1
+            yield (f"abilities of the same mean {name} as far apart",
+                   {"ability_law": "beta", "ability_a": mean * total, "ability_b": (1 - mean) * total})
+
 
 ADVICE = Advice(
     unknowns={
@@ -13,4 +49,5 @@ ADVICE = Advice(
     estimators=("known_flip",),
     recorded={"model": "recorded", "data_truth": None},
     derive={"n": "crowd_workers", "m": "crowd_tasks", "given": "file_answers"},
+    stress=stress,
 )

@@ -9,6 +9,7 @@ PROBLEM = Problem(
     package=__name__,
     models={
         "btl": ".model:BTL",
+        "misspecified": ".misspecified:MisspecifiedBTL",
         "pooled": ".pooled:Pooled",
         "recorded": ".recorded:Recorded",
         "tilted": ".tilted:TiltedBTL",

@@ -1,10 +1,14 @@
 """What `task=advise` asks of rankings, and where it starts."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.arrays import Floats
 
+from .model import BTL
 from .theory import ordering, risk
 
 DRAWN = 200  # items' parameters θ* over which predictions are averaged
@@ -38,6 +42,22 @@ def error_inf(m: int, L: int, epsilon: float, spread: float = 2.0, theta: str = 
     return float(np.sqrt(2 * np.log(2 * m)) * error_l2(m, L, epsilon, spread, theta, spacing))
 
 
+def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+    """How users and items may differ from `btl`; nothing for data of one's own."""
+    if not isinstance(model, BTL):
+        return {}
+    width = "spacing" if model.theta == "spaced" else "spread"
+    cases: dict[str, dict[str, Any]] = {
+        "scores of the items 2/3 as far apart": {width: getattr(model, width) * 2 / 3},
+        "scores of the items 1.5 times as far apart": {width: getattr(model, width) * 1.5},
+    }
+    return cases if type(model) is not BTL else {
+        **cases,
+        "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
+        "answers against an item left out, up to half, by item": {"model": "misspecified", "left_out": 0.5},
+    }
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of one comparison", 1e-3, 20, 1.0),
@@ -49,4 +69,5 @@ ADVICE = Advice(
     recorded={"model": "pooled", "data_items": None, "most_items": 100},
     derive={"m": "file_items", "L": "file_users", "given": "file_answers"},
     predicted={"kendall": kendall, "error_l2": error_l2, "error_inf": error_inf},
+    stress=stress,
 )

@@ -8,6 +8,7 @@ PROBLEM = Problem(
     paper="Nguyen and Zhang, Optimal and Private Learning from Human Response Data, arXiv:2303.06234",
     package=__name__,
     models={
+        "misspecified": ".misspecified:MisspecifiedRasch",
         "rasch": ".model:Rasch",
         "recorded": ".recorded:RecordedResponses",
     },

@@ -1,6 +1,31 @@
 """What `task=advise` asks of item responses, and where it starts."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pipeline.study.advice import Advice, Unknown
+
+from .model import Rasch
+
+
+def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+    """How persons and items may differ from `rasch`; nothing for data of one's own."""
+    if not isinstance(model, Rasch):
+        return {}
+    width = "spacing" if model.item_law == "spaced" else "item_spread"
+    cases: dict[str, dict[str, Any]] = {
+        "difficulties of the items 2/3 as far apart": {width: getattr(model, width) * 2 / 3},
+        "difficulties of the items 1.5 times as far apart": {width: getattr(model, width) * 1.5},
+        "abilities of the persons 1.5 times as far apart": {"person_spread": model.person_spread * 1.5},
+    }
+    return cases if type(model) is not Rasch else {
+        **cases,
+        "abilities of all persons lower by 1": {"model": "misspecified", "ability_shift": -1.0},
+        "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
+        "wrong answers left out, up to half, by item": {"model": "misspecified", "left_out": 0.5,
+                                                        "p": min(model.p, 0.999)},
+    }
+
 
 ADVICE = Advice(
     unknowns={
@@ -13,4 +38,5 @@ ADVICE = Advice(
     estimators=("spectral_debiased", "pairwise_likelihood"),
     recorded={"model": "recorded", "other_ratings": True},
     derive={"n": "file_persons", "m": "file_items"},
+    stress=stress,
 )

@@ -1,0 +1,92 @@
+"""Comparisons that are not as Bradley, Terry and Luce say: some by a fair coin, some missing not at random."""
+
+import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.parameters import parameter
+
+from .model import BTL, Comparisons, Preferences
+from .theory.rates import win_probability
+
+
+@dataclass(frozen=True)
+class SilencedPreferences(Preferences):
+    """Truth of the model. silent: (reps, m), s, chance that a comparison which the item lost is left out."""
+
+    silent: Annotated[Floats, "reps", "m"]
+
+
+class PartialComparisons(Comparisons):
+    """Comparisons that go missing independently of each other. given: (reps, pairs), chance that one is there;
+    probability: (reps, pairs), P(i beat j) of one that is there. Given how many are there, wins are binomial.
+    """
+
+    def __init__(self, given: Floats, probability: Floats, users: int, items: int, rng: np.random.Generator):
+        super().__init__(probability, users, items, rng)
+        self._given, self._stream = given, rng.spawn(1)[0]
+
+    @cached_property
+    def _made(self) -> Integers:
+        return self._rng.binomial(self.users, self._given)
+
+    @cached_property
+    def wins(self) -> Integers:
+        """(reps, pairs): comparisons in which i beat j."""
+        return self._rng.binomial(self._made, self.probability)  # type: ignore[arg-type]
+
+    def compared(self, sizes: Integers) -> Integers:
+        """(reps, groups, pairs): comparisons that are there within disjoint groups of users of the given sizes."""
+        return _split(self._made, self.users - self._made, [np.asarray(one) for one in sizes[:-1]],
+                      copy.deepcopy(self._stream))
+
+    def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
+        """(reps, groups, pairs): wins within the groups of `compared`, hypergeometric given those."""
+        compared = self.compared(sizes)
+        return _split(self.wins, self._made - self.wins, list(compared.swapaxes(0, 1)[:-1]), rng)
+
+
+def _split(good: Integers, bad: Integers, sizes: list[Integers], rng: np.random.Generator) -> Integers:
+    """(reps, groups, pairs): good ones in samples of the sizes, without replacement, and in the rest."""
+    parts = []
+    for size in sizes:
+        part = rng.hypergeometric(good, bad, size)
+        parts.append(part)
+        good, bad = good - part, bad - (size - part)
+    return np.stack([*parts, good], axis=1)
+
+
+@dataclass(frozen=True)
+class MisspecifiedBTL(BTL):
+    """`btl` whose comparisons are partly random, and missing not at random: to see what a decision owes to the model.
+
+    A comparison is a fair coin's with probability g, so that P(i beats j) = (1 − g) σ(θ_i − θ_j) + g/2. Users keep a
+    comparison to themselves that item i lost with probability s_i, uniform on [0, left_out] and anew in every
+    replication. At g = 0 what is told is again a BTL model, of scores θ_i − log(1 − s_i): the wrong ones. Missing data:
+    Rubin, Biometrika 63 (1976).
+    """
+
+    at_random: float = parameter("probability g that a comparison is a fair coin's", default=0.0, low=0, high=1)
+    left_out: float = parameter("greatest probability that a comparison which an item lost is left out", default=0.0,
+                                low=0, high=0.99)
+
+    by_replication: ClassVar[bool] = False
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> SilencedPreferences:
+        """θ* of `btl`, and s, both (reps, m)."""
+        theta = super().truth(rng, reps, population).theta
+        return SilencedPreferences(theta, rng.uniform(0, self.left_out, theta.shape))
+
+    def simulate(self, truth: Preferences, rng: np.random.Generator) -> Comparisons:
+        """Comparisons of L users; cost O(reps · m²), whatever L."""
+        won = (1 - self.at_random) * win_probability(truth.theta) + self.at_random / 2
+        if not isinstance(truth, SilencedPreferences) or self.left_out == 0:
+            return Comparisons(won, self.L, self.m, rng)
+        first, second = np.triu_indices(self.m, 1)
+        told = won * (1 - truth.silent[:, second])
+        given = told + (1 - won) * (1 - truth.silent[:, first])
+        return PartialComparisons(given, told / given, self.L, self.m, rng)

@@ -1,0 +1,79 @@
+"""Responses that are not as Rasch says: some guessed, persons less able, and wrong answers left out."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated
+
+import numpy as np
+
+from pipeline.problems.common.sampling import bernoulli
+from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.parameters import InvalidInput, parameter
+
+from .model import ItemParameters, Rasch, Responses
+from .pair_counts import slices
+
+
+@dataclass(frozen=True)
+class SilencedItems(ItemParameters):
+    """Truth of the model. silent: (reps, m), s, chance that a wrong response to the item is left out."""
+
+    silent: Annotated[Floats, "reps", "m"]
+
+
+class MisspecifiedResponses(Responses):
+    """Raw responses of a block. truth: θ, β and s; p: chance that a response is asked for; g: that it is guessed."""
+
+    def __init__(self, truth: SilencedItems, p: float, g: float, rng: np.random.Generator):
+        super().__init__(truth.ability, truth.theta, p, rng)
+        self._silent, self._g = truth.silent, g
+
+    @cached_property
+    def _drawn(self) -> tuple[Booleans, Booleans | None]:
+        shape = (*self._ability.shape, self.items)
+        answers, observed = np.empty(shape, bool), None if self._p == 1 else np.empty(shape, bool)
+        with np.errstate(over="ignore"):
+            person, item = np.exp(self._ability)[:, :, None], np.exp(self._theta)[:, None]
+        for rows, people in slices(*shape):
+            skill = person[rows, people]
+            probability = (1 - self._g) * skill / (skill + item[rows]) + self._g / 2
+            part = bernoulli(probability, probability.shape, self._rng)
+            if observed is not None:
+                told = part | bernoulli(1 - self._silent[rows, None], part.shape, self._rng)
+                observed[rows, people] = told & bernoulli(self._p, part.shape, self._rng)
+                part &= observed[rows, people]
+            answers[rows, people] = part
+        return answers, observed
+
+
+@dataclass(frozen=True)
+class MisspecifiedRasch(Rasch):
+    """`rasch` whose responses are partly guessed, and missing not at random: what a decision owes to the model.
+
+    P(X_li = 1) = (1 − g) σ(θ_l + shift − β_i) + g/2. A wrong response to item i is left out with probability s_i,
+    uniform on [0, left_out] and anew in every replication. At g = 0 the odds of what is told are those of a Rasch model
+    with difficulties β_i + log(1 − s_i): the wrong ones. Missing data: Rubin, Biometrika 63 (1976).
+    """
+
+    at_random: float = parameter("probability g that a response is a fair coin's", default=0.0, low=0, high=1)
+    ability_shift: float = parameter("by how much all persons are abler than items are difficult", unit="logits",
+                                     default=0.0, low=-50, high=50)
+    left_out: float = parameter("greatest probability that a wrong response to an item is left out; needs p < 1",
+                                default=0.0, low=0, high=0.99)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.left_out and self.p == 1:
+            raise InvalidInput("left_out", self.left_out, "needs missing responses, p < 1, such as p=0.999")
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> SilencedItems:
+        """β* (reps, m) and θ* (reps, n) of `rasch`, moved; s (reps, m)."""
+        plain = super().truth(rng, reps, population)
+        silent = rng.uniform(0, self.left_out, plain.theta.shape)
+        return SilencedItems(plain.theta, plain.ability + self.ability_shift, silent)
+
+    def simulate(self, truth: ItemParameters, rng: np.random.Generator) -> Responses:
+        """Responses of n persons to m items; cost as of `rasch`."""
+        if not isinstance(truth, SilencedItems):
+            truth = SilencedItems(truth.theta, truth.ability, np.zeros_like(truth.theta))
+        return MisspecifiedResponses(truth, self.p, self.at_random, rng)
