@@ -39,13 +39,15 @@ def inline(svg: bytes, prefix: str, description: str, glyphs: dict[str, str]) ->
     text = svg.decode()
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text[text.index("<svg"):], flags=re.S)
     text = re.sub(rf'<g id="{KEPT}">', f'<g class="{KEPT}">', text)
-    used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
-    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{prefix}-{m[1]}"' if m[1] in used else "", text)
-    text = re.sub(r'(?:xlink:)?href="#', f'href="#{prefix}-', text).replace("url(#", f"url(#{prefix}-")
+    used = sorted(set(re.findall(r'(?:href="|url\()#([^")]+)', text)))
+    ids = {name: f"{prefix}-{name if name.startswith('DejaVu') else k}" for k, name in enumerate(used)}
+    text = re.sub(r' id="([^"]*)"', lambda m: f' id="{ids[m[1]]}"' if m[1] in ids else "", text)
+    text = re.sub(r'(?:xlink:)?href="#([^"]+)', lambda m: f'href="#{ids[m[1]]}', text)
+    text = re.sub(r"url\(#([^)]+)", lambda m: f"url(#{ids[m[1]]}", text)
     text = _without_glyphs(text, prefix, glyphs)
     text = re.sub(r' xmlns(?::xlink)?="[^"]*"', "", text)
     text = re.sub(r' (?:d|x|y|points)="[^"]*"|translate\([^)]*\)', _rounded, text)
-    text = re.sub(r">\s+<", "><", text)
+    text = re.sub(r">\s+<", "><", text).replace("<defs></defs>", "")
     classes: dict[str, str] = {}
     text = re.sub(r' style="([^"]*)"', lambda m: ' class="{}"'.format(
         classes.setdefault(m[1], f"{prefix}-{len(classes)}")), text)
@@ -69,14 +71,26 @@ def _without_glyphs(text: str, prefix: str, glyphs: dict[str, str]) -> str:
 
     text = re.sub(rf'<path id="{prefix}-(DejaVu[^"]+)"([^>]*)/>\s*', share, text)
     own = set(re.findall(rf'<path id="{prefix}-(DejaVu[^"]+)"', text))  # of another outline than the one shared
-    return re.sub(rf'"#{prefix}-(DejaVu[^"]+)"', lambda m: m[0] if m[1] in own else f'"#{m[1]}"', text)
+    text = re.sub(rf'"#{prefix}-(DejaVu[^"]+)"', lambda m: m[0] if m[1] in own else f'"#{_short(m[1])}"', text)
+    # Letters are placed in hundredths of their size.
+    return re.sub(r' transform="translate\((\S+) 0\)"/>', lambda m: f' x="{float(m[1]):.0f}"/>', text)
+
+
+def _short(name: str) -> str:
+    """The id of a letter, which a page repeats ten thousand times.
+
+    >>> _short("DejaVuSans-3b")
+    'D-3b'
+    """
+    return name.replace("DejaVuSans", "D")
 
 
 def definitions(glyphs: Mapping[str, str]) -> str:
     """An element without extent that defines the outlines of letters; nothing without any."""
     if not glyphs:
         return ""
-    paths = "".join(re.sub(r' d="[^"]*"', _rounded, f'<path id="{name}"{rest}/>') for name, rest in glyphs.items())
+    paths = "".join(re.sub(r' d="[^"]*"', _rounded, f'<path id="{_short(name)}"{rest}/>')
+                    for name, rest in glyphs.items())
     return f'<svg width="0" height="0" style="position:absolute" aria-hidden="true"><defs>{paths}</defs></svg>'
 
 

@@ -474,7 +474,7 @@ def test_letters_are_defined_once_for_all_figures_and_every_reference_has_its_ta
     ids = re.findall(r' id="([^"]*)"', text)
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
-    assert used <= set(ids) and sum(name.startswith("DejaVu") for name in used) > 20
+    assert used <= set(ids) and sum(name.startswith("D-") for name in used) > 20
 
 
 def test_on_a_dark_screen_colours_keep_their_hue_and_can_be_seen(written):
