@@ -51,6 +51,17 @@ def inline(svg: bytes, prefix: str, description: str, glyphs: dict[str, str]) ->
     classes: dict[str, str] = {}
     text = re.sub(r' style="([^"]*)"', lambda m: ' class="{}"'.format(
         classes.setdefault(m[1], f"{prefix}-{len(classes)}")), text)
+    own = {name for rule, name in classes.items() if re.search(r"(?<!-)opacity", rule)}  # a group would not pass it on
+
+    def together(match: re.Match[str]) -> str:  # what all marks of a group have in common is said once
+        group, marks, name = match.groups()
+        if name in own:
+            return match[0]
+        without = marks.replace(f' class="{name}"', "")
+        return f'<g{group} class="{name}">{without}</g>'
+
+    marks = r'(<use [^>]* class="([^"]*)"/>(?:<use [^>]* class="\3"/>)+)'
+    text = re.sub(rf'<g((?: clip-path="[^"]*")?)>{marks}</g>', together, text)
     rules = "".join(f".{name}{{{rule}}}" for rule, name in classes.items())
     at_night = {colour: dark(colour) for colour in sorted(set(COLOUR.findall(rules)))}
     others = {colour: other for colour, other in at_night.items() if other != colour}

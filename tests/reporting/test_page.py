@@ -475,6 +475,8 @@ def test_letters_are_defined_once_for_all_figures_and_every_reference_has_its_ta
     assert len(ids) == len(set(ids))
     used = set(re.findall(r'(?:href="|url\()#([^")]+)', text))
     assert used <= set(ids) and sum(name.startswith("D-") for name in used) > 20
+    references = re.findall(r"<use [^>]*>", text)  # half of a page of many figures
+    assert sum(map(len, references)) < 40 * len(references)
 
 
 def test_on_a_dark_screen_colours_keep_their_hue_and_can_be_seen(written):
