@@ -35,8 +35,8 @@ from pipeline.study.streams import digest
 from pipeline.study.study import Study, build
 
 # Not needed to repeat a study.
-PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failures", "repair", "results", "unit",
-           "accept_code")
+PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failures", "most_seconds", "repair",
+           "results", "unit", "accept_code")
 CODE = (".py", ".j2", ".css", ".js")
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
 FINISHED = "# of {} replications"

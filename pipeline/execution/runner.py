@@ -1,6 +1,8 @@
 """What a worker does with units: compare its arithmetic once, then simulate and store."""
 
+import os
 import socket
+import sys
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 
 from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
+from pipeline.execution.limits import GRACE, TimeLimit, limited
 from pipeline.execution.schedule import Schedule, Unit, unit_name
 from pipeline.storage import agreement
 from pipeline.storage.agreement import Writer
@@ -49,20 +52,27 @@ class Runner:
     fault, the unit stays pending. Before its first unit each process makes sure that its numbers are those that are
     stored: its `writer` is recorded as agreeing, or makes the `references` again and is then recorded. Raises
     InvalidInput where they come out differently, unless `accept` says that a person wants that.
+
+    most_seconds: that a unit may take; None: any time. One that takes longer fails. Where compiled code does not return
+    either, a worker process stores that and ends itself; its other units are lost.
     """
 
     _writer: str | None = None
+    grace = GRACE
 
-    def __init__(self, store: Store, references: tuple[Unit, ...] = (), accept: bool = False):
+    def __init__(self, store: Store, references: tuple[Unit, ...] = (), accept: bool = False,
+                 most_seconds: float | None = None):
         self.study, self.store, self.references, self.accept = store.study, store, references, accept
         self.brought: Mapping[str, str] = {}
+        self.most_seconds, self.driver = most_seconds, (socket.gethostname(), os.getpid())
 
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
         scripted = {name: fingerprint(part) for name, part in parts(self.study).items() if part.__module__ == SCRIPT}
-        return registered(), self.store, self.references, self.accept, {**scripted, **self.brought}
+        brought = {**scripted, **self.brought}
+        return registered(), self.store, self.references, self.accept, brought, self.most_seconds, self.driver
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        brought, self.store, self.references, self.accept, self.brought = state
+        brought, self.store, self.references, self.accept, self.brought, self.most_seconds, self.driver = state
         adopt(brought)
         self.study = self.store.study
 
@@ -122,8 +132,10 @@ class Runner:
         return any(dict(one.writer.code) == code for one in agreement.recorded(self.store))
 
     def _run(self, unit: Unit, memo: dict[str, Any], writer_id: str) -> bool:
+        if self.most_seconds and self.store.has_failed(*unit):  # its worker ended itself
+            return True
         try:
-            values = self._simulate(unit, memo)
+            values = self._limited(unit, memo, writer_id)
         except (MemoryError, OSError):
             raise
         except Exception:
@@ -133,6 +145,22 @@ class Runner:
         self.store.write(unit.cell, unit.block, values, writer_id)
         return False
 
+    def _limited(self, unit: Unit, memo: dict[str, Any], writer_id: str) -> dict[str, Array]:
+        if self.most_seconds is None:
+            return self._simulate(unit, memo)
+        return limited(lambda: self._simulate(unit, memo), self.most_seconds,
+                       lambda thread: self._give_up(unit, thread, writer_id), self.grace)
+
+    def _give_up(self, unit: Unit, thread: int, writer_id: str) -> None:
+        """Store a unit that does not end as failed, and end this process, unless it is the driver."""
+        if self.driver != (socket.gethostname(), os.getpid()):
+            try:
+                where = "".join(traceback.format_stack(sys._current_frames().get(thread)))
+                error = f"{TimeLimit.__module__}.{TimeLimit.__name__}: longer than {self.most_seconds:g} s"
+                self.store.fail(unit.cell, unit.block, f"{where}{error}, in code that cannot be interrupted", writer_id)
+            finally:
+                os._exit(1)
+
     def _simulate(self, unit: Unit, memo: dict[str, Any] | None = None) -> dict[str, Array]:
         with np.errstate(all="ignore"):  # a replication's status records what went wrong
             return self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo)
@@ -140,13 +168,13 @@ class Runner:
     def _compare(self, unit: Unit, me: Writer) -> list[str]:
         """Simulate a unit; variables, with the unit's name, that differ from those stored. Stores one that is
         missing."""
-        try:
-            values = self._simulate(unit)
+        name, there = unit_name(self.study, unit), self.store.holds(unit.cell, unit.block)
+        try:  # one that was finished before may take its time here
+            values = self._simulate(unit) if there else self._limited(unit, {}, me.id)
         except (MemoryError, OSError):
             raise
         except Exception:
             values = None
-        name = unit_name(self.study, unit)
         if not self.store.holds(unit.cell, unit.block):
             if values is not None:
                 self.store.write(unit.cell, unit.block, values, me.id)

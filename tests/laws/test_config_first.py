@@ -189,6 +189,7 @@ wrong("task", "walk", "", "RUN", None, 5, True, ["run"], {"run": 1})
 wrong("task", "statu", says="did you mean 'status'")
 wrong("outputs", "", " ", None, 5, True, ["a"], "a\0b", "a" * 300, "x/" + "b" * 300, "\udcff")
 wrong("stop_after", 0, -1, "1 h", "soon", True, NAN, INF, -INF, [1], {"a": 1}, HUGE)
+wrong("most_seconds", 0, -1, "1 h", "soon", True, NAN, INF, -INF, [1], {"a": 1}, HUGE)
 wrong("most_failures", -1, 1.5, "few", True, None, NAN, INF, [1], {"a": 1})
 for flag in ("retry_failed", "repair"):
     wrong(flag, None, 0, 1, "true", "Yes", [True], {})

@@ -1,0 +1,73 @@
+"""A time limit for a call, within the process that makes it."""
+
+import ctypes
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+GRACE = 10.0  # seconds after the limit in which a call can still end by itself
+
+
+class TimeLimit(Exception):
+    """A call took longer than it may."""
+
+
+def limited(call: Callable[[], T], seconds: float, stuck: Callable[[int], Any], grace: float = GRACE) -> T:
+    """What a call returns; TimeLimit where it takes longer than `seconds`, with the traceback of where it was.
+
+    The exception is raised between two steps of Python in the thread of the call. `stuck` is called in another thread,
+    with the number of the call's, where that has not ended it after `grace` more seconds, as inside of compiled code.
+    A call that ends late is over its limit, also where it caught the exception.
+
+    >>> limited(lambda: 7, 1e6, print)
+    7
+    """
+    watch = _Watch(seconds, stuck, grace)
+    try:
+        try:
+            value = call()
+        finally:
+            watch.end()
+        if watch.fired:
+            raise TimeLimit
+        return value
+    except TimeLimit as error:
+        error.args = (f"longer than {seconds:g} s",)
+        raise
+    finally:
+        watch.over.release()  # also where the exception came while the watch was being ended
+
+
+class _Watch:
+    """Waits in a thread of its own. Bare locks: an exception within an Event of Python's could leave it locked."""
+
+    def __init__(self, seconds: float, stuck: Callable[[int], Any], grace: float):
+        self.seconds, self.stuck, self.grace = seconds, stuck, grace
+        self.thread, self.over, self.lock = threading.get_ident(), threading.Lock(), threading.Lock()
+        self.ended = self.fired = False
+        self.over.acquire()
+        threading.Thread(target=self._wait, daemon=True).start()
+
+    def end(self) -> None:
+        """The call has ended: take back what was not raised yet."""
+        with self.lock:
+            self.ended = True
+            if self.fired:
+                _raise_in(self.thread, None)
+
+    def _wait(self) -> None:
+        if self.over.acquire(timeout=min(self.seconds, threading.TIMEOUT_MAX)):
+            return
+        with self.lock:
+            if self.ended:
+                return
+            self.fired = True
+            _raise_in(self.thread, TimeLimit)
+        if not self.over.acquire(timeout=min(self.grace, threading.TIMEOUT_MAX)):
+            self.stuck(self.thread)
+
+
+def _raise_in(thread: int, exception: type[Exception] | None) -> None:
+    """Let a thread raise an exception at its next step; None: not any more."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), exception and ctypes.py_object(exception))
