@@ -6,7 +6,7 @@ from typing import Any
 from pipeline.execution.bundles import Bundle
 
 LEAST_AGE = 1.0  # seconds since a bundle was handed out before it is copied
-SLOW = 2.0  # times the seconds that it was expected to take
+SLOW = 2.0  # times the seconds that one of its units was expected to take
 MOST_COPIES = 2  # of a unit, besides the first: a copy may reach a worker that is stuck as well
 
 
@@ -51,10 +51,14 @@ class HandedOut:
         self._give(handed, bundle, list(range(len(bundle.units))))
 
     def late(self, now: float, seconds_per_cost: float = 0.0) -> list[Handed]:
-        """Bundles that take long, those that were handed out first before the others; O(bundles)."""
-        return sorted((one for one in self._all.values() if one.copies < MOST_COPIES and not one.bundle.kills
-                       and now - one.since > max(LEAST_AGE, SLOW * seconds_per_cost * one.bundle.cost)),
-                      key=lambda one: one.since)
+        """Bundles that were handed out a while ago, old and long ones first; O(bundles log bundles)."""
+        def is_late(one: Handed) -> bool:
+            of_a_unit = seconds_per_cost * one.bundle.cost / len(one.bundle.units)
+            return (one.copies < MOST_COPIES and not one.bundle.kills
+                    and now - one.since > max(LEAST_AGE, SLOW * of_a_unit))
+
+        return sorted(filter(is_late, self._all.values()),
+                      key=lambda one: one.since - SLOW * seconds_per_cost * one.bundle.cost)
 
     def copy(self, handed: Handed, parts: int, now: float) -> list[Bundle]:
         """What is left of a bundle, in so many parts at most, noted as handed out."""

@@ -9,6 +9,7 @@ MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker cos
 MOST_BUNDLES = 100  # a second, from all workers together: each costs the scheduler some 4 ms of CPU
 LEAST_SECONDS = 0.05  # shortest planned bundle: scheduling then takes a small share of the time
 FIRST_SECONDS = 1.0  # longest planned bundle before any has ended: a prediction may be wrong by a factor
+SHORT = 0.4  # of the usual duration, with more workers than MOST_BUNDLES: first bundles, and the shortest at the end
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
 
 
@@ -96,11 +97,14 @@ class Bundler:
         seconds_per_cost = self.seconds_per_cost
         if not seconds_per_cost:
             return math.inf
+        least = LEAST_SECONDS
         if not self.recent_cost:
-            seconds = min(seconds, FIRST_SECONDS)
+            seconds = min(seconds, max(FIRST_SECONDS, SHORT * seconds))
+        elif workers > MOST_BUNDLES:  # shorter ones would wait for the scheduler; backup copies even out the end
+            least = SHORT * seconds
         wanted = seconds / seconds_per_cost
         if self.total_cost is None:
             return wanted
         # Half of an even share of what is left: the last bundles are short, so that workers end together.
         share = (self.total_cost - self.cost_handed_out) / (2 * workers)
-        return min(wanted, max(share, LEAST_SECONDS / seconds_per_cost))
+        return min(wanted, max(share, least / seconds_per_cost))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipeline.execution.backups import HandedOut
-from pipeline.execution.bundles import Bundle, Bundler
+from pipeline.execution.bundles import MOST_BUNDLES, Bundle, Bundler
 from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.errors import SweepError
 from pipeline.execution.pool import DaskPool, Pool, ThisProcess
@@ -23,7 +23,7 @@ from pipeline.study.parameters import InvalidInput, shorten
 __all__ = ["Outcome", "SweepError", "run"]
 
 OnDone = Callable[[list[Any], Bundle, int], None]
-LOOK = 1.0  # seconds between two looks for idle workers: each asks the scheduler
+LOOK = 0.5  # seconds between two looks for idle workers: each asks the scheduler
 
 
 @dataclass(frozen=True)
@@ -197,9 +197,11 @@ class Sweep:
             return
         self.looked = now
         late = self.running.late(now, self.bundler.seconds_per_cost)
-        idle = self.pool.idle() if late else []
-        for place, handed in enumerate(late[: len(idle)]):
-            for part in self.running.copy(handed, max(1, len(idle) // (len(late) - place)), now):
+        idle = self.pool.idle()[:MOST_BUNDLES] if late else []
+        for handed in late:
+            if not idle:
+                break
+            for part in self.running.copy(handed, len(idle), now):
                 self.pool.submit(part, idle.pop())
 
     def _done(self, bundle: Bundle, ending: Ending) -> None:

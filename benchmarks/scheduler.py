@@ -1,0 +1,174 @@
+"""Sweeps on thousands of workers: the project's own scheduler, driven by a clock that is simulated.
+
+    python -m benchmarks scheduler
+
+`Sweep` and `Bundler` are those of real sweeps; only workers, Dask and the time are modelled. Each worker has a speed of
+its own, 1 ± 30 %, and one is 20 times slower. Each bundle costs the driver `DRIVER` seconds of CPU, half when it is
+handed out and half when it ends, one after the other. Dask gives a bundle to the worker that has the fewest; one that
+has nothing to do takes, `STEAL` later, what waits elsewhere. Efficiency: seconds that all workers would need if no
+time were lost, by their true speeds, over seconds that they took.
+"""
+
+import heapq
+import itertools
+import random
+import threading
+import time
+from collections import deque
+
+from pipeline.execution.bundles import Bundle, Bundler
+from pipeline.execution.sweep import Sweep
+from pipeline.execution.task import Ending
+
+DRIVER = 4.3e-3  # measured, see docs/scale.md
+STEAL = 0.1  # seconds between two rounds of Dask's work stealing
+WINDOW = 2  # bundles handed out for each worker
+SPREAD, SLOWEST = 0.3, 0.05
+# Workers, drivers (each with its share of workers and units, as shard=K/10), units, seconds of a unit, wanted.
+CASES = ((1_000, 1, 100_000, 1.0, 0.95), (1_000, 1, 100_000, 0.1, None), (1_000, 1, 1_000_000, 0.1, None),
+         (10_000, 1, 1_000_000, 1.0, None), (10_000, 10, 1_000_000, 1.0, 0.8))
+
+
+class Simulated:
+    """A pool of workers with a simulated clock; see `pipeline.execution.pool.Pool`.
+
+    speeds: of the workers. seconds: that a unit takes at speed 1.
+    """
+
+    lost, deserted = 0, False
+
+    def __init__(self, speeds: list[float], seconds: float):
+        self.speeds, self.seconds = speeds, seconds
+        self.workers = self.capacity = self.most = len(speeds)
+        self.room = WINDOW * len(speeds)
+        self.now = 0.0  # of the driver
+        self.handed_out = 0
+        self.running: list[Bundle | None] = [None] * len(speeds)
+        self.waiting: list[deque[Bundle]] = [deque() for _ in speeds]
+        self.queued: dict[int, int] = {}  # id of a bundle that waits -> its worker; oldest first
+        self.free = set(range(len(speeds)))  # workers with nothing to do
+        self.dropped: set[int] = set()
+        self.turn = 0
+        self.events: list[tuple[float, int, int, Bundle | None]] = []  # when, order, worker, what ends; None: steals
+        self.order = itertools.count()
+
+    def submit(self, bundle: Bundle, worker: int | None = None) -> None:
+        """Give a bundle to a worker with nothing to do, or else to the one with the fewest."""
+        self.now += DRIVER / 2
+        self.handed_out += 1
+        if worker is None:
+            worker = next(iter(self.free)) if self.free else self._least()
+        self._arrive(bundle, worker, self.now)
+
+    def idle(self) -> list[int]:
+        """Workers with nothing to do."""
+        return list(self.free)
+
+    def drop(self, bundle: Bundle) -> None:
+        """Forget a bundle: what runs goes on, without a driver that waits for it."""
+        worker = self.queued.pop(id(bundle), None)
+        if worker is None:
+            self.dropped.add(id(bundle))
+        else:
+            self.waiting[worker] = deque(one for one in self.waiting[worker] if one is not bundle)
+
+    def finished(self) -> list[tuple[Bundle, Ending]]:
+        """The next bundle that ends, if that is within a second: then the driver looks around."""
+        while self.events and self.events[0][0] <= self.now + 1.0:
+            when, _, worker, bundle = heapq.heappop(self.events)
+            if bundle is None:
+                self._steal(worker, when)
+                continue
+            self._next(worker, when)
+            if id(bundle) in self.dropped:
+                self.dropped.remove(id(bundle))
+                continue
+            self.now = max(self.now, when) + DRIVER / 2
+            seconds = len(bundle.units) * self.seconds / self.speeds[worker]
+            return [(bundle, Ending("done", bundle.units, seconds))]
+        self.now += 1.0
+        return []
+
+    def halt(self) -> None:
+        """Nothing stops these sweeps."""
+
+    def watch(self) -> None:
+        """No worker dies."""
+
+    def _least(self) -> int:
+        self.turn = (self.turn + 1) % len(self.speeds)
+        tried = [(self.turn + step) % len(self.speeds) for step in range(0, len(self.speeds), len(self.speeds) // 8)]
+        return min(tried, key=lambda worker: len(self.waiting[worker]))
+
+    def _arrive(self, bundle: Bundle, worker: int, when: float) -> None:
+        if self.running[worker] is None:
+            self.free.discard(worker)
+            self._start(bundle, worker, when)
+        else:
+            self.waiting[worker].append(bundle)
+            self.queued[id(bundle)] = worker
+
+    def _start(self, bundle: Bundle, worker: int, when: float) -> None:
+        self.running[worker] = bundle
+        ends = when + len(bundle.units) * self.seconds / self.speeds[worker]
+        heapq.heappush(self.events, (ends, next(self.order), worker, bundle))
+
+    def _next(self, worker: int, when: float) -> None:
+        self.running[worker] = None
+        if self.waiting[worker]:
+            bundle = self.waiting[worker].popleft()
+            del self.queued[id(bundle)]
+            self._start(bundle, worker, when)
+        else:
+            self.free.add(worker)
+            if self.queued:
+                heapq.heappush(self.events, (when + STEAL, next(self.order), worker, None))
+
+    def _steal(self, worker: int, when: float) -> None:
+        if self.running[worker] is None and self.queued:
+            victim = self.queued.pop(next(iter(self.queued)))
+            self._arrive(self.waiting[victim].popleft(), worker, when)
+
+
+def speeds(workers: int) -> list[float]:
+    """1 ± 30 % each; the first 20 times slower than the mean."""
+    chance = random.Random(1)
+    return [SLOWEST, *(chance.uniform(1 - SPREAD, 1 + SPREAD) for _ in range(workers - 1))]
+
+
+def simulate(speeds: list[float], units: int, seconds: float, backups: bool = True) -> tuple[float, int]:
+    """Seconds that one driver with these workers takes, and bundles that it hands out."""
+    pool, done = Simulated(speeds, seconds), bytearray(units)
+
+    def count(values: list[int], bundle: Bundle, workers: int) -> None:
+        for unit in values:
+            done[unit] += 1
+
+    stream = ((unit, seconds * 1e9) for unit in range(units))
+    bundler = Bundler(stream, units * seconds * 1e9, pace=1e-9)
+    Sweep(pool, bundler, 10, count, backups, clock=lambda: pool.now).drive(threading.Event())
+    assert done == b"\1" * units  # each counted once
+    return pool.now, pool.handed_out
+
+
+def efficiency(workers: int, drivers: int, units: int, seconds: float, backups: bool = True) -> tuple[float, int]:
+    """Of a sweep that ends when the last of its drivers does; and bundles of all."""
+    every = speeds(workers)
+    ends = [simulate(every[driver::drivers], units // drivers, seconds, backups) for driver in range(drivers)]
+    return units * seconds / sum(every) / max(end for end, _ in ends), sum(bundles for _, bundles in ends)
+
+
+def main() -> None:
+    """Print a table."""
+    print(f"speeds 1 ± {SPREAD:.0%}, one {1 / SLOWEST:.0f} times slower; a bundle costs the driver {1e3 * DRIVER:g} ms")
+    print("workers  drivers      units  s a unit  efficiency  without copies  wanted  bundles  simulated in")
+    for workers, drivers, units, seconds, wanted in CASES:
+        start = time.perf_counter()
+        reached, bundles = efficiency(workers, drivers, units, seconds)
+        plain, _ = efficiency(workers, drivers, units, seconds, backups=False)
+        print(f"{workers:>7,} {drivers:>8} {units:>10,} {seconds:>9g} {reached:>11.3f} {plain:>15.3f} "
+              f"{wanted or '':>7} {bundles:>8,} {time.perf_counter() - start:>11.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
