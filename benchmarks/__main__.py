@@ -1,7 +1,11 @@
-"""`python -m benchmarks [name ...]`: run the named benchmarks, or every one that is present."""
+"""`python -m benchmarks [name ...]`: run the named benchmarks, or every one that is present.
+
+A number after `advise` is how many of its tasks are run: `advise 12`.
+"""
 
 import importlib
 import importlib.util
+import itertools
 import sys
 
 NAMES = {
@@ -17,20 +21,26 @@ NAMES = {
     "rare": "errors of 1e-9 to 10 % by tilted laws: against exact tails, and plain replications at 1e-5",
     "control_variates": "variance per CPU-second with control variates, on the scenarios of Xu, Sun and Cheng",
     "scheduler": "efficiency on 1,000 and 10,000 simulated workers, one of them 20 times slower",
+    "advise": "advice on 60 drawn tasks: targets met, distance from the least value, seconds",
     "memory": "peak memory of the driver against the number of units planned",
 }
+COUNTED = ("advise",)  # those that may be followed by how much of them is run
 
 
 def main(arguments: list[str]) -> int:
     """Run `main()` of each named module; an unknown name prints the known ones and returns 2."""
     present = {name: text for name, text in NAMES.items() if importlib.util.find_spec(f"benchmarks.{name}")}
+    counts = {name: int(text) for name, text in itertools.pairwise(arguments)
+              if name in COUNTED and text.isdecimal() and int(text)}
+    arguments = [one for before, one in itertools.pairwise(["", *arguments])
+                 if before not in counts or not one.isdecimal()]
     if unknown := [name for name in arguments if name not in present]:
         print(f"unknown: {', '.join(unknown)}; usage: python -m benchmarks [name ...], from", file=sys.stderr)
         print(*(f"  {name:10s} {text}" for name, text in present.items()), sep="\n", file=sys.stderr)
         return 2
     for name in arguments or present:
         print(f"== {name}: {present[name]}", flush=True)
-        importlib.import_module(f"benchmarks.{name}").main()
+        importlib.import_module(f"benchmarks.{name}").main(*([counts[name]] if name in counts else []))
     return 0
 
 

@@ -48,7 +48,7 @@ def measured(simulator: Simulator, question: Question) -> list[dict[str, Any]]:
     """What fresh replications show of a question in which nothing is unknown."""
     other = Simulator(question, drawn=simulator.drawn)
     mechanism = question.values["mechanism"]
-    reps = min(REPLICATIONS, other.affordable(mechanism, 0.05))
+    reps = min(REPLICATIONS, other.affordable(mechanism, 0.02))
     return [{"metric": one.target.metric, "mean": one.mean, "low": one.low, "high": one.high,
              "met": one.target.misses(one.mean) == 0, "missed_by": one.target.misses(one.mean)}
             for one in measure(other, mechanism, reps).measured]

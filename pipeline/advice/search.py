@@ -12,11 +12,12 @@ import numpy as np
 from scipy import stats
 
 from pipeline.advice.question import Question
-from pipeline.advice.simulation import STEPS, Simulator
+from pipeline.advice.simulation import Simulator
 from pipeline.analysis.paired_crossing import Crossing, paired_crossings
 from pipeline.study.parameters import InvalidInput
 
-LOOK, PILOT, MOST = 200, 400, 20_000  # replications: of a look at one level, of the pilot, at most
+LOOK, PILOT = 200, 400  # replications: of a look at one level, of the pilot
+WINDOW, CERTIFICATE = 40_000, 100_000  # replications at most: of a level of the window, of a certificate
 CONFIDENCE = 0.95
 PRECISION = 0.03  # half-width of the interval that is aimed at, of the logarithm of the unknown
 MARGIN = 0.05  # by which a level is to exceed the crossing for its certificate, of the logarithm
@@ -114,12 +115,13 @@ def find(simulator: Simulator) -> Found:
     """Where the targets begin to be met; Nowhere if that is not within the limits."""
     axis, worse, better = bracket(simulator)
     first, last = axis.position(worse), axis.position(better)
-    found = _window(simulator, axis, first, last, 5, PILOT)
+    pilot = min(PILOT, *(simulator.affordable(level, 0.03) for level in (worse, better)))
+    found = _window(simulator, axis, first, last, 5, pilot)
     wanted = found.replications(float(stats.norm.ppf(0.5 + CONFIDENCE / 2)), PRECISION)
-    middle, half = min(max(found.value, first), last), 2 * PRECISION * math.sqrt(wanted / PILOT)
+    middle, half = min(max(found.value, first), last), 2 * PRECISION * math.sqrt(wanted / pilot)
     for _ in range(TRIES):
         half = min(max(half, NEAR), FAR)
-        most = min(MOST, simulator.affordable(axis.level(middle), 0.08))
+        most = min(WINDOW, simulator.affordable(axis.level(middle), 0.12))
         reps = int(min(most, max(PILOT, wanted)))
         found = _window(simulator, axis, middle - half, middle + half, 3, reps)
         if all(map(math.isfinite, (found.low, found.value, found.high))):
@@ -164,14 +166,14 @@ def _climb(simulator: Simulator, axis: Axis) -> tuple[float, float]:
     """Two levels with the beginning between them, from the predicted one on, in steps that double."""
     level, step = start(simulator.question), math.log(1.5)
     level = axis.level(axis.position(level))
+    simulator.check_time(level)
     side = met(simulator, level)
     while True:
         following = axis.level(axis.position(level) + (-step if side else step))
         if following == level:
             raise Nowhere(side, level)
         try:
-            if simulator.cost(following) * 3 * LOOK > STEPS:
-                raise Nowhere(side, level, "larger ones take too long to simulate here")
+            simulator.check_time(following)
             other = met(simulator, following)
         except InvalidInput as error:  # a part refuses the level, or it is too large
             raise Nowhere(side, level, error.allowed) from None
@@ -184,18 +186,21 @@ def _ladder(simulator: Simulator) -> tuple[Axis, float, float]:
     """The same where nobody says on which side the targets are met: levels from low to high, until a side differs."""
     question, unknown = simulator.question, simulator.question.unknown
     up, before, last = Axis(question, 1), False, math.nan
+    refused: InvalidInput | None = None
     for level in _rungs(up, unknown.low, unknown.high):
         try:
-            if simulator.cost(level) * 3 * LOOK > STEPS:
-                break
+            simulator.check_time(level)
             side = met(simulator, level)
-        except InvalidInput:
+        except InvalidInput as error:
+            refused = error
             if math.isnan(last):
                 continue
             break
         if not math.isnan(last) and side != before:
             return (up, last, level) if side else (Axis(question, -1), level, last)
         before, last = side, level
+    if math.isnan(last) and refused is not None:
+        raise refused
     raise Nowhere(before, unknown.start if math.isnan(last) else last)
 
 
@@ -255,4 +260,4 @@ def recommended(found: Found, reps: int, alpha: float) -> float:
 def replications(found: Found, simulator: Simulator, alpha: float) -> int:
     """Replications of a certificate for which the margin is about MARGIN."""
     wanted = found.replications(float(stats.norm.ppf(1 - alpha) + stats.norm.ppf(SAFE)), MARGIN)
-    return int(min(max(wanted, 1000), MOST, simulator.affordable(found.axis.level(found.value), 0.4)))
+    return int(min(max(wanted, 1000), CERTIFICATE, simulator.affordable(found.axis.level(found.value), 0.4)))

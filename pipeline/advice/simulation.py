@@ -16,6 +16,7 @@ from pipeline.study.status import OK
 BLOCK = 100  # replications simulated together, fewer where they are large
 BYTES = 2**28  # of the data of a block
 STEPS = 6e10  # predicted steps of about a nanosecond that an answer may take in all
+LEAST = 3000  # replications that an answer takes at least
 
 
 class Sample(NamedTuple):
@@ -71,6 +72,16 @@ class Simulator:
         """Predicted steps of one replication, in units of about a nanosecond."""
         parts = self.question.parts(level)
         return float(parts.model.cost() + parts.mechanism.cost() + parts.estimator.cost()) + 2e5
+
+    def check_time(self, level: float) -> None:
+        """Raise InvalidInput where a level takes too much memory, or too long for an answer."""
+        self.block(level)
+        seconds = self.cost(level) * 1e-9
+        if seconds * LEAST > STEPS * 1e-9:
+            mechanism = self.question.values["mechanism"]
+            raise InvalidInput("mechanism", mechanism, f"takes too long: some {seconds:.2g} s for one replication at "
+                               f"{self.question.word} = {self.question.shown(level):g}, of which an answer needs "
+                               f"{LEAST:,} or more; ask for smaller sizes, or give another mechanism")
 
     def block(self, level: float) -> int:
         """Replications simulated together; InvalidInput where one takes more than half of this machine's memory."""

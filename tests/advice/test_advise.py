@@ -128,6 +128,8 @@ def test_an_answer_says_what_it_means_for_a_person_and_what_would_be_beside(own)
     ({"problem": "ranking", "m": 8, "L": 9, "target": "kendall<=0.01"}, "people would reach it there"),
     ({"problem": "ranking", "m": 8, "L": 9, "target": "kendall>=0.3"}, "has the wrong direction"),
     ({"problem": "response", "m": 8, "n": 900_000_000, "target": "kendall<=0.01"}, "of this machine's memory"),
+    ({"problem": "clustering", "N": 200, "U": 100_000, "w": 10, "b": "0.9, 0.1", "mechanism": "multi_max_sense",
+      "target": "misclassified<=0.1"}, "mechanism=multi_max_sense: takes too long: some 0.04 s for one replication"),
     ({"problem": "crowd", "m": 8, "n": 9, "epsilon": 1, "missing": 1, "target": "label_error<=0.01"}, "≥ 0 and < 1"),
     ({"problem": "clustering", "N": 8, "U": 9, "target": "recovered>=0.5"}, "w=null: is needed"),
     ({"problem": "clustering", "N": 8, "U": 9, "unknown": "questions", "epsilon": 1, "w": 2, "b": "0.9, 0.1",
