@@ -16,8 +16,10 @@ import xarray as xr
 from engine import arguments, contents
 
 import pipeline.cli.compose
+import pipeline.cli.effort
 import pipeline.cli.reports
 from pipeline.__main__ import main
+from pipeline.execution.sessions import sessions
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.reporting.drawn import Drawn
 from pipeline.storage import replications
@@ -85,11 +87,11 @@ def render(spec, results, summary, formats):
 def quick():
     """Configs are composed once, figures are tables, and the page is that of any time; nothing else is changed."""
     composed = functools.cache(lambda words, compose=pipeline.cli.compose.compose: compose([*words]))
-    read = pipeline.cli.reports.sessions
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline.cli.compose, "compose", lambda words: copy.deepcopy(composed(tuple(words))))
         patch.setattr("pipeline.cli.assess.render", render)
-        patch.setattr(pipeline.cli.reports, "sessions", lambda folder: read(folder)[:0])
+        for module in (pipeline.cli.reports, pipeline.cli.effort):
+            patch.setattr(module, "sessions", lambda folder: sessions(folder)[:0])
         patch.setattr(Debiased, "fit", breaks())
         patch.setattr(replications, "PACKED_FROM", 2)
         patch.setattr(replications, "PACK_UNITS", 2)

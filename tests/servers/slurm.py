@@ -106,7 +106,7 @@ class Slurm:
                               capture_output=True, text=True)
         return " ".join(sorted(set(done.stdout.split())))
 
-    def wait(self, job: str, *states: str, seconds: float = 60) -> str:
+    def wait(self, job: str, *states: str, seconds: float = 180) -> str:
         """The state of a job once it is one of these, or has ended when none is given."""
         ended = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", ""}
         end = time.monotonic() + seconds

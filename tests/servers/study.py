@@ -31,7 +31,7 @@ class Run:
         """Units done so far: their files on disk."""
         return sum(path.suffix != ".partial" for path in (self.folder / "replications/units").glob("*/*"))
 
-    def reaches(self, units: int, seconds: float = 60) -> None:
+    def reaches(self, units: int, seconds: float = 180) -> None:
         """Wait until so many units are done."""
         end = time.monotonic() + seconds
         while self.done() < units:

@@ -77,8 +77,9 @@ def test_errors_of_probits_are_those_of_a_numerical_derivative():
 def test_claims_are_complete():
     assert len(set(NAMES)) == len(NAMES)
     suite = {raw["name"] for raw in compose.compose(["suite=wang"])}
+    without_claims = {"wang/rare"}
     assert {claim.experiment for claim in CLAIMS} <= suite == {
-        name for name in compose.options("experiment") if name.startswith("wang/")}
+        name for name in compose.options("experiment") if name.startswith("wang/")} - without_claims
     for claim in CLAIMS:
         texts = (claim.statement, claim.source, claim.why, claim.conditions, claim.estimand, claim.claimed,
                  claim.control.description)

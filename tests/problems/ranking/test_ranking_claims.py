@@ -64,8 +64,9 @@ def test_claims_are_complete():
 
 def test_the_suite_decides_every_claim():
     suite = {raw["name"] for raw in compose.compose(["suite=xu"])}
+    without_claims = {"xu/rare"}
     assert {claim.experiment for claim in CLAIMS} <= suite == {
-        name for name in compose.options("experiment") if name.startswith("xu/")}
+        name for name in compose.options("experiment") if name.startswith("xu/")} - without_claims
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
