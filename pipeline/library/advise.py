@@ -16,7 +16,7 @@ def advise(problem: str, target: str | Sequence[str], *, unknown: str | None = N
     epsilon, people, items, questions or missing, as far as the problem knows of it; the one that is needed and not
     given if left out. known: parameters of the problem by their names, or by those words; model, mechanism and
     estimator; seed; files of own data as `**{"data.path": …}`.
-    Returns what `pipeline task=advise --json` prints; docs/guide.md says what each entry is. The same call gives the
+    Returns what `pipeline task=advise --json` prints; docs/advise.md says what each entry is. The same call gives the
     same numbers. Takes seconds, up to some minutes for large sizes.
     Raises InvalidInput for every mistake, and where targets are out of reach or are met already.
 
