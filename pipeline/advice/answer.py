@@ -1,6 +1,5 @@
 """The answer to a question, or the reason why there is none, in one line."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,10 +67,9 @@ def answer(request: Mapping[str, Any]) -> Answer:
     simulator, found, others = choose(question)
     question = simulator.question
     certificate = certify(simulator, found)
-    ends = [question.shown(_level(found.axis.better * end)) for end in (found.value, found.low, found.high)]
-    low, high = sorted(ends[1:])
+    low, boundary, high = found.shown()
     larger = (found.axis.better > 0) != question.unknown.left
-    return Answer(question, question.shown(certificate.level), ends[0], low, high, "more" if larger else "less",
+    return Answer(question, question.shown(certificate.level), boundary, low, high, "more" if larger else "less",
                   certificate, beside(simulator, certificate.level), tuple(stressed(simulator, certificate.level)),
                   tuple(others))
 
@@ -103,8 +101,7 @@ def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
             why = str(error)
         else:
             asked = simulator.question
-            low, value, high = sorted(asked.shown(_level(found.axis.better * end))
-                                      for end in (found.low, found.value, found.high))
+            low, value, high = found.shown()
             rows.append({"mechanism": name, "estimator": asked.values["estimator"], "boundary": value, "low": low,
                          "high": high, "why": None})
             if best is None or found.axis.better * found.value < best[1].axis.better * best[1].value:
@@ -116,10 +113,6 @@ def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
             raise InvalidInput("mechanism", names[0], "no mechanism of the problem fits")
         raise _refusal(*refused)
     return *best, rows
-
-
-def _level(position: float) -> float:
-    return float(f"{math.exp(position):.6g}") if math.isfinite(position) else (math.inf if position > 0 else 0.0)
 
 
 def _refusal(simulator: Simulator, nowhere: Nowhere) -> InvalidInput:

@@ -103,12 +103,23 @@ class Found(NamedTuple):
         """High end of the interval."""
         return max(one.high for one in self.crossings)
 
+    def shown(self) -> tuple[float, float, float]:
+        """Low end, estimate and high end as the person names the unknown, in ascending order."""
+        levels = (self.axis.question.shown(_level(self.axis.better * one)) for one in (self.low, self.value, self.high))
+        low, value, high = sorted(levels)
+        return low, value, high
+
     def replications(self, z: float, width: float) -> float:
         """Replications at which z standard errors of the deciding mean move the crossing by `width`; may be infinite.
         """
         last = max(range(len(self.crossings)), key=lambda k: self.crossings[k].value)
         slope = -self.crossings[last].slope
         return (z * self.deviations[last] / (width * slope)) ** 2 if slope > 0 else math.inf
+
+
+def _level(position: float) -> float:
+    """The level at a position of log, six digits; 0 or inf beyond all."""
+    return float(f"{math.exp(position):.6g}") if math.isfinite(position) else (math.inf if position > 0 else 0.0)
 
 
 def find(simulator: Simulator) -> Found:
@@ -183,7 +194,7 @@ def _climb(simulator: Simulator, axis: Axis) -> tuple[float, float]:
 
 
 def _ladder(simulator: Simulator) -> tuple[Axis, float, float]:
-    """The same where nobody says on which side the targets are met: levels from low to high, until a side differs."""
+    """As `_climb`, where the side on which the targets are met is not declared: levels upwards until a side differs."""
     question, unknown = simulator.question, simulator.question.unknown
     up, before, last = Axis(question, 1), False, math.nan
     refused: InvalidInput | None = None

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.intervals import rule_of_three
-from pipeline.analysis.summary import REPLICATION, summarise, t_interval
+from pipeline.analysis.summary import REPLICATION, standard_error, summarise, t_interval
 from pipeline.study.arrays import Floats
 from pipeline.study.status import FAILED
 
@@ -94,8 +94,7 @@ def with_controls(grams: Floats) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = image[..., 0].sum(axis=-1) / n
         squares = np.maximum(np.vecdot(image, weights).sum(axis=-1) - n * mean**2, 0)
-        error = np.sqrt(squares / (n * (n - 1)))
-    return mean, np.where(n == 1, np.inf, error)
+    return mean, standard_error(squares, n)
 
 
 def _coefficients(grams: Floats) -> Floats:

@@ -32,11 +32,11 @@ def mean_of(moments: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataA
     """Mean, its standard error and the number of values, from (…, statistic) `moments_over_replications`."""
     mean, squares, n = (moments.sel(statistic=name, drop=True) for name in ("mean", "m2", "n"))
     n = n.astype(int)
-    return mean, mean.copy(data=_mcse(squares.values, n.values)), n
+    return mean, mean.copy(data=standard_error(squares.values, n.values)), n
 
 
-def _mcse(squares: Array, n: Array) -> Floats:
-    """√(squares / (n(n−1))); infinite for n = 1, NaN for n = 0."""
+def standard_error(squares: Array, n: Array) -> Floats:
+    """Of a mean, √(squares / (n(n−1))), squares = Σ (v − mean)²; infinite for n = 1, NaN for n = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(n > 1, np.sqrt(squares / (n * (n - 1))), np.where(n == 1, np.inf, np.nan))
 
@@ -169,7 +169,7 @@ def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> d
     parts = np.moveaxis(values.transpose(*counts.dims[:-1], "statistic").values, -1, 0)
     of = dict(zip(values["statistic"].values.tolist(), parts, strict=True))
     mean, n, total = of["mean"], of["n"].astype(int), counts.sel(count="run").values
-    mcse, unknown = _mcse(of["m2"], n), total - of["trusted_n"]
+    mcse, unknown = standard_error(of["m2"], n), total - of["trusted_n"]
     known = np.where(of["trusted_n"] > 0, of["trusted_n"] * of["trusted_mean"], 0.0)
     least, most = (_bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf)))
     constant, unseen = (mcse == 0) & (n > 1), rule_of_three(np.maximum(n, 1), confidence)

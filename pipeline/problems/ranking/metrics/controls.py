@@ -48,34 +48,39 @@ def _linearised(truth: Preferences, release: ReleasedWins, estimate: PreferenceE
     return squared
 
 
+class _OfNoise(Control):
+    """A control made of the squared error of the estimator to first order, Q, given θ*."""
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+        """One value per replication, (reps,). O(reps · m³)."""
+        if not _known(release):
+            return np.full(len(truth.theta), np.nan)
+        return self._value(*_linearised(truth, release, estimate))
+
+    def _value(self, value: Floats, mean: Floats, variance: Floats) -> Floats:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class NoiseControl(Control):
+class NoiseControl(_OfNoise):
     """(Q − E Q)/√E Q given θ*, Q the squared error of the estimator to first order: a control of ‖θ̂ − θ*‖₂/√m."""
 
     long_name: ClassVar[str] = "squared error to first order, less its mean"
     units: ClassVar[str] = "logits"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
-        """One value per replication, (reps,). O(reps · m³)."""
-        if not _known(release):
-            return np.full(len(truth.theta), np.nan)
-        value, mean, _ = _linearised(truth, release, estimate)
+    def _value(self, value: Floats, mean: Floats, variance: Floats) -> Floats:
         control: Floats = (value - mean) / np.sqrt(mean)
         return control
 
 
 @dataclass(frozen=True)
-class NoiseControlSquared(Control):
+class NoiseControlSquared(_OfNoise):
     """((Q − E Q)² − Var Q)/(E Q)^{3/2} given θ*: what `noise_control` leaves, as a root is no straight line."""
 
     long_name: ClassVar[str] = "squared error to first order, less its mean, squared, less its variance"
     units: ClassVar[str] = "logits"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
-        """One value per replication, (reps,). O(reps · m³)."""
-        if not _known(release):
-            return np.full(len(truth.theta), np.nan)
-        value, mean, variance = _linearised(truth, release, estimate)
+    def _value(self, value: Floats, mean: Floats, variance: Floats) -> Floats:
         control: Floats = ((value - mean) ** 2 - variance) / mean**1.5
         return control
 
@@ -157,8 +162,20 @@ def _wrong_order(theta: tuple[float, ...], epsilon: float, users: int) -> Floats
     return wrong_order(np.array(theta), epsilon, users)
 
 
+class _OfScores(Control):
+    """A control made of the order of the released scores."""
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+        """One value per replication, (reps,). O(reps · m²)."""
+        found = _inversions(truth, release)
+        return np.full(len(truth.theta), np.nan) if found is None else self._value(*found)
+
+    def _value(self, wrong: Floats, expected: Floats) -> Floats:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class KendallControl(Control):
+class KendallControl(_OfScores):
     """Kendall distance of the released scores, less its mean, where all replications have one θ* up to its order.
 
     Estimates order items as scores do, so that nothing is left of the error of `kendall`: its mean is known.
@@ -167,27 +184,20 @@ class KendallControl(Control):
     long_name: ClassVar[str] = "Kendall distance of the scores, less its mean"
     units: ClassVar[str] = "share of pairs"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
-        """One value per replication, (reps,). O(reps · m²)."""
-        if (found := _inversions(truth, release)) is None:
-            return np.full(len(truth.theta), np.nan)
-        first, second = np.triu_indices(truth.theta.shape[1], 1)
-        wrong, expected = found
+    def _value(self, wrong: Floats, expected: Floats) -> Floats:
+        first, second = np.triu_indices(wrong.shape[-1], 1)
         control: Floats = wrong[:, first, second].mean(axis=1) - expected[first, second].mean()
         return control
 
 
 @dataclass(frozen=True)
-class TopKControl(Control, TopK):
+class TopKControl(_OfScores, TopK):
     """Pairs of a top K item and another whose scores are in the wrong order, over K, less their mean."""
 
     long_name: ClassVar[str] = "wrong pairs across the edge of the top K, less their mean"
     units: ClassVar[str] = "pairs over K"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
-        """One value per replication, (reps,). O(reps · m²)."""
-        if (found := _inversions(truth, release)) is None:
-            return np.full(len(truth.theta), np.nan)
-        wrong, expected = (one[..., : self.top, self.top :].sum(axis=(-2, -1)) for one in found)
-        control: Floats = (wrong - expected) / self.top
+    def _value(self, wrong: Floats, expected: Floats) -> Floats:
+        across, mean = (one[..., : self.top, self.top :].sum(axis=(-2, -1)) for one in (wrong, expected))
+        control: Floats = (across - mean) / self.top
         return control
