@@ -100,7 +100,7 @@ class Question:
                          metrics=tuple(one.metric for one in self.targets),
                          paired=tuple(dict.fromkeys(("mechanism", "estimator", self.parameter))))
         except InvalidInput as error:
-            allowed = re.sub(r" \[at [^]]*\]$", "", error.allowed)  # the level: nobody typed it
+            allowed = re.sub(r" \[at [^]]*\]$", "", error.allowed)  # the level, which was not typed
             raise InvalidInput(self._typed_key(error.key), error.value, allowed) from None
 
     def _typed_key(self, key: str) -> str:

@@ -135,8 +135,8 @@ def publishing(
 ) -> Iterator[None]:
     """To be entered while the files of a report take their place; notes at the end what it was made of.
 
-    Meanwhile nobody seals these studies or replaces this report. Raises Replaced where somebody did since the results
-    had these stamps: a smaller request must not replace the page of a larger one that was finished in between.
+    Locks keep other runs from sealing these studies and replacing this report. Raises Replaced where one did since the
+    results had these stamps: a smaller request must not replace the page of a larger one that was finished in between.
     """
     with ExitStack() as stack:
         if whole := _suite_folder(settings, studies):

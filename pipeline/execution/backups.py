@@ -33,7 +33,7 @@ class HandedOut:
     >>> one, other = handed.copy(late, 2, now=9.0)  # for two idle workers
     >>> handed.done(other, ["six"]), len(handed)
     ((Bundle(units=[6], cost=1.0, kills=0), ['six'], []), 1)
-    >>> handed.done(bundle, ["five", "six"]), len(handed)  # before the other copy, which nobody waits for any more
+    >>> handed.done(bundle, ["five", "six"]), len(handed)  # before the other copy, which is then dropped
     ((Bundle(units=[5], cost=1.0, kills=0), ['five'], [Bundle(units=[5], cost=1.0, kills=0)]), 0)
     """
 

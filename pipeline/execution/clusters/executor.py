@@ -133,7 +133,7 @@ def quiet() -> Iterator[None]:
         try:
             yield
         except BaseException:
-            gc.collect()  # what the client left undone complains when it is freed: now, while nobody hears it
+            gc.collect()  # tasks left undone log a traceback when they are freed: now, while the loggers are silent
             raise
 
 
