@@ -109,5 +109,5 @@ def environment(**changes):
 
 def command(words, **options):
     """Run `python -m pipeline` to its end, as a user has it."""
-    options = dict(cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=120) | options
+    options = dict(cwd=ROOT, env=environment(), capture_output=True, text=True, timeout=900) | options
     return subprocess.run([sys.executable, "-m", "pipeline", *words], **options)

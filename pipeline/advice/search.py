@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from pipeline.advice.question import Question
 from pipeline.advice.simulation import Simulator
@@ -128,7 +128,7 @@ def find(simulator: Simulator) -> Found:
     first, last = axis.position(worse), axis.position(better)
     pilot = min(PILOT, *(simulator.affordable(level, 0.03) for level in (worse, better)))
     found = _window(simulator, axis, first, last, 5, pilot)
-    wanted = found.replications(float(stats.norm.ppf(0.5 + CONFIDENCE / 2)), PRECISION)
+    wanted = found.replications(float(special.ndtri(0.5 + CONFIDENCE / 2)), PRECISION)
     middle, half = min(max(found.value, first), last), 2 * PRECISION * math.sqrt(wanted / pilot)
     for _ in range(TRIES):
         half = min(max(half, NEAR), FAR)
@@ -258,7 +258,7 @@ def _window(simulator: Simulator, axis: Axis, first: float, last: float, count: 
 
 def recommended(found: Found, reps: int, alpha: float) -> float:
     """Position at which a certificate of `reps` replications at error probability alpha is likely to be given."""
-    chance, needed = stats.norm.ppf(SAFE), stats.norm.ppf(1 - alpha / len(found.crossings))
+    chance, needed = special.ndtri(SAFE), special.ndtri(1 - alpha / len(found.crossings))
     position = found.value
     for one, deviation in zip(found.crossings, found.deviations, strict=True):
         if one.slope < 0:
@@ -270,5 +270,5 @@ def recommended(found: Found, reps: int, alpha: float) -> float:
 
 def replications(found: Found, simulator: Simulator, alpha: float) -> int:
     """Replications of a certificate for which the margin is about MARGIN."""
-    wanted = found.replications(float(stats.norm.ppf(1 - alpha) + stats.norm.ppf(SAFE)), MARGIN)
+    wanted = found.replications(float(special.ndtri(1 - alpha) + special.ndtri(SAFE)), MARGIN)
     return int(min(max(wanted, 1000), CERTIFICATE, simulator.affordable(found.axis.level(found.value), 0.4)))

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy import stats
+import scipy
+from scipy import special
 
 from pipeline.study.arrays import Array, Floats
 
@@ -31,7 +32,7 @@ def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
     >>> [round(float(end), 4) for end in wilson(np.array(0.0), np.array(10), 0.95)]
     [0.0, 0.2775]
     """
-    z = stats.norm.ppf(0.5 + confidence / 2)
+    z = special.ndtri(0.5 + confidence / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = (share + z**2 / (2 * n)) / (1 + z**2 / n)
         half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
@@ -49,8 +50,8 @@ def clopper_pearson(count: int, n: int, confidence: float) -> tuple[float, float
     [0.0, 0.3085]
     """
     tail = (1 - confidence) / 2
-    low = float(stats.beta.ppf(tail, count, n - count + 1)) if count else 0.0
-    high = float(stats.beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
+    low = float(scipy.stats.beta.ppf(tail, count, n - count + 1)) if count else 0.0
+    high = float(scipy.stats.beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
     return low, high
 
 
@@ -79,7 +80,7 @@ def skewed_mean(mean: Array, m2: Array, m3: Array, n: Array, confidence: float) 
     """
     n = np.asarray(n, float)
     freedom = np.maximum(n - 1, 1)
-    t = stats.t.ppf(0.5 + confidence / 2, freedom)
+    t = special.stdtrit(freedom, 0.5 + confidence / 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(m2 / (n * freedom))
         skewness = np.where(m2 > 0, np.sqrt(n) * m3 / m2**1.5, 0.0)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from pipeline.study.arrays import Floats
 
@@ -62,7 +62,7 @@ def _crossing(at: Floats, values: Floats, confidence: float, width: float) -> Cr
         own = np.einsum("ii->i", spread)
         own[own == 0] = UNSEEN * (width / reps) ** 2
     mean, error = fit @ values.mean(axis=0), np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", fit, spread, fit), 0.0))
-    reach = stats.t.ppf(0.5 + confidence / 2, reps - 1) * error
+    reach = special.stdtrit(reps - 1, 0.5 + confidence / 2) * error
     above, may, surely = np.flatnonzero(mean > 0), np.flatnonzero(mean <= reach), np.flatnonzero(mean >= -reach)
     low = math.inf if not may.size else -math.inf if may[0] == 0 else float(x[may[0] - 1])
     high = -math.inf if not surely.size else math.inf if surely[-1] == POINTS - 1 else float(x[surely[-1] + 1])

@@ -9,7 +9,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from pipeline.analysis.intervals import mean_interval, rule_of_three
 from pipeline.analysis.moments import STATISTICS, Moments, block_moments, merged
@@ -140,7 +140,7 @@ def _half(squares: Array, n: Array, confidence: float) -> Array:
     """t √(squares / (n(n − 1))); infinite for n < 2. Squares below 0, by rounding, count as 0."""
     freedom = np.maximum(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = stats.t.ppf(0.5 + confidence / 2, freedom) * np.sqrt(np.maximum(squares, 0.0) / (n * freedom))
+        half = special.stdtrit(freedom, 0.5 + confidence / 2) * np.sqrt(np.maximum(squares, 0.0) / (n * freedom))
     return np.where(n < 2, np.inf, half)
 
 

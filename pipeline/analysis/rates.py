@@ -5,8 +5,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 import xarray as xr
-from scipy import optimize, stats
+from scipy import special
 
 from pipeline.analysis.estimate import Estimate, aligned, floored
 from pipeline.study.arrays import Floats
@@ -76,7 +77,7 @@ def fit_rate(
     chi2 = _least_squares(design, y, s).chi2 if (s > 0).any() else math.nan
     scatter = _scatter(design, y, s)
     fit = _least_squares(design, y, np.sqrt(s**2 + scatter**2))
-    quantile = float(stats.t.ppf(0.5 + confidence / 2, max(fit.dof, 1)))
+    quantile = float(special.stdtrit(max(fit.dof, 1), 0.5 + confidence / 2))
     estimates = [_estimate(v, e, quantile) for v, e in zip(fit.values, fit.variances, strict=True)]
     constants = [_exponential(e) for e in estimates[len(predictors):]]
     return Rate(
@@ -129,7 +130,7 @@ def _scatter(design: Floats, y: Floats, s: Floats) -> float:
     if excess(0) <= 0:
         return 0.0
     most = 2 * unweighted.chi2 / unweighted.dof  # there χ² is at most dof/2
-    return math.sqrt(optimize.brentq(excess, 0, most, xtol=1e-9 * most))
+    return math.sqrt(scipy.optimize.brentq(excess, 0, most, xtol=1e-9 * most))
 
 
 class _Fit(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from scipy import stats
+from scipy import special
 
 from pipeline.analysis.boundaries import INSIDE, UNKNOWN
 from pipeline.analysis.estimate import Estimate
@@ -156,7 +156,7 @@ def boundary(moments: xr.Dataset, asked: Refinement) -> xr.Dataset:
     found = {labels: find(curve, asked, bounds_of(moments, asked.metric))
              for labels, curve in curves_of(moments, asked).items()}
     axes = {str(axis): moments[axis] for axis in moments["status"].dims if axis not in ("count", asked.along)}
-    z = 2 * stats.norm.ppf(0.5 + asked.confidence / 2)
+    z = 2 * special.ndtri(0.5 + asked.confidence / 2)
     rows = [dict(zip(axes, (level for _, level in labels), strict=True)) | _row(one, asked, z)
             for labels, one in found.items()]
     shape = tuple(map(len, axes.values()))
@@ -240,7 +240,7 @@ def _place(curve: Curve, first: int | None, last: int | None, asked: Refinement)
         scale = (high - low) / 2
         fit = np.vander((x - low) / scale - 1, 3) @ np.linalg.pinv(np.vander((at[inside] - low) / scale - 1, 3))
         distance = np.abs(fit @ part["mean"][inside] - asked.level)
-        z = stats.norm.ppf(1 - (1 - SIDES) * (1 - asked.confidence) / 2)
+        z = special.ndtri(1 - (1 - SIDES) * (1 - asked.confidence) / 2)
         near = np.flatnonzero(distance <= z * np.sqrt(fit**2 @ variance))
         if near.size:  # else no parabola fits, and the bracket remains
             low, high = x[max(near[0] - 1, 0)], x[min(near[-1] + 1, POINTS - 1)]

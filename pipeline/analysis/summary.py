@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 import xarray as xr
-from scipy import stats
+from scipy import special
 
 from pipeline.analysis.intervals import rule_of_three
 from pipeline.analysis.moments import COUNTS, STATISTICS, Moments, block_moments, merged
@@ -108,7 +108,7 @@ def t_interval(
 def _quantile(n: Array, confidence: float) -> Floats:
     """Of Student's t with n − 1 degrees of freedom, but at least 1. O(different n): the quantile is dear."""
     sizes, where = np.unique(n, return_inverse=True)
-    quantiles: Floats = stats.t.ppf(0.5 + confidence / 2, np.maximum(sizes - 1, 1))
+    quantiles: Floats = special.stdtrit(np.maximum(sizes - 1, 1), 0.5 + confidence / 2)
     return quantiles[where].reshape(np.shape(n))
 
 

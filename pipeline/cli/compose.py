@@ -80,18 +80,34 @@ def _sized(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     size, quick = config.get("size"), config.get("quick") or {}
     if size not in SIZES:
         raise InvalidInput("size", size, nearest(size, SIZES))
-    if size == "quick":
-        config = _compose([*map(quoted, _as_overrides(quick)), *overrides])
+    changes = [*_changes(quick)] if size == "quick" else []
+    if not _replaced(config, changes, overrides):
+        config = _compose([*(quoted(f"{'.'.join(key)}={as_text(value)}") for key, value in changes), *overrides])
     config.pop("quick", None)
     return config
 
 
-def _as_overrides(quick: Mapping[str, Any]) -> Iterator[str]:
-    """A mapping as overrides of a command; a mapping inside it becomes one override per name."""
+def _changes(quick: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each key with its value; a mapping becomes one change per name."""
     for key, value in quick.items():
-        inner = {f"{key}.{name}": one for name, one in value.items()} if isinstance(value, dict) else {key: value}
-        for name, one in inner.items():
-            yield f"{name}={as_text(one)}"
+        for name, one in value.items() if isinstance(value, dict) else [(None, value)]:
+            yield (key,) if name is None else (key, name), one
+
+
+def _replaced(config: dict[str, Any], changes: Sequence[tuple[tuple[str, ...], Any]], overrides: Sequence[str]) -> bool:
+    """Whether the changes were made in the config itself, which is sooner than composing it again.
+
+    Not where an override may be about the same key, or where one value is a mapping: Hydra then knows what to do.
+    """
+    asked = {re.split(r"[.=]", override.lstrip("+~"))[0] for override in overrides}
+    sections = [config if len(key) == 1 else config.get(key[0]) for key, _ in changes]
+    if not all(isinstance(section, dict) and key[0] not in asked and key[-1] in section
+               and not isinstance(value, dict) and not isinstance(section[key[-1]], dict)
+               for section, (key, value) in zip(sections, changes, strict=True)):
+        return False
+    for section, (key, value) in zip(sections, changes, strict=True):
+        cast(dict[str, Any], section)[key[-1]] = value
+    return True
 
 
 def as_text(value: Any) -> str:

@@ -3,7 +3,10 @@
 import contextlib
 import dataclasses
 import functools
+import itertools
+import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -19,7 +22,7 @@ from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import Cluster, workers_of
+from pipeline.execution.clusters import Cluster, Executor, workers_of
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
@@ -29,7 +32,9 @@ from pipeline.storage import results
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.registry import registered
 
+MISJUDGED = 10  # times its predicted seconds: as long this process computes before it starts workers all the same
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
 
 
@@ -182,9 +187,11 @@ def _sweep(
 
     Raises SweepError where the sweep cannot go on.
     """
-    total, pending = sum(one.cost for one in schedules), sum(one.pending for one in schedules)
+    pending = sum(one.pending for one in schedules)
+    seconds = sum(one.cost for one in schedules) / COST_OF_A_SECOND
     waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
     alike = FailuresAlike(settings.most_failures)
+    compute = functools.partial(_compute, settings=settings, command=command, alike=alike)
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(interruptible(settings.stop_after))
         print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
@@ -193,10 +200,29 @@ def _sweep(
         if not cluster.elsewhere:  # a mistake is then found before any worker starts
             for stored, schedule in waiting:
                 runner(stored, schedule, settings).agree()
-        executor = stack.enter_context(cluster.open())
-        print(executor.description, flush=True)
-        progress = stack.enter_context(Progress(pending, total, left=_left(schedules)))
+        # Code that a person added to this program may end the process, which then had better be a worker's.
+        if cluster.needless(seconds) and not any(registered()):
+            here = Executor(description=f"about {format_time(seconds)} of work: no workers, computing in this process")
+            compute(waiting, here, stop, patience=MISJUDGED * seconds + 10)
+            again = [(stored, _again(stored, schedule, settings)) for stored, schedule in waiting]
+            waiting = [(stored, schedule) for stored, schedule in again if schedule.pending]
+        if waiting and not stop.is_set():
+            compute(waiting, stack.enter_context(cluster.open()), stop)
+    for stored in studies if alike.kinds else ():
+        status.print_failures(stored, stored.store.listing(), command)
+    return alike.too_many
 
+
+def _compute(
+    waiting: Sequence[tuple[StoredStudy, Schedule]], executor: Executor, stop: threading.Event, settings: Settings,
+    command: str, alike: FailuresAlike, patience: float = math.inf,
+) -> None:
+    """Simulate what is missing of some studies, one after the other; start nothing after `patience` seconds."""
+    print(executor.description, flush=True)
+    schedules = [schedule for _, schedule in waiting]
+    ends = time.monotonic() + patience
+    with Progress(sum(one.pending for one in schedules), sum(one.cost for one in schedules),
+                  left=_left(schedules)) as progress:
         def swept(stored: StoredStudy, schedule: Schedule, session: Session) -> sweep.Outcome:
             def on_done(flags: list[bool], bundle: Bundle, workers: int) -> None:
                 alike.add(len(flags), [reports.last_line(stored.store, unit)
@@ -210,16 +236,15 @@ def _sweep(
 
             # With targets what is wanted is not known, and large first bundles could be far more than that.
             total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
-            return sweep.run(executor, runner(stored, schedule, settings), iter(schedule), stop=stop, on_done=on_done,
-                             on_retired=progress.warn, total_cost=total_cost, pace=pace, backups=True)
+            units = itertools.takewhile(lambda _: time.monotonic() < ends, schedule)
+            outcome = sweep.run(executor, runner(stored, schedule, settings), units, stop=stop, on_done=on_done,
+                                on_retired=progress.warn, total_cost=total_cost, pace=pace, backups=True)
+            return dataclasses.replace(outcome, interrupted=outcome.interrupted or time.monotonic() >= ends)
 
         for stored, schedule in waiting:
-            if not stop.is_set():
+            if not stop.is_set() and time.monotonic() < ends:
                 session = Session(stored.store.folder, command, schedule.pending, schedule.cost, settings.shard)
                 _in_session(stored, session, functools.partial(swept, stored, schedule, session))
-    for stored in studies if alike.kinds else ():
-        status.print_failures(stored, stored.store.listing(), command)
-    return alike.too_many
 
 
 def _left(schedules: Sequence[Schedule]) -> Callable[[], tuple[int, float]] | None:

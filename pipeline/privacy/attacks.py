@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import ClassVar, Protocol
 
 import numpy as np
-from scipy import stats
+import scipy
+from scipy import special
 
 from pipeline.privacy.accounting import gaussian_rho, zcdp_epsilon
 from pipeline.privacy.integer_laws import gaussian_pmf
@@ -65,8 +66,8 @@ class FlippedBits:
     def power(self, false_alarms: float) -> float:
         """Of the test that counts agreements, and decides by chance at the border. O(bits)."""
         counts, keep = np.arange(self.bits, -1, -1), 1 / (1 + math.exp(-self.each))
-        return _power(stats.binom.pmf(counts, self.bits, 1 - keep), stats.binom.pmf(counts, self.bits, keep),
-                      false_alarms)
+        law = scipy.stats.binom.pmf
+        return _power(law(counts, self.bits, 1 - keep), law(counts, self.bits, keep), false_alarms)
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class LaplaceShift:
 
     def power(self, false_alarms: float) -> float:
         """P(X + 1 > x) where P(X > x) is `false_alarms`: the likelihood ratio grows with the released number."""
-        noise = stats.laplace(scale=1 / self.epsilon)
+        noise = scipy.stats.laplace(scale=1 / self.epsilon)
         return float(noise.sf(noise.isf(false_alarms) - 1))
 
 
@@ -118,7 +119,7 @@ class GaussianShifts:
         """Of the test on the sum. O(k log k) for a law of k entries."""
         if self._law is None:
             shift = math.sqrt(self.entries / self.variance)
-            return float(stats.norm.sf(stats.norm.isf(false_alarms) - shift))
+            return float(special.ndtr(special.ndtri(false_alarms) + shift))
         law = self._law[::-1]  # large sums first
         return _power(law, np.roll(law, -self.entries), false_alarms)
 

@@ -6,7 +6,8 @@
 import math
 
 import numpy as np
-from scipy import optimize, special
+import scipy
+from scipy import special
 
 SMOOTH = 2000  # standard deviation of the summed noise from which its steps change δ by less than 1e-5 of itself
 MARGIN = 1e-4  # by which variances are larger than for continuous noise: more than such a step
@@ -42,7 +43,7 @@ def exact_rho(epsilon: float, delta: float) -> float:
 
     low = math.log(epsilon) - math.log(2 * math.sqrt(2 * math.log(1 / delta) + 2 * epsilon) + 40)
     high = math.log(2 * math.sqrt(2 * epsilon + 2 * math.log(1 / delta)) + 40)
-    return math.exp(min(2 * float(optimize.brentq(excess, low, high, xtol=1e-13)), 700.0)) / 2
+    return math.exp(min(2 * float(scipy.optimize.brentq(excess, low, high, xtol=1e-13)), 700.0)) / 2
 
 
 def discrete_gaussians_delta(epsilon: float, entries: int, variance: float) -> float:

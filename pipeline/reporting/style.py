@@ -169,6 +169,9 @@ def images(figure: "Figure", formats: Iterable[str] = ("svg", "png", "pdf")) -> 
     """The figure in some formats, of svg, png and pdf, without dates or versions."""
     nothing = {"svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
                "pdf": dict.fromkeys(("CreationDate", "Creator", "Producer")), "png": {"Software": None}}
+    if engine := figure.get_layout_engine():  # once for all formats: each would first draw everything to lay it out
+        engine.execute(figure)
+        figure.set_layout_engine(None)
     files = {}
     for kind in formats:
         file = io.BytesIO()

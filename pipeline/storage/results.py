@@ -10,6 +10,7 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -189,8 +190,9 @@ def in_chunks(dataset: "xr.Dataset", sizes: Mapping[Hashable, int]) -> "xr.Datas
     return dataset.chunk(sizes).assign_coords(coordinates)
 
 
+@lru_cache(maxsize=64)  # asked for a dozen times in a run, for each study
 def _document(content: bytes) -> dict[str, Any]:
-    """The root document of a sealed dataset. Raises ValueError unless it is one that `finish` wrote."""
+    """The root document of a sealed dataset, to be read only. ValueError unless it is one that `finish` wrote."""
     try:
         document: dict[str, Any] = json.loads(content)
         sound = (document["attributes"]["digest"] == _digest(document) and _serialise(document) == content

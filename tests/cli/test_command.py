@@ -171,6 +171,6 @@ def test_any_terminal_or_none(task, where, tmp_path):
     words = " ".join([task, *(arguments(tmp_path) if task != "help" else ())]).replace("[", "'[").replace("]", "]'")
     changes = dict(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") if where == "ascii" else {}
     done = subprocess.run(["sh", "-c", f"{sys.executable} -m pipeline {words} {closed}"], cwd=ROOT,
-                          env=environment(**changes), capture_output=True, text=True, timeout=60)
+                          env=environment(**changes), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0 and done.stderr == ""
     assert "cells" in done.stdout or where == "no stdout"

@@ -29,7 +29,7 @@ def harm(path, kind, chance):
     return path
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(25) if FULL else range(2))
 def test_damage_is_found_and_repaired(seed, tmp_path, monkeypatch, capsys):
     without_report(monkeypatch)

@@ -29,14 +29,14 @@ def stops(tally, driver, where, *says):
     """The driver ends by itself, with one clear line; what was done stays."""
     before = units(where)
     tally.injected += 1
-    _, error = driver.communicate(timeout=120)
+    _, error = driver.communicate(timeout=900)
     line = one_line(error)
     print(f"{tally.kind}: exit code {driver.returncode}, {line}")
     assert driver.returncode == 1 and any(text in line for text in says) and "the same command goes on" in line
     assert ended(driver.pid) and units(where) >= before > 0
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_full_disk(seed, tmp_path, disk, expected):
     tally = Tally("disk full", 1)
@@ -50,7 +50,7 @@ def test_a_full_disk(seed, tmp_path, disk, expected):
     finish(disk, expected, tally)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(not FULL, reason="takes a minute: make faults")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_disk_that_becomes_read_only(seed, tmp_path, disk, expected):
@@ -65,7 +65,7 @@ def test_a_disk_that_becomes_read_only(seed, tmp_path, disk, expected):
     finish(disk, expected, tally)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 @pytest.mark.skipif(not FULL, reason="takes a minute: make faults")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_files_that_can_only_be_begun(seed, tmp_path, expected):

@@ -27,7 +27,7 @@ def variables(kind, folder):
     """Environment in which this machine computes as another one."""
     if kind == "another NumPy":
         subprocess.run([str(ROOT / ".venv/bin/uv"), "pip", "install", "--quiet", "--no-deps", "--python",
-                        sys.executable, "--target", str(folder), OLDER], check=True, timeout=300)
+                        sys.executable, "--target", str(folder), OLDER], check=True, timeout=900)
         path = os.pathsep.join([str(folder), environment()["PYTHONPATH"]])
         return {"PYTHONPATH": path}
     if platform.machine() != "x86_64":
@@ -49,10 +49,10 @@ def run(where, words, **changes):
     given = arguments(where, **words)
     if "experiment" in words:  # whose grid has other axes
         given = [word for word in given if not word.startswith("grid.")]
-    return command(given, env=environment(**changes), timeout=300)
+    return command(given, env=environment(**changes), timeout=900)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind, words", [("another CPU type", RANKINGS)]
                          + ([("another NumPy", RANKINGS), ("another NumPy", ITEMS)] if FULL else []))
 def test_elsewhere(kind, words, tmp_path):

@@ -20,7 +20,7 @@ def moments(chance):
     return early + late
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5] if FULL else [1])
 def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expected):
     chance, tally, study = random.Random(seed), Tally("SIGKILL of the driver's group", 10), 0
@@ -51,7 +51,7 @@ def test_the_whole_group_is_killed_and_the_end_is_the_same(seed, tmp_path, expec
     finish(where, expected, tally)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed, kills", [(seed, 40) for seed in (3, 4, 5, 6, 7)] if FULL else [(3, 8)])
 def test_killed_workers(seed, kills, tmp_path, expected):
     chance, tally, study = random.Random(seed), Tally("SIGKILL of a worker", kills), 0
@@ -62,14 +62,14 @@ def test_killed_workers(seed, kills, tmp_path, expected):
             with contextlib.suppress(psutil.NoSuchProcess, IndexError):  # it ended in the meantime
                 chance.choice(workers(driver)).kill()
                 tally.injected += 1
-        _, error = driver.communicate(timeout=300)
+        _, error = driver.communicate(timeout=900)
         tally.check(driver.returncode == 0, complete(where, expected))
         assert "Traceback" not in error
         study += 1
     print(f"{kills} workers killed in {study} sweeps of {UNITS} units")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("seed", range(10) if FULL else [0])
 def test_two_drivers_at_once_and_one_is_killed(seed, tmp_path, expected):
     chance = random.Random(seed)
@@ -81,7 +81,7 @@ def test_two_drivers_at_once_and_one_is_killed(seed, tmp_path, expected):
             time.sleep(chance.uniform(0, 1))
             os.killpg(drivers[1].pid, signal.SIGKILL)
             killed.injected += 1
-    said = [driver.communicate(timeout=300) for driver in drivers]
+    said = [driver.communicate(timeout=900) for driver in drivers]
     codes = [driver.returncode for driver in drivers]
     right = codes[0] == 0 and codes[1] in (0, -signal.SIGKILL if killed.injected else 0)
     for tally in (at_once, killed):
@@ -101,7 +101,7 @@ def test_signals_to_the_group_drain(tmp_path, expected):
             assert reaches(driver, happened)
         os.killpg(driver.pid, number)
         tally.injected += 1
-        out, error = driver.communicate(timeout=60)
+        out, error = driver.communicate(timeout=900)
         assert driver.returncode == 75, (number, early, out, error)
         assert "Traceback" not in error and "stopped" in out + error and ended(driver.pid)
         # Drained: no unit is left half written.

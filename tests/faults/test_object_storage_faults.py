@@ -113,7 +113,7 @@ def test_killed_workers_a_killed_group_and_two_drivers(credentials, bucket, expe
     driver.communicate()
     before = units(bucket)
     drivers = [start(words(tmp_path / name, bucket), credentials) for name in "ab"]  # one goes on, one is elsewhere
-    said = [driver.communicate(timeout=120) for driver in drivers]
+    said = [driver.communicate(timeout=900) for driver in drivers]
     assert [driver.returncode for driver in drivers] == [0, 0], said
     assert killed >= 2 and 22 <= before < UNITS
     sound(bucket, expected)

@@ -67,7 +67,7 @@ def gone(tally, driver, where, expected, fault):
     finish(where, expected, tally)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("which", ["scheduler", "workers"] if FULL else ["scheduler"])
 def test_a_scheduler_or_its_workers_are_killed(which, tmp_path, expected):
     tally = Tally(f"SIGKILL of the {'scheduler' if which == 'scheduler' else 'workers, all for good'}", 1)
@@ -78,7 +78,7 @@ def test_a_scheduler_or_its_workers_are_killed(which, tmp_path, expected):
 
 
 @pytest.mark.skipif(not FULL, reason="takes a minute: make faults")
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1800)
 def test_every_worker_of_this_machine_is_killed_as_it_is_born(tmp_path, expected):
     tally, over = Tally("SIGKILL of the workers, all for good", 1), threading.Event()
     driver = start(tmp_path)

@@ -85,7 +85,7 @@ def kill_workers(stop, times, every, folder=None):
                 killed += 1
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(1800)
 def test_twenty_killed_workers_cost_time_only(tmp_path):
     done, taken = [], []
 
@@ -102,7 +102,7 @@ def test_twenty_killed_workers_cost_time_only(tmp_path):
     assert 1 <= outcome.lost <= 20  # those killed before the scheduler knew them are not counted
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(1800)
 def test_a_unit_that_kills_its_workers_is_named_and_the_rest_is_kept(tmp_path):
     with Local(workers=2).open() as executor:
         with pytest.raises(SweepError, match="unit 150: its worker was killed 4 times"):
@@ -111,7 +111,7 @@ def test_a_unit_that_kills_its_workers_is_named_and_the_rest_is_kept(tmp_path):
         assert run(executor, functools.partial(record, tmp_path, 0.0), [(150, 1.0)]).units_done == 1
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(1800)
 def test_an_innocent_unit_is_not_blamed(tmp_path):
     with Local(workers=2).open() as executor:
         for bad in (0, 3):
@@ -119,7 +119,7 @@ def test_an_innocent_unit_is_not_blamed(tmp_path):
                 run(executor, functools.partial(poison, tmp_path, bad), pairs(4), kills=3)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(1800)
 def test_workers_that_never_come_back_end_the_sweep(tmp_path):
     with Local(workers=2).open() as executor:
         run(executor, functools.partial(record, tmp_path, 0.0), [(0, 1.0)])
@@ -136,21 +136,21 @@ def drive(folder, kind, seconds):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def wait_for(condition, seconds=20):
+def wait_for(condition, seconds=300):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "timed out"
         time.sleep(0.02)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("kind", ["local", "synchronous"])
 def test_a_signal_to_the_group_drains(tmp_path, number, kind):
     driver = drive(tmp_path, kind, 0.05)
     wait_for(lambda: len(ended(tmp_path)) > 10)
     os.killpg(driver.pid, number)
-    out, err = driver.communicate(timeout=20)
+    out, err = driver.communicate(timeout=300)
     assert driver.returncode == 0, err
     units_done, interrupted, lost = out.split()
     begun = {int(path.stem) for path in tmp_path.glob("*.begun")}
@@ -159,7 +159,7 @@ def test_a_signal_to_the_group_drains(tmp_path, number, kind):
     assert "finishing what is running" in err and "Traceback" not in err
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("kind", ["local", "synchronous"])
 def test_a_second_signal_abandons_at_once(tmp_path, kind):
     driver = drive(tmp_path, kind, 30.0)
@@ -169,12 +169,12 @@ def test_a_second_signal_abandons_at_once(tmp_path, kind):
     time.sleep(0.5)
     assert driver.poll() is None
     os.killpg(driver.pid, signal.SIGINT)
-    out, err = driver.communicate(timeout=5)
+    out, err = driver.communicate(timeout=25)
     assert out.split() == ["0", "True", "0"] and "Traceback" not in err
     assert not any(worker.is_running() for worker in workers)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(1800)
 def test_workers_do_not_outlive_a_killed_driver(tmp_path):
     driver = drive(tmp_path, "local", 30.0)
     wait_for(lambda: any(tmp_path.glob("*.begun")))

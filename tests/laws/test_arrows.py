@@ -162,7 +162,8 @@ def test_no_cycles():
 def test_statistics_load_nothing_heavy():
     names = [f"pipeline.{n}" for n in sorted(NAMES) if n.split(".")[0] in ("study", "privacy", "problems")
              and "claims" not in n.split(".")]
-    heavy = ["dask", "distributed", "zarr", "hydra", "omegaconf", "xarray", "matplotlib", "pandas", "opendp"]
+    heavy = ["dask", "distributed", "zarr", "hydra", "omegaconf", "xarray", "matplotlib", "pandas", "opendp",
+             "scipy.stats"]
     script = f"import sys, {', '.join(names)}; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]" and len(names) > 8

@@ -175,7 +175,7 @@ def test_a_file_of_every_kind(finished, capsys):
 
 
 @pytest.mark.skipif(not FULL, reason="takes minutes: FAULTS=full")
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 def test_every_file_once(finished, capsys):
     """The files of a kind are damaged in different ways."""
     chance, count = random.Random(1), 0
@@ -187,7 +187,7 @@ def test_every_file_once(finished, capsys):
 
 
 @pytest.mark.skipif(not FULL, reason="takes minutes: FAULTS=full")
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_every_damage_of_every_kind_of_file(damage, finished, capsys):
     chance = random.Random(damage.__name__)

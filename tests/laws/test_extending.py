@@ -28,7 +28,7 @@ def python(tmp_path_factory):
 
 
 def run(python, words, where):
-    return subprocess.run([python, "-m", "pipeline", *words], cwd=where, capture_output=True, text=True, timeout=120,
+    return subprocess.run([python, "-m", "pipeline", *words], cwd=where, capture_output=True, text=True, timeout=900,
                           env={"PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HOME": str(where)})
 
 

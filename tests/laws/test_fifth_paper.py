@@ -166,7 +166,7 @@ def test_a_whole_paper_runs_as_its_page_says(installed, tmp_path):
     command = re.search(r"^pipeline (experiment=.*)$", (EXAMPLE / "README.md").read_text(), re.M)[1]
     words = [*shlex.split(command), "cluster=synchronous"]
     done = subprocess.run([sys.executable, "-m", "pipeline", *words], cwd=tmp_path, env=installed, capture_output=True,
-                          text=True, timeout=300)
+                          text=True, timeout=900)
     assert done.returncode == 0 and "supported     frequency.privacy" in done.stdout, done.stderr
     (folder,) = tmp_path.glob("outputs/frequency/*")
     page = (folder / "report.html").read_text()

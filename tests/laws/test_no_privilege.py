@@ -68,7 +68,7 @@ def installed(words, sites, where):
     """The command where these folders of packages come before all others, far from this checkout."""
     path = ":".join(map(str, sites))
     return subprocess.run([sys.executable, "-m", "pipeline", *words], cwd=where, env=environment(PYTHONPATH=path),
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=900)
 
 
 def test_without_the_problem_nobody_knows_it(sites, tmp_path):

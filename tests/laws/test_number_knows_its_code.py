@@ -82,7 +82,7 @@ def perform(tmp_path, commands, path=(), variables=None, **patches):
     paths = os.pathsep.join(map(str, [*path, ROOT / "tests", ROOT]))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps([{"without_report": 1} | patches, commands, str(target)])],
-        env=environment(PYTHONPATH=paths, **(variables or {})), capture_output=True, text=True, timeout=300,
+        env=environment(PYTHONPATH=paths, **(variables or {})), capture_output=True, text=True, timeout=900,
         cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     return [Outcome(*one) for one in json.loads(target.read_text())]
@@ -287,7 +287,7 @@ def test_the_page_says_what_is_mixed(copy, tmp_path):
     paths = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
     assert perform(tmp_path, [more], draw=1, environment={"numpy": "98.0"})[0].code == 0
     done = subprocess.run([sys.executable, "-m", "pipeline", *words(copy / "whole", **MORE, task="report")],
-                          env=environment(PYTHONPATH=paths), capture_output=True, text=True, timeout=300)
+                          env=environment(PYTHONPATH=paths), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     page = only(copy / "whole", "*/*/report.html").read_text()
     assert "Mixed: numbers of different code or arithmetic" in page and "→ 98.0" in page
@@ -425,7 +425,7 @@ def test_an_edited_coordinate_or_claim_is_not_shown_as_it_was(tmp_path):
     def shown(text):
         (tmp_path / "own.py").write_text(text)
         done = subprocess.run([sys.executable, "-m", "pipeline", *words], cwd=tmp_path, env=environment(), text=True,
-                              capture_output=True, timeout=120)
+                              capture_output=True, timeout=900)
         assert done.returncode == 0, done.stderr
         (results,) = tmp_path.glob("out/survey-*/results.zarr")
         return done.stdout, xr.open_zarr(results)["doubled"].values.tolist()

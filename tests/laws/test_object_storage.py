@@ -243,7 +243,7 @@ sys.exit(main())
 def test_the_exit_code_is_ours_whatever_the_threads_of_the_library_do(name, code, bucket, tmp_path):
     given = [f"store.url=s3://{name or bucket.name}/a", f"outputs={tmp_path}", "task=status", "experiment=xu/lemmas"]
     done = subprocess.run([sys.executable, "-c", LEAVING, *given], cwd=ROOT, env=environment(), capture_output=True,
-                          text=True, timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+                          text=True, timeout=900, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
     assert done.returncode == code, done.stderr
     assert "no such bucket" in done.stderr if name else "not begun" in done.stdout
 

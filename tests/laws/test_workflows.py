@@ -22,7 +22,7 @@ def test_make_repeats_a_study_until_it_is_done(tmp_path):
 
     def make(study):
         return subprocess.run(["make", f"STUDIES={study}", f"WORDS={words}"], cwd=tmp_path, capture_output=True,
-                              text=True, env=shell | {"PATH": f"{command.parent}:{shell['PATH']}"}, timeout=120)
+                              text=True, env=shell | {"PATH": f"{command.parent}:{shell['PATH']}"}, timeout=900)
 
     done = make("xu/lemmas")
     assert done.returncode == 0 and (tmp_path / "done/xu/lemmas").exists(), done

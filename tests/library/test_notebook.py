@@ -52,7 +52,7 @@ def test_a_notebook_runs_studies_with_parts_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
     cells = [nbformat.v4.new_code_cell(cell.strip()) for cell in CELLS]
     book = nbformat.v4.new_notebook(cells=cells)
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(book, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
     texts = [{name: "".join(output.text for output in cell.outputs if output.get("name") == name)
               for name in ("stdout", "stderr")} for cell in book.cells]
     assert "8 units to do" in texts[1]["stdout"] and "1 worker processes" in texts[1]["stdout"]

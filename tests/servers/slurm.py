@@ -95,7 +95,7 @@ class Slurm:
     def call(self, *command: str, **options) -> str:
         """Output of one of its commands, which must succeed."""
         environment = os.environ | self.environment | options.pop("env", {})
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, **options)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, **options)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout.strip()
 

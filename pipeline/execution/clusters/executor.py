@@ -98,6 +98,10 @@ class Cluster(Protocol):
         """Seconds for which each worker certainly lives; None: as long as the cluster is open."""
         return None
 
+    def needless(self, seconds: float) -> bool:
+        """Whether this process may do that many seconds of work itself, as workers would start for longer."""
+        return False
+
     def check(self) -> None:
         """Raise InvalidInput where the cluster could not be opened, before any folder or job is created."""
         return  # nothing can go wrong

@@ -20,6 +20,8 @@ from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.workers import Processes
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
+STARTING = 2.0  # seconds until worker processes compute, about
+
 
 def cores() -> int:
     """Cores this process may use: an affinity mask or a batch system may allow fewer than there are."""
@@ -38,6 +40,10 @@ class Local(Cluster, Checked):
         super().__post_init__()
         if self.memory is not None and size(self.memory) < 2**28:
             raise InvalidInput("memory", self.memory, "must be at least 256MiB")
+
+    def needless(self, seconds: float) -> bool:
+        """For little work, unless a number of workers or their memory was asked for."""
+        return self.workers is None and self.memory is None and seconds * (1 - 1 / max(cores(), 2)) <= STARTING
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Executor]:

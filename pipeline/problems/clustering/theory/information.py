@@ -14,8 +14,9 @@ import itertools
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import special
 
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import InvalidInput
@@ -61,7 +62,7 @@ def theorem_10(N: Array | int) -> Floats:
 def _overlap(N: int, w: int) -> tuple[Integers, Floats]:
     """Sizes and their probabilities of the overlap of two users' rated sets."""
     sizes = np.arange(w + 1)
-    return sizes, stats.hypergeom.pmf(sizes, N, w, w)
+    return sizes, scipy.stats.hypergeom.pmf(sizes, N, w, w)
 
 
 def theorem_13(N: int, w: int, epsilon: float) -> float:
@@ -121,11 +122,11 @@ def maxsense_information(N: int, w: int, epsilon: float, p: float) -> float:
     Given s sensed items of which M ~ Binomial(s, ½) are positive, P(sketch = 0) = C(N − M, w)/C(N, w). H is public.
     """
     M = np.arange(N + 1)
-    positive = 1 - stats.hypergeom.pmf(0, N, M, w)  # no positive sensed item among the w rated ones
+    positive = 1 - scipy.stats.hypergeom.pmf(0, N, M, w)  # no positive sensed item among the w rated ones
     total = 0.0
-    for s, chance in enumerate(stats.binom.pmf(M, N, p)):
+    for s, chance in enumerate(scipy.stats.binom.pmf(M, N, p)):
         if chance:
-            total += chance * float(information(positive[: s + 1], stats.binom.pmf(M[: s + 1], s, 0.5), epsilon))
+            total += chance * float(information(positive[: s + 1], scipy.stats.binom.pmf(M[: s + 1], s, 0.5), epsilon))
     return float(total)
 
 
@@ -150,7 +151,8 @@ def count_information(N: int, w: int, epsilon: float, least: int | None = None) 
     """
     least = w // 2 + 1 if least is None else least
     ones = np.arange(N + 1)
-    return float(information(stats.hypergeom.sf(least - 1, N, ones, w), stats.binom.pmf(ones, N, 0.5), epsilon))
+    enough = scipy.stats.hypergeom.sf(least - 1, N, ones, w)
+    return float(information(enough, scipy.stats.binom.pmf(ones, N, 0.5), epsilon))
 
 
 def lemma_9(N: int, w: int, chances: Array) -> float:
@@ -241,7 +243,8 @@ def _best_of_single(N: int, epsilon: float) -> float:
     for named in range(N + 1):
         always = np.arange((N - named) // 2 + 1)[:, None]  # the others follow by symmetry, S → 1 − S
         ones = np.arange(named + 1)
-        best = max(best, float(information((always + ones) / N, stats.binom.pmf(ones, named, 0.5), epsilon).max()))
+        law = scipy.stats.binom.pmf(ones, named, 0.5)
+        best = max(best, float(information((always + ones) / N, law, epsilon).max()))
     return best
 
 

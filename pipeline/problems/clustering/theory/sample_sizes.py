@@ -10,7 +10,8 @@ Mutual information is in bits, see `information`.
 from typing import Annotated, cast
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from pipeline.study.arrays import Array, Booleans, Floats
 
@@ -174,7 +175,7 @@ def ball_bits(N: int, d: int, Lc: int = 2) -> float:
     """log₂ Σ_{i≤d} C(N, i)(Lc − 1)^i: labelings within Hamming distance d of one of them. Source: Appendix A."""
     if d >= N:
         return float(N * np.log2(Lc))
-    tail = stats.binom.logcdf(d, N, 1 - 1 / Lc)
+    tail = scipy.stats.binom.logcdf(d, N, 1 - 1 / Lc)
     return float(N * np.log2(Lc) + tail / np.log(2))
 
 
@@ -198,7 +199,7 @@ def theorem_23_applies(N: int, d: int, Lc: int = 2) -> bool:
 
 def disjoint_share(N: Array | float, w: Array | float) -> Floats:
     """P(two users' rated sets are disjoint) = C(N−w, w)/C(N, w); broadcasts. Source: Lemma 12."""
-    share: Floats = stats.hypergeom.pmf(0, N, w, w)
+    share: Floats = scipy.stats.hypergeom.pmf(0, N, w, w)
     return share
 
 

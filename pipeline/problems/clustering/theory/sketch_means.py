@@ -6,7 +6,8 @@ Means of sketches and bits are (K, Lc), given a user's class.
 """
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from pipeline.study.arrays import Array, Floats, Integers
 
@@ -24,9 +25,9 @@ def products(sizes: Array, factors: Array, v: int) -> float:
     odds = v / (N - v) * factors
     law = np.ones(1)
     for n, chance in zip(sizes, odds / (1 + odds), strict=True):
-        law = np.convolve(law, stats.binom.pmf(np.arange(min(n, v) + 1), n, chance))[: v + 1]
+        law = np.convolve(law, scipy.stats.binom.pmf(np.arange(min(n, v) + 1), n, chance))[: v + 1]
     level = np.exp((sizes * (np.log1p(odds) - np.log1p(v / (N - v)))).sum())
-    return float(level * law[v] / stats.binom.pmf(v, N, v / N)) if len(law) > v else 0.0
+    return float(level * law[v] / scipy.stats.binom.pmf(v, N, v / N)) if len(law) > v else 0.0
 
 
 def _without_one(sizes: Array, cluster: int) -> Integers:
@@ -62,7 +63,7 @@ def multi_means(w: int, sensed: int, sizes: Array, b: Array) -> Floats:
     """
     N, b = int(np.sum(sizes)), np.asarray(b, float)
     rated = np.arange(min(sensed, w) + 1)
-    chance = stats.hypergeom.pmf(rated, N, w, sensed)
+    chance = scipy.stats.hypergeom.pmf(rated, N, w, sensed)
     silent = np.zeros(b.shape)
     for k, row in enumerate(b):
         for cluster, liked in enumerate(row):

@@ -7,7 +7,8 @@ pi (K, Lc) chances π that a released bit is 1, see `sketch_means`. Classes have
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
+from scipy import special
 
 from pipeline.study.arrays import Array, Floats
 
@@ -21,7 +22,7 @@ def users_of_success(success: Callable[[float], float], wanted: float = 0.5, mos
     """
     if not success(most) > wanted:
         return np.inf
-    return float(np.exp(optimize.brentq(lambda log: success(np.exp(log)) - wanted, 0.0, np.log(most), xtol=1e-6)))
+    return float(np.exp(scipy.optimize.brentq(lambda log: success(np.exp(log)) - wanted, 0.0, np.log(most), xtol=1e-6)))
 
 
 # ------------------------------------------------------------------------------------------------- scores of sets
@@ -65,8 +66,8 @@ def score_success(
     noise, items = noise[order], np.asarray(sizes)[order]
     wrong = np.zeros(len(items))
     with np.errstate(divide="ignore", invalid="ignore"):
-        wrong[:-1] += stats.norm.sf(half / noise[:-1])
-        wrong[1:] += stats.norm.sf(half / noise[1:])
+        wrong[:-1] += special.ndtr(-half / noise[:-1])
+        wrong[1:] += special.ndtr(-half / noise[1:])
         return float(np.exp((items * np.log1p(-np.minimum(np.nan_to_num(wrong, nan=1), 1))).sum()))
 
 
@@ -104,7 +105,7 @@ def seen_success(U: float, w: int, alpha: Array, sizes: Array, b: Array) -> floa
     likes = np.asarray(alpha) @ np.asarray(b, float)
     order = np.argsort(likes)
     likes, items = likes[order], items[order]
-    law = stats.binom(users, w / items.sum())
+    law = scipy.stats.binom(users, w / items.sum())
     seen = np.arange(max(1, law.ppf(1e-12)), law.isf(1e-12) + 1)
     middle = (likes[1:] + likes[:-1])[:, None] / 2 * seen
     wrong = np.zeros((len(likes), len(seen)))
@@ -117,7 +118,8 @@ def seen_success(U: float, w: int, alpha: Array, sizes: Array, b: Array) -> floa
 def _below(middle: Floats, seen: Array, likes: Floats) -> Floats:
     """P(positive < middle) + ½P(positive = middle) of Binomial(seen, likes)."""
     middle = np.round(middle, 9)
-    below: Floats = stats.binom.cdf(np.ceil(middle) - 1, seen, likes) + stats.binom.cdf(np.floor(middle), seen, likes)
+    law = scipy.stats.binom.cdf
+    below: Floats = law(np.ceil(middle) - 1, seen, likes) + law(np.floor(middle), seen, likes)
     return below / 2
 
 
@@ -131,8 +133,8 @@ def one_bit_success(U: float, alpha: Array, sizes: Array, b: Array) -> float:
     items = items[np.argsort(np.asarray(alpha) @ np.asarray(b, float))]
     half = np.diff(likes) * U / (4 * items.sum()) / np.sqrt(U / 8)
     wrong = np.zeros(len(items))
-    wrong[:-1] += stats.norm.sf(half)
-    wrong[1:] += stats.norm.sf(half)
+    wrong[:-1] += special.ndtr(-half)
+    wrong[1:] += special.ndtr(-half)
     return float(np.exp((items * np.log1p(-wrong)).sum()))
 
 
@@ -181,7 +183,7 @@ def pair_success(U: float, epsilon: float, sizes: Array, chances: Array, adjuste
         overlap = np.maximum(1 - np.sum(sizes) * noise**2 / values**2, 0)
     points = profiles * np.sqrt(overlap)
     apart = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2)) / (2 * noise)
-    wrong = stats.norm.sf(apart)
+    wrong = special.ndtr(-apart)
     np.fill_diagonal(wrong, 0)
     with np.errstate(divide="ignore"):
         return float(np.exp((np.asarray(sizes) * np.log1p(-np.minimum(wrong.sum(axis=1), 1))).sum()))

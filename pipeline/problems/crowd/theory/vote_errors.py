@@ -7,7 +7,7 @@ that there is one; workers answer independently, given the label.
 from typing import Annotated
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import InvalidInput
@@ -27,8 +27,8 @@ def expert_vote_error(
     """
     k = int(experts(n, expert_exponent))
     for_right = np.arange(k + 1)
-    wrong = stats.binom.cdf(np.stack([np.ceil(n / 2) - 1 - for_right, np.floor(n / 2) - for_right]), n - k, 0.5)
-    return float(stats.binom.pmf(for_right, k, private_ability(1.0, epsilon)) @ wrong.mean(axis=0))
+    wrong = scipy.stats.binom.cdf(np.stack([np.ceil(n / 2) - 1 - for_right, np.floor(n / 2) - for_right]), n - k, 0.5)
+    return float(scipy.stats.binom.pmf(for_right, k, private_ability(1.0, epsilon)) @ wrong.mean(axis=0))
 
 
 def net_votes(right: Array, answered: Array | float = 1.0) -> Floats:

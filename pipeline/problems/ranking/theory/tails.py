@@ -8,7 +8,7 @@ Budgets in groups: `epsilon`, `users` (group,), at most two. Probabilities are g
 import math
 
 import numpy as np
-from scipy import optimize, stats
+import scipy
 from scipy.special import expit, logsumexp
 
 from pipeline.privacy.randomized_response_laws import amplification, released_probability
@@ -28,7 +28,7 @@ def surprisal_below(level: float, gap: float, epsilon: Floats, users: Integers) 
         raise InvalidInput("profile", len(users), "must have one group of budgets or two")
     slopes, chances = amplification(epsilon), released_probability(expit(gap), epsilon)
     wins = [np.arange(n + 1) for n in users]
-    laws = [stats.binom.logpmf(w, n, p) for w, n, p in zip(wins, users, chances, strict=True)]
+    laws = [scipy.stats.binom.logpmf(w, n, p) for w, n, p in zip(wins, users, chances, strict=True)]
     left = np.full(1, users.sum() * (level - 0.5))  # of what is allowed, after the second group
     if len(users) == 2:
         left = left - slopes[1] * (wins[1] - users[1] / 2)
@@ -70,7 +70,7 @@ def excess_surprisal(excess: float, gap: float, ridge: float, epsilon: Floats, u
         reach = side
         while over(reach) < 0:
             reach *= 2
-        ends.append(mean_of_estimate(gap + float(optimize.brentq(over, 0, reach, xtol=1e-12)), ridge))
+        ends.append(mean_of_estimate(gap + float(scipy.optimize.brentq(over, 0, reach, xtol=1e-12)), ridge))
     return surprisal_outside(ends[0], ends[1], gap, epsilon, users)
 
 

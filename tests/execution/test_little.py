@@ -1,0 +1,62 @@
+"""A study of little work starts no workers, unless they were asked for."""
+
+import contextlib
+import math
+import re
+
+import pytest
+from engine import arguments, contents, without_report
+
+from pipeline.__main__ import main
+from pipeline.execution.clusters import Executor, Local, Synchronous, Threads, cores
+from pipeline.execution.clusters.local import STARTING
+from pipeline.study import registry
+
+HERE = "no workers, computing in this process"
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Which local clusters a command opens; they compute in this process."""
+    found = []
+
+    @contextlib.contextmanager
+    def open_it(cluster):
+        found.append(cluster)
+        yield Executor(description="its workers")
+
+    monkeypatch.setattr(Local, "open", open_it)
+    without_report(monkeypatch)
+    return found
+
+
+def sealed(folder):
+    (results,) = folder.rglob("results.zarr")
+    return contents(results)
+
+
+def test_work_is_little_while_workers_would_start_for_longer():
+    most = STARTING / (1 - 1 / max(cores(), 2))
+    assert Local().needless(0.99 * most) and not Local().needless(1.01 * most)
+    assert not any(one.needless(0) for one in (Local(workers=2), Local(memory="1GiB"), Threads(), Synchronous()))
+
+
+def test_little_work_opens_no_cluster_and_gives_the_same_bytes(tmp_path, capsys, opened):
+    assert main(arguments(tmp_path / "local", cluster="local")) == 0
+    assert re.search(rf"\nabout [\d.]+ \S+ of work: {HERE}\n", capsys.readouterr().out) and not opened
+    assert main([*arguments(tmp_path / "asked", cluster="local"), "cluster.workers=2"]) == 0
+    assert HERE not in capsys.readouterr().out and len(opened) == 1
+    assert sealed(tmp_path / "local") == sealed(tmp_path / "asked")
+
+
+def test_work_that_was_misjudged_goes_on_with_workers(tmp_path, capsys, monkeypatch, opened):
+    monkeypatch.setattr("pipeline.cli.run.MISJUDGED", -math.inf)
+    assert main(arguments(tmp_path, cluster="local")) == 0
+    out = capsys.readouterr().out
+    assert out.index(HERE) < out.index("its workers") and len(opened) == 1
+
+
+def test_code_that_was_added_here_has_a_process_of_its_own(tmp_path, monkeypatch, opened):
+    monkeypatch.setattr("pipeline.cli.run.registered", lambda: registry.Registered((), ("anything",)))
+    assert main(arguments(tmp_path, cluster="local")) == 0
+    assert len(opened) == 1
