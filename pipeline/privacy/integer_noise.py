@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from pipeline.privacy.integer_laws import gaussian_pmf, laplace_pmf, positive
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.slices import ByCall
 
 LARGEST = 1e18  # variance: σ up to 1e9; draws are far from the limits of int64 and of the integers among doubles
 _GUIDE = 15  # bits
@@ -121,22 +122,28 @@ class Sampler:
 
     def draw(self, rng: np.random.Generator, size: Shape) -> Integers:
         """Independent draws; int64 of shape `size`."""
+        if isinstance(rng, ByCall):
+            return rng.in_chunks(size, lambda own, left: self._fill(own, np.empty(min(left, _CHUNK), np.int64)))
         out = np.empty(size, np.int64)
-        flat, inside = out.reshape(-1), np.uint64((1 << self.bits) - 1)
+        flat = out.reshape(-1)
         for start in range(0, flat.size, _CHUNK):
-            part = flat[start : start + _CHUNK]
-            words = rng.integers(0, 2**64, part.size, np.uint64)
-            np.take(self.guide, (words >> np.uint64(64 - _GUIDE)).view(np.int64), out=part, mode="clip")
-            unsettled = np.flatnonzero(part == _OPEN)
-            block = self._block(words[unsettled])
-            outside = block == self.first.size
-            part[unsettled] = self.first[block - outside]
-            if self.bits:
-                words &= inside
-                part += words.view(np.int64)
-            if outside.any():
-                part[unsettled[outside]] = self._rest(rng, int(np.count_nonzero(outside)))
+            self._fill(rng, flat[start : start + _CHUNK])
         return out
+
+    def _fill(self, rng: np.random.Generator, part: Integers) -> Integers:
+        """Fill a chunk with draws."""
+        words = rng.integers(0, 2**64, part.size, np.uint64)
+        np.take(self.guide, (words >> np.uint64(64 - _GUIDE)).view(np.int64), out=part, mode="clip")
+        unsettled = np.flatnonzero(part == _OPEN)
+        block = self._block(words[unsettled])
+        outside = block == self.first.size
+        part[unsettled] = self.first[block - outside]
+        if self.bits:
+            words &= np.uint64((1 << self.bits) - 1)
+            part += words.view(np.int64)
+        if outside.any():
+            part[unsettled[outside]] = self._rest(rng, int(np.count_nonzero(outside)))
+        return part
 
     def _rest(self, rng: np.random.Generator, size: int) -> Integers:
         """Draws from p(x) − c_b/2⁶⁴, normalised."""

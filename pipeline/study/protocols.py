@@ -6,6 +6,7 @@ dataclasses: equal parameters make equal parts. All randomness comes from the ge
 that the same part with the same generator gives the same numbers, in any process. What passes between the parts
 (truth, data, release) is each problem's own: only `Estimate.converged` is read by the study itself. So the parameters
 of methods have type `Any` here, each problem's own classes in its parts, and `accepts` tells the study which.
+Parts whose units may be simulated in slices of replications say so: `pipeline.study.slices`.
 """
 
 from dataclasses import Field
@@ -56,18 +57,6 @@ class Model(Protocol):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-
-
-class Sliceable(Model, Protocol):
-    """A model whose units may be cut into slices of replications, where mechanism and estimator may be cut as well.
-
-    Its class says `by_replication = True`, as those of the mechanism and the estimator do: all arrays that it draws
-    have the replications on their first axis (`pipeline.study.slices`). Each may have `memory()`, the bytes that one
-    replication takes.
-    """
-
-    def part(self, truth: Any, rows: slice) -> Truth:
-        """Some replications of the truth."""
 
 
 @runtime_checkable

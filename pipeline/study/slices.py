@@ -1,107 +1,202 @@
 """A unit in slices of replications: the same numbers in less memory.
 
-A step draws from its stream for all replications at once, call after call; in slices the calls come in another order.
+A part draws from its stream for all replications at once, call after call; in slices the calls come in another order.
 So each call of a slice starts where the same call of the slice before has ended, and the first slice's where the call
 before has ended for the last slice. As many passes over the slices as there are calls find these states; what a pass
-cannot draw yet ends its slice early. Only for parts that say `by_replication`: every array that they draw has the
-replications on its first axis, filled in that order.
+cannot draw yet ends its slice early.
+
+That is right for parts whose class says `by_replication = True`: every array that they draw has the replications on its
+first axis, filled in that order. Parts that say `in_order` draw all that a replication needs before anything of the
+next: their generator just goes on from slice to slice. A model in order must have drawn all of its data before its
+mechanism draws. Either is said for a class itself and not inherited; it may be a property. A part may also have
+`memory()`, bytes that one replication takes, and `together()`, of how many replications a slice must be a multiple.
 """
 
+import contextlib
+import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+import typing
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from pipeline.study.arrays import Array
-from pipeline.study.protocols import Components, Sliceable
+from pipeline.study.protocols import Components, Truth
 from pipeline.study.streams import Stream
 
 BYTES = 2**30  # of a slice; depends on nothing else, so that all machines cut a unit alike
+T = TypeVar("T")
+Chunk = Callable[[np.random.Generator, int], Array]  # draws the next numbers, given how many are left of a call
 
 
 class NotYet(Exception):
     """The state in which a call starts is found in a later pass."""
 
 
-class SlicedGenerator:
-    """Like a `numpy.random.Generator`, for one slice after the other, in several passes. count: slices.
+class Whole(Exception):
+    """A part asks its generator for what cannot be cut, such as a stream of its own."""
+
+
+class Uncut(RuntimeError):
+    """Slices draw unlike numbers: a part says `by_replication` or `in_order` and is not."""
+
+    def __init__(self) -> None:
+        super().__init__("slices of a unit draw unlike numbers: one of its parts says by_replication or in_order, "
+                         "which is wrong")
+
+
+class ByCall:
+    """Like a `numpy.random.Generator`, for one slice after the other, in several passes: of parts `by_replication`.
 
     >>> whole = np.random.default_rng(1)
     >>> first, second = whole.standard_normal(4), whole.standard_normal(4)
-    >>> sliced = SlicedGenerator(np.random.default_rng(1), 2)
-    >>> def step():
-    ...     return sliced.standard_normal(2), sliced.standard_normal(2)
-    >>> one, two = in_slices([sliced], 2, lambda number: step())
+    >>> sliced = ByCall(np.random.default_rng(1), [slice(0, 2), slice(2, 4)])
+    >>> one, two = in_slices([sliced], 2, lambda _: (sliced.standard_normal(2), sliced.standard_normal(2)))
     >>> bool((one[1] == second[:2]).all() and (two[1] == second[2:]).all())
     True
     """
 
-    def __init__(self, generator: np.random.Generator, count: int):
-        self._generator, self._count = generator, count
-        self._states: dict[tuple[int, int], Any] = {(0, 0): generator.bit_generator.state}  # of (call, slice)
+    def __init__(self, generator: np.random.Generator, cuts: Sequence[slice]):
+        self._generator, self._cuts = generator, cuts
         self._slice = self._call = 0
+        self._states: dict[tuple[int, int], Any] = {(0, 0): generator.bit_generator.state}  # of (call, slice)
+        self._rest: dict[tuple[int, int], Array] = {}  # of calls in chunks: drawn in the slice before, and not needed
+        self._names: list[str] = []  # of the calls
 
     def begin(self, number: int) -> None:
         """Go to a slice's first call."""
         self._slice, self._call = number, 0
 
+    @property
+    def progress(self) -> tuple[int, int]:
+        """Calls whose start is known, and calls made in this slice."""
+        return len(self._states), self._call
+
     def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):
+            raise AttributeError(name)
         method = getattr(self._generator, name)
+        if name == "spawn" or not callable(method):
+            raise Whole
+        return lambda *arguments, **options: self._drawn(name, lambda: method(*arguments, **options))
 
-        def draw(*arguments: Any, **options: Any) -> Any:
-            place, self._call = (self._call, self._slice), self._call + 1
-            if place not in self._states:
-                raise NotYet
-            self._generator.bit_generator.state = self._states[place]
-            drawn = method(*arguments, **options)
-            call, number = place
-            after = (call, number + 1) if number + 1 < self._count else (call + 1, 0)
-            self._states[after] = self._generator.bit_generator.state
-            return drawn
+    def in_chunks(self, shape: int | tuple[int, ...], chunk: Chunk) -> Array:
+        """Numbers of a call that draws them for all replications in chunks, which slices cut anywhere."""
+        place, rows, size = (self._call, self._slice), self._cuts[self._slice], math.prod(np.atleast_1d(shape).tolist())
 
-        return draw
+        def draw() -> Array:
+            parts = [self._rest.get(place, np.empty(0, np.int64))]
+            have = parts[0].size
+            left = size // (rows.stop - rows.start) * (self._cuts[-1].stop - rows.start) - have
+            while have < size:
+                parts.append(chunk(self._generator, left))
+                have, left = have + parts[-1].size, left - parts[-1].size
+            drawn = np.concatenate(parts)
+            self._rest[place[0], place[1] + 1] = drawn[size:].copy()
+            return drawn[:size].reshape(shape)
+
+        return self._drawn("in_chunks", draw)
+
+    def _drawn(self, name: str, draw: Callable[[], T]) -> T:
+        call, number = place = (self._call, self._slice)
+        self._call += 1
+        if place not in self._states:
+            raise NotYet
+        if call == len(self._names):
+            self._names.append(name)
+        if self._names[call] != name:
+            raise Uncut
+        self._generator.bit_generator.state = self._states[place]
+        drawn = draw()
+        after = (call, number + 1) if number + 1 < len(self._cuts) else (call + 1, 0)
+        self._states[after] = self._generator.bit_generator.state
+        return drawn
 
 
-def in_slices(generators: Sequence[SlicedGenerator], count: int, step: Callable[[int], Any]) -> list[Any]:
-    """What `step(number)` gives for every slice, once all that it draws from the generators is known."""
-    while True:
-        found: list[Any] = []
+class InOrder:
+    """A generator of a part `in_order`, which goes on from slice to slice in every pass."""
+
+    def __init__(self, generator: np.random.Generator):
+        self.generator, self._start = generator, generator.bit_generator.state
+        self._began, self._states = "", dict[int, str]()  # of slices that come after one that drew something
+
+    def begin(self, number: int) -> None:
+        """Go on; with the first slice from the start. Raises Whole after a stream of its own was made of it."""
+        bits: Any = self.generator.bit_generator
+        if bits.seed_seq.n_children_spawned:
+            raise Whole
+        if number == 0:
+            bits.state = self._start
+        elif (state := repr(bits.state)) != self._began and self._states.setdefault(number, state) != state:
+            raise Uncut  # a pass ended before all was drawn
+        self._began = repr(bits.state)
+
+
+def in_slices(generators: Sequence[ByCall | InOrder], count: int, step: Callable[[int], T]) -> list[T]:
+    """What `step(number)` gives for every slice, once all that it draws from the generators is known. Raises Uncut."""
+    by_call, known = [one for one in generators if isinstance(one, ByCall)], -1
+    while (now := sum(one.progress[0] for one in by_call)) > known:
+        known, found, calls = now, list[T](), set()
         for number in range(count):
             for one in generators:
                 one.begin(number)
-            try:
+            with contextlib.suppress(NotYet):
                 found.append(step(number))
-            except NotYet:
-                continue
-        if len(found) == count:
+                calls.add(tuple(one.progress[1] for one in by_call))
+        if len(found) == count and len(calls) == 1:
             return found
+    raise Uncut
 
 
-def slices(reps: int, parts: Components) -> list[slice] | None:
-    """Slices of a block; None where it is small, or a part does not say itself that it may be cut."""
+def slices(reps: int, parts: Components, most: int | None = None) -> list[slice] | None:
+    """Slices of a block of at most so many bytes; None where it is small, or a part does not say that it may be cut."""
     chain = (parts.model, parts.mechanism, parts.estimator)
-    if not all(vars(type(part)).get("by_replication") for part in chain):  # of the class itself: not inherited
+    if not all(_says(part, "by_replication") or _says(part, "in_order") for part in chain):
         return None
     memory = math.fsum(part.memory() for part in chain if hasattr(part, "memory"))
-    length = max(1, int(BYTES / max(memory, 1.0)))
+    step = math.lcm(*(part.together() for part in chain if hasattr(part, "together")))
+    length = max(step, int((most or BYTES) / max(memory, 1.0)) // step * step)
     return None if length >= reps else [slice(first, min(first + length, reps)) for first in range(0, reps, length)]
 
 
+def _says(part: Any, name: str) -> bool:
+    return name in vars(type(part)) and bool(getattr(part, name))
+
+
 def sliced_unit(
-    parts: Components, streams: Mapping[str, Stream], cuts: list[slice], measure: Callable[..., dict[str, Array]]
+    parts: Components, streams: Mapping[str, Stream], cuts: Sequence[slice], measure: Callable[..., dict[str, Array]]
 ) -> dict[str, Array]:
     """The numbers of a unit, slice by slice. measure: (parts, truth, release, estimate) -> values of a slice."""
-    model = cast(Sliceable, parts.model)
-    reps = cuts[-1].stop
-    truth = model.truth(streams["truth"].generator(), reps, streams["population"].generator())
-    drawn = [SlicedGenerator(streams[role].generator(), len(cuts)) for role in ("data", "noise", "estimator")]
-    data, noise, own = cast(list[np.random.Generator], drawn)
+    truth = parts.model.truth(streams["truth"].generator(), cuts[-1].stop, streams["population"].generator())
+    drawn = [InOrder(generator) if _says(part, "in_order") else ByCall(generator, cuts) for part, generator in
+             zip(parts[:3], (streams[role].generator() for role in ("data", "noise", "estimator")), strict=True)]
+    data, noise, own = (one.generator if isinstance(one, InOrder) else cast(np.random.Generator, one) for one in drawn)
 
     def step(number: int) -> dict[str, Array]:
-        part = model.part(truth, cuts[number])
-        release = parts.mechanism.release(model.simulate(part, data), noise)
-        return measure(parts, part, release, parts.estimator.fit(release, own))
+        rows = cuts[number]
+        part = some(truth, rows)
+        release = parts.mechanism.release(parts.model.simulate(part, data), noise)
+        values = measure(parts, part, release, parts.estimator.fit(release, own))
+        if {len(value) for value in values.values()} != {rows.stop - rows.start}:
+            raise Uncut
+        return values
 
     found = in_slices(drawn, len(cuts), step)
     return {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+
+
+def some(truth: Truth, rows: slice) -> Truth:
+    """Some replications of a truth: an array, or a dataclass whose arrays are annotated with `reps` as first axis."""
+    if isinstance(truth, np.ndarray):
+        return truth[rows]
+    arrays = {name: getattr(truth, name) for name in _by_replication(cast(Hashable, type(truth)))}
+    return dataclasses.replace(truth, **{name: array if array is None or len(array) == 1 else array[rows]
+                                         for name, array in arrays.items()})
+
+
+@cache
+def _by_replication(kind: Any) -> tuple[str, ...]:
+    hints = typing.get_type_hints(kind, include_extras=True)
+    return tuple(name for name, hint in hints.items() if getattr(hint, "__metadata__", ("",))[0] == "reps")

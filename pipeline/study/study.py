@@ -15,6 +15,7 @@ Every component is a frozen dataclass whose fields are parameters of the study, 
 come from three sources: constants, the labels of the cell, and derivations (functions of other parameters).
 """
 
+import contextlib
 import inspect
 import math
 import re
@@ -44,7 +45,7 @@ from pipeline.study.problem import Problem
 from pipeline.study.protocols import Components, Estimate, Release, Truth
 from pipeline.study.refinement import Refinement, read_refinement
 from pipeline.study.registry import problem
-from pipeline.study.slices import sliced_unit, slices
+from pipeline.study.slices import Whole, sliced_unit, slices
 from pipeline.study.status import NOT_CONVERGED, OK
 from pipeline.study.streams import Stream, canonical, digest
 from pipeline.study.targets import Target, read_targets
@@ -314,19 +315,23 @@ class Study(Checked):
         """The level by which streams are keyed: a part that was renamed keeps its numbers by its `stream_label`."""
         return getattr(self.part(axis, level), "stream_label", level) if axis in ROLES else level
 
-    def simulate(self, labels: Mapping[str, Any], block: int, memo: Memo | None = None) -> dict[str, Array]:
+    def simulate(
+        self, labels: Mapping[str, Any], block: int, memo: Memo | None = None, slice_bytes: int | None = None
+    ) -> dict[str, Array]:
         """Simulate one unit: (block,) float64 per metric, and `status`, (block,) int8.
 
-        memo keeps the last data, release and estimate, so that cells which share them do not make them again; the
-        numbers are the same without it.
+        memo keeps the last data, release and estimate, so that cells which share them do not make them again.
+        slice_bytes: above which the block is cut into slices, where its parts allow it; None is `slices.BYTES`. The
+        numbers depend on neither.
         """
         memo = {} if memo is None else memo
         parts = self.components(labels)
         streams = {role: self.stream(role, labels, block, parts.model)
                    for role in ("population", "truth", "data", "noise", "estimator")}
-        if (cuts := slices(self.block, parts)) is not None:
+        if (cuts := slices(self.block, parts, slice_bytes)) is not None:
             memo.clear()  # what it holds may be large
-            return sliced_unit(parts, streams, cuts, self._measure)
+            with contextlib.suppress(Whole):
+                return sliced_unit(parts, streams, cuts, self._measure)
         truth, release = self._release(parts, streams, memo)
         key = (memo["release"][0], parts.estimator, streams["estimator"])
         if "estimate" not in memo or memo["estimate"][0] != key:

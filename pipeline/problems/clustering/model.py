@@ -40,14 +40,15 @@ class Users:
     truth: clusters of items. classes: (K,), users in each class. w: rated items a user. b: (K, Lc). Users are
     exchangeable within a class, so how many of them rated w_1, …, w_Lc items of the clusters is all that is drawn
     here; mechanisms draw the rest by its law given these. Each call of `batches` starts the users' own stream anew
-    and so draws the same users.
+    and so draws the same users: of all replications together, those of one kind at once, so that units that need them
+    cannot be cut into slices.
     """
 
     plain_release: ClassVar[type] = SeenRatings
 
     def __init__(self, truth: BlockTruth, classes: Integers, w: int, b: Floats, rng: np.random.Generator):
         self.truth, self.classes, self.w, self.b = truth, classes, w, b
-        self._stream = rng.spawn(1)[0]
+        self._rng = rng
 
     @property
     def items(self) -> int:
@@ -62,6 +63,10 @@ class Users:
     def generator(self) -> np.random.Generator:
         """The users' own stream, from its start."""
         return copy.deepcopy(self._stream)
+
+    @cached_property
+    def _stream(self) -> np.random.Generator:
+        return self._rng.spawn(1)[0]
 
     def batches(self) -> Iterator[UserCounts]:
         """Batches of users, those of one kind in one row: columns rep, user_class, rated_0, …, rated_{Lc−1}.
@@ -113,6 +118,7 @@ class BlockModel(Checked):
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Users
+    in_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,6 +1,13 @@
 """Draws that several problems share, exact in law."""
 
+import math
+
 import numpy as np
+
+
+def whole_words(size: int) -> int:
+    """Replications of so many draws each by `bernoulli` after which no random word is left over."""
+    return 8 // math.gcd(8, size)
 
 
 def bernoulli(probability: np.ndarray | float, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:

@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.privacy.attacks import Attack, FlippedBits
 from pipeline.privacy.randomized_response_laws import flip_probability
-from pipeline.problems.common.sampling import bernoulli
+from pipeline.problems.common.sampling import bernoulli, whole_words
 from pipeline.study.parameters import Checked, parameter
 
 from .model import Answers
@@ -38,6 +38,7 @@ class RandomizedResponse(Checked):
     budget: ClassVar[str] = "pure ε-LADP per answer; kε-LDP for the k ≤ m answers of a worker"
     accepts: ClassVar[type] = Answers
     releases: ClassVar[type] = ReleasedAnswers
+    by_replication: ClassVar[bool] = True
 
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedAnswers:
         """Released answers of a block, (reps, n, m) int8. O(reps · n · m)."""
@@ -62,3 +63,11 @@ class RandomizedResponse(Checked):
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
         return 0.8 * self.n * self.m
+
+    def memory(self) -> float:
+        """Bytes of one replication: random bytes, and which answers are flipped."""
+        return 2 * self.n * self.m
+
+    def together(self) -> int:
+        """Replications whose answers take whole random words."""
+        return whole_words(self.n * self.m)

@@ -1,6 +1,7 @@
 """Crowds that are not as Dawid and Skene say: some guess, all are less able, and one answer is told less often."""
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,6 +24,8 @@ class MisspecifiedCrowd(DawidSkene):
     ability_loss: float = parameter("share of an ability's distance from ½ that is lost", default=0.0, low=0, high=1)
     left_out: float = parameter("probability that an answer which says label 1 is left out", default=0.0, low=0,
                                 high=0.99)
+
+    by_replication: ClassVar[bool] = True
 
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> CrowdTruth:
         """p* (reps, n) and y* (reps, m) of a block of replications."""

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.problems.common.sampling import bernoulli
+from pipeline.problems.common.sampling import bernoulli, whole_words
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
@@ -78,6 +78,7 @@ class DawidSkene(Checked):
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Answers
+    by_replication: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -132,6 +133,10 @@ class DawidSkene(Checked):
     def memory(self) -> float:
         """Bytes of one replication: answers, and the same as they are released."""
         return 3 * self.n * self.m
+
+    def together(self) -> int:
+        """Replications whose answers take whole random words."""
+        return whole_words(self.n * self.m)
 
 
 def _with_flips(labels: NDArray[np.int8], flips: int, rng: np.random.Generator) -> Floats:

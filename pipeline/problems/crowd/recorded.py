@@ -1,7 +1,7 @@
 """A crowd's recorded answers to tasks of known truth, as the data of a study."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class RecordedCrowdTruth(CrowdTruth):
     """
 
     crowd: Crowd
-    chosen: Integers
+    chosen: Annotated[Integers, "reps", "n"]
 
     def recorded_answers(self) -> ReleasedAnswers:
         """The chosen workers' answers as they gave them, (reps, n, m); (1, n, m) if all replications have the same."""
@@ -47,6 +47,7 @@ class RecordedCrowd(Checked):
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Answers
+    by_replication: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -82,3 +83,7 @@ class RecordedCrowd(Checked):
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
         return 25 * len(self._crowd.workers) + 0.2 * self.n * self.m
+
+    def memory(self) -> float:
+        """Bytes of one replication: answers, and the same as they are released."""
+        return 3 * self.n * self.m

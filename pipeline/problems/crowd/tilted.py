@@ -8,7 +8,7 @@ Statistics 4 (1976).
 """
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class TiltedCrowd(DawidSkene):
     epsilon: float | None = parameter("privacy budget of one answer, which the tilt reckons with; null is no privacy",
                                       unit="nats", default=None, above=0)
 
+    by_replication: ClassVar[bool] = True
+
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> TiltedTruth:
         """p* (reps, n), y* (reps, m) and p' (reps, n) of a block. O(reps · (n + m))."""
         plain = super().truth(rng, reps, population)
@@ -67,6 +69,10 @@ class TiltedCrowd(DawidSkene):
         if isinstance(truth, TiltedTruth):
             right[:, :, 0] = truth.proposal
         return right
+
+    def memory(self) -> float:
+        """Bytes of one replication: chances, twice as real numbers, and answers."""
+        return 20 * self.n * self.m
 
 
 def vote_tilt(half_odds: Floats) -> Floats:

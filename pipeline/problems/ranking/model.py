@@ -130,10 +130,6 @@ class BTL(Checked):
         """Comparisons of L users; cost O(reps · m²), whatever L."""
         return Comparisons(win_probability(truth.theta), self.L, self.m, rng)
 
-    def part(self, truth: Preferences, rows: slice) -> Preferences:
-        """θ* of some replications."""
-        return Preferences(truth.theta[rows])
-
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
         return 50 * self.m**2

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -60,6 +60,8 @@ class MisspecifiedRasch(Rasch):
                                      default=0.0, low=-50, high=50)
     left_out: float = parameter("greatest probability that a wrong response to an item is left out; needs p < 1",
                                 default=0.0, low=0, high=0.99)
+
+    in_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

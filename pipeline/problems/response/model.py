@@ -130,6 +130,7 @@ class Rasch(Checked):
 
     population: ClassVar[tuple[str, ...]] = ("m", "item_law", "item_spread", "spacing")
     produces: ClassVar[type] = Responses
+    in_order: ClassVar[bool] = True
 
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> ItemParameters:
         """β* (reps, m), centred, and θ* (reps, n) of a block; with items=fixed β* is drawn from `population`."""
@@ -156,6 +157,11 @@ class Rasch(Checked):
     def memory(self) -> float:
         """Bytes of one replication: responses, which are observed, and the same as they are released."""
         return (2 if self.p == 1 else 3) * self.n * self.m
+
+    def together(self) -> int:
+        """Replications whose responses are drawn at a time."""
+        rows, _ = next(slices(1, self.n, self.m))
+        return int(rows.stop)
 
 
 def _draw(law: str, spread: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:

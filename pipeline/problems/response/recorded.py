@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class RecordedItems(ItemParameters):
     chosen: (reps, m), indices of items. names: of all items of the file; those of the columns, where all are chosen.
     """
 
-    chosen: Integers
+    chosen: Annotated[Integers, "reps", "m"]
     names: tuple[str, ...]
 
 
@@ -66,6 +66,7 @@ class RecordedResponses(Checked):
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Responses
+    by_replication: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,6 +110,10 @@ class RecordedResponses(Checked):
         subset = 0.6 * self.m**3 if self.m < items else 0
         steps: float = 25 * persons + draw * self.n * self.m + count * self.n * self.m**2 + subset
         return steps
+
+    def memory(self) -> float:
+        """Bytes of one replication: numbers of all persons, responses, which are observed, and the same as released."""
+        return 8 * len(self._table.answers) + (2 if self._table.observed is None else 4) * self.n * self.m
 
 
 def all_observed(data_path: DataFile | None, other_ratings: bool = False) -> bool:

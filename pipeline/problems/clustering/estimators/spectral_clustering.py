@@ -31,6 +31,7 @@ class SpectralClustering(Clustering):
     """
 
     accepts: ClassVar[type] = PairSketches
+    in_order: ClassVar[bool] = True
 
     def fit(self, release: PairSketches, rng: np.random.Generator) -> ClusteringEstimate:
         """Clusters of a block; the stream gives the starts of Lanczos' method and of k-means."""
@@ -61,6 +62,7 @@ class SpectralClusteringAdjusted(SpectralClustering):
     """
 
     adjusted: ClassVar[bool] = True
+    in_order: ClassVar[bool] = True
 
 
 def top_eigenvectors(matrix: Floats, count: int, rng: np.random.Generator) -> Floats:

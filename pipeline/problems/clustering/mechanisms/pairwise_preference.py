@@ -34,6 +34,7 @@ class PairwisePreference(OneBit):
     neighbours: ClassVar[str] = (f"{OneBit.neighbours}; with rated_set=public its ratings only, of the same items: "
                                  "which items are rated is then not protected")
     releases: ClassVar[type] = PairSketches
+    in_order: ClassVar[bool] = True
 
     def chances(self, data: Users) -> Floats:
         """(K, Lc, Lc): P(released bit = 1) of a user asked about items of two clusters."""
@@ -77,6 +78,10 @@ class PairwisePreference(OneBit):
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
         return 60 * self.N**2
+
+    def memory(self) -> float:
+        """Bytes of one replication: agreements and probes of all pairs."""
+        return 16 * self.N**2
 
 
 def _pairs_of(clusters: Integers, c: int, d: int) -> tuple[Integers, Integers]:

@@ -41,6 +41,7 @@ class DawidSkene(Checked):
                                             default=None, low=0, high=1)
 
     accepts: ClassVar[type] = ReleasedAnswers
+    by_replication: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -95,6 +96,8 @@ class KnownFlip(DawidSkene):
     objective is concave in p̂, so its maximiser is (6) projected there: the estimator is Algorithm 1 with λ = f, and
     knowing f gains nothing else. The debiased abilities are then in [0, 1] without clipping. A larger λ still applies.
     """
+
+    by_replication: ClassVar[bool] = True
 
     def _projection(self, flip: float) -> float:
         return max(self.projection, flip)

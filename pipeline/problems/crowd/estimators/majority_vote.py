@@ -23,6 +23,7 @@ class MajorityVote(Checked):
     m: int = parameter("tasks", unit="tasks", low=1)
 
     accepts: ClassVar[type] = ReleasedAnswers
+    by_replication: ClassVar[bool] = True
 
     def fit(self, release: ReleasedAnswers, rng: np.random.Generator) -> CrowdEstimate:
         """Estimate of a block; O(reps · n · m)."""

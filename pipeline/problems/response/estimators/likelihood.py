@@ -32,6 +32,8 @@ class PairwiseLikelihood(PairCountEstimator):
 
     ridge: float = parameter("c, weight of ‖β‖²", default=0.01, low=0)
 
+    by_replication: ClassVar[bool] = True
+
     def fit(self, release: PairwiseRelease, rng: np.random.Generator) -> ItemEstimate:
         """Estimate of a block. O(reps · m³) an iteration; fewer than ten are usual."""
         first, second = np.triu_indices(self.m, 1)
@@ -65,6 +67,7 @@ class JointLikelihood(Checked):
     p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
 
     accepts: ClassVar[type] = FlippedResponses
+    by_replication: ClassVar[bool] = True
 
     def fit(self, release: FlippedResponses, rng: np.random.Generator) -> ItemEstimate:
         """Estimate of a block. O(reps · m²) an iteration, O(reps · n · m) if p < 1; ten to thirty are usual."""
@@ -86,6 +89,10 @@ class JointLikelihood(Checked):
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
         return self.n * self.m + 100 * self.m * (self.m if self.p == 1 else self.n)
+
+    def memory(self) -> float:
+        """Bytes of one replication: counts, and which are positive."""
+        return 10 * self.m**2
 
 
 def by_score(answers: Booleans) -> tuple[Floats, Floats, Floats]:

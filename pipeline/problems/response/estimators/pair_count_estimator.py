@@ -45,6 +45,10 @@ class PairCountEstimator(Checked):
     accepts: ClassVar[type] = PairwiseRelease
     debiased: ClassVar[bool] = False
 
+    def memory(self) -> float:
+        """Bytes of one replication: counts, debiased and cleaned, of pairs in both orders."""
+        return 40 * self.m**2
+
     def counts(self, release: PairwiseRelease) -> Floats:
         """Cleaned counts, (reps, m, m), 0 on the diagonal and off the edges; a new array."""
         counts: Floats = np.maximum(release.differences(self.debiased), self.floor, dtype=float)

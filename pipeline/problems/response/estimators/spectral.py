@@ -29,6 +29,8 @@ class Spectral(PairCountEstimator):
     Source: Nguyen and Zhang, Algorithms 1 and 2.
     """
 
+    by_replication: ClassVar[bool] = True
+
     solver: str = parameter("how the stationary law is found", default="direct", choices=("direct", "power"))
 
     def fit(self, release: PairwiseRelease, rng: np.random.Generator) -> ItemEstimate:
@@ -59,6 +61,7 @@ class SpectralDebiased(Spectral):
 
     accepts: ClassVar[type] = FlippedResponses
     debiased: ClassVar[bool] = True
+    by_replication: ClassVar[bool] = True
 
 
 def power(rates: Floats) -> tuple[Floats, Booleans]:

@@ -194,6 +194,10 @@ class NoisyDifferences(Checked, ABC):
         cut = 2.0**self.m if self.m <= EXACT else 0.3 * self.m**3
         return 7e5 + (8 + 25 * self.p0) * self.m**2 + (cut if self.calibration == "tight" else 0)
 
+    def memory(self) -> float:
+        """Bytes of one replication: counts, in two types of numbers, and noise."""
+        return 24 * self.m**2
+
 
 @dataclass(frozen=True)
 class DiscreteGaussian(NoisyDifferences):
@@ -213,6 +217,11 @@ class DiscreteGaussian(NoisyDifferences):
     budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
     _parameter, _widest = "variance", LARGEST
     _draw, _variance = staticmethod(discrete_gaussian), staticmethod(gaussian_variance)
+
+    @property
+    def by_replication(self) -> bool:
+        """Where all pairs are released: noise on the edges of graphs is drawn for all graphs of one charge at once."""
+        return self.p0 == 1
 
     def __post_init__(self) -> None:
         Checked.__post_init__(self)  # ρ is computed from values that are allowed
@@ -276,6 +285,7 @@ class DiscreteLaplace(NoisyDifferences):
     budget: ClassVar[str] = "pure ε-DP for all responses of a person"
     _parameter, _widest = "scale", LARGEST**0.5
     _draw, _variance = staticmethod(discrete_laplace), staticmethod(laplace_variance)
+    by_replication = DiscreteGaussian.by_replication
 
     def spent(self) -> dict[str, float]:
         """What a person's responses really cost, `used` · ε."""

@@ -1,5 +1,6 @@
 """Randomized response on answers, each by its own person, with or without shuffling of the reports."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -46,6 +47,7 @@ class RandomizedResponse(Checked):
     budget: ClassVar[str] = "pure ε-LDP for all responses of a person; shuffled, (ε, δ)-DP"
     accepts: ClassVar[type] = Responses
     releases: ClassVar[type] = FlippedResponses
+    by_replication: ClassVar[bool] = True
 
     @cached_property
     def _account(self) -> tuple[float, str | None]:
@@ -110,6 +112,14 @@ class RandomizedResponse(Checked):
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
         return 2 * self.n * self.m
+
+    def memory(self) -> float:
+        """Bytes of one replication: random bytes, which are flipped, and numbers of persons."""
+        return 3 * self.n * self.m + 16 * self.n
+
+    def together(self) -> int:
+        """Replications after which no random word of 32 bits is left over."""
+        return 4 // math.gcd(4, self.n * self.m)
 
 
 def draw_flips(shape: tuple[int, ...], flip: float, rng: np.random.Generator) -> Booleans:
