@@ -1,5 +1,7 @@
 """Metrics of the private ranking model: what they are fed, by hand, and against simulation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from checks import mean_agrees
@@ -175,6 +177,27 @@ def test_weights_of_the_estimator_enter_its_yardsticks():
         assert found == pytest.approx(reference(truth.theta, release.epsilon, release.users, *ridge, weights))
         assert plain == pytest.approx(reference(truth.theta, release.epsilon, release.users, *ridge))
         assert (found < plain).all()
+
+
+def test_estimators_on_one_release_share_their_yardsticks(monkeypatch):
+    """Each is computed once for what it depends on, and anew for another truth, release or ridge."""
+    truth, release, fit = chain(RandomizedResponse(m=5, L=60, epsilon=0.5), reps=3)
+    stronger = PreferenceEstimate(fit.theta, fit.converged, 2 * fit.ridge)
+    other = type(truth)(1.1 * truth.theta)
+    again = FlippedWins(release.wins, release.users, 2 * release.epsilon, 5)
+    calls = []
+    for name in ("sandwich_risk", "cramer_rao_risk"):
+        function = getattr(btl_risk, name)
+        monkeypatch.setattr(btl_risk, name, lambda *asked, f=function, n=name: calls.append(n) or f(*asked))
+    for metric, anew in ((SandwichRisk(), 4), (CramerRaoRisk(), 3)):
+        calls.clear()
+        asked = [(truth, release, fit), (truth, release, replace(fit, theta=-fit.theta)), (truth, release, stronger),
+                 (other, release, stronger), (other, again, stronger)]
+        values = [metric(*parts) for parts in asked]
+        assert len(calls) == anew
+        for parts, value in zip(asked[::-1], values[::-1], strict=True):
+            assert np.array_equal(metric(*parts), value)
+        assert not np.array_equal(values[2], values[3]) and not np.array_equal(values[3], values[4])
 
 
 def test_yardsticks_speak_only_where_their_formulas_hold():

@@ -212,6 +212,16 @@ def test_yardsticks_from_their_definitions(m, ridge):
     assert btl_risk.cramer_rao_risk(theta, epsilon, users) == pytest.approx(bound)
 
 
+def test_one_theta_for_all_replications_is_computed_once(monkeypatch):
+    theta, sizes = thetas(1, 7, 5), []
+    function = btl_risk.curvature
+    monkeypatch.setattr(btl_risk, "curvature", lambda x: sizes.append(len(x)) or function(x))
+    whole = btl_risk.risks(np.repeat(theta, 30, axis=0), 0.5, 20, 0.1)
+    assert np.array_equal(btl_risk.risks(np.broadcast_to(theta, (30, 7)), 0.5, 20, 0.1), whole) and sizes == [30, 1]
+    ridges = np.linspace(0.1, 0.2, 30)
+    assert np.ptp(btl_risk.risks(np.broadcast_to(theta, (30, 7)), 0.5, 20, ridges)[0]) > 0
+
+
 def test_curvature_is_the_derivative_of_the_score():
     theta, step = thetas(1, 5, 4)[0], 1e-5
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
+from pipeline.problems.response.theory import cramer_rao
 from pipeline.problems.response.theory.cramer_rao import cramer_rao_risk, item_information
 
 
@@ -55,3 +56,32 @@ def test_slices_of_persons_change_nothing(monkeypatch):
     whole = cramer_rao_risk(theta, ability)
     monkeypatch.setattr("pipeline.problems.response.theory.cramer_rao.SLICE_CELLS", 42)
     assert cramer_rao_risk(theta, ability) == pytest.approx(whole, rel=1e-12)
+
+
+def information_by_definition(theta, ability):
+    """Σ_l (diag(v_l) − v_l v_lᵀ/Σ_i v_li), every v_li computed."""
+    v = expit(ability[:, :, None] - theta[:, None]) * expit(theta[:, None] - ability[:, :, None])
+    own = np.einsum("rni,ij->rij", v, np.eye(theta.shape[1]))
+    return own - np.einsum("rni,rnj,rn->rij", v, v, 1 / v.sum(axis=2))
+
+
+@pytest.mark.parametrize("spread, shift", [(0.01, 0), (2, 0), (2, 6), (3.9, -5), (6, 0)])
+def test_many_items_are_interpolated(spread, shift, monkeypatch):
+    """From fewer points than items the same as from all; with too few, or items too far apart for it, another."""
+    rng = np.random.default_rng(3)
+    theta, ability = rng.uniform(-spread, spread, (3, 60)), rng.normal(shift, 1, (3, 40))
+    assert (cramer_rao._interpolation(theta)[0].shape[1] < 60) == (spread < 4)
+    expected = information_by_definition(theta, ability)
+    found = item_information(theta, ability)
+    assert np.abs(found - expected).max() < 1e-13 * expected.max()
+    trace = np.trace(np.linalg.pinv(expected, rcond=1e-12, hermitian=True), axis1=1, axis2=2)
+    assert cramer_rao_risk(theta, ability) == pytest.approx(trace / 60, rel=1e-12, abs=0)
+    monkeypatch.setattr(cramer_rao, "DIGITS", 15.0)
+    fewer = np.abs(item_information(theta, ability) - expected).max()
+    assert (fewer > 1e-11 * expected.max()) == (1 < spread < 4)
+
+
+def test_logits_without_bounds():
+    ability = np.array([[0.0, 1.0, np.inf]])
+    assert np.isnan(cramer_rao_risk(np.array([[0.5, -0.5]]), ability)).all()
+    assert np.isnan(cramer_rao_risk(np.array([[np.nan, 0.0]]), ability[:, :2])).all()

@@ -4,10 +4,9 @@ A study that names them in its metrics gets means with less Monte Carlo error, s
 where the mean is not known: for other releases than randomized response's, and where users compared only some pairs.
 """
 
-import weakref
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from ..model import Preferences
 from ..releases import FlippedWins, ReleasedWins
 from ..theory.linearised import SquaredError, squared_error
 from ..theory.score_order import wrong_order
+from .last import Last
 
 
 class Control:
@@ -33,19 +33,13 @@ def _known(release: ReleasedWins) -> bool:
     return isinstance(release, FlippedWins) and release.compared is None
 
 
-_last: list[Any] = [lambda: None, None]  # the last release, and its linearised error: several metrics need it
+_last = Last[SquaredError]()
 
 
 def _linearised(truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> SquaredError:
-    found, value = _last
-    key = estimate.ridge, None if estimate.weights is None else estimate.weights.tobytes()
-    if found() is not release or value[0] != key:
-        value = key, squared_error(
-            truth.theta, release.debiased_mean(estimate.weights), release.epsilon, release.users, estimate.ridge,
-            estimate.weights)
-        _last[:] = weakref.ref(release), value
-    squared: SquaredError = value[1]
-    return squared
+    return _last(truth, release, estimate, lambda: squared_error(
+        truth.theta, release.debiased_mean(estimate.weights), release.epsilon, release.users, estimate.ridge,
+        estimate.weights))
 
 
 class _OfNoise(Control):

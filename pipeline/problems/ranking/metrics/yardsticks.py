@@ -18,6 +18,9 @@ from ..model import Preferences
 from ..releases import FlippedWins, ReleasedWins
 from ..theory import rates as theory
 from ..theory import risk
+from .last import Last
+
+_sandwich, _cramer_rao = Last[Floats](), Last[Floats]()  # estimators on one release share them
 
 
 class _Yardstick:
@@ -40,8 +43,8 @@ class SandwichRisk(_Yardstick):
         """One value per replication, (reps,). O(reps · m³)."""
         if release.compared is not None:
             return np.full(len(truth.theta), np.nan)
-        return risk.sandwich_risk(
-            truth.theta, release.equivalent_epsilon, release.users, estimate.ridge, estimate.weights)
+        return _sandwich(truth, release, estimate, lambda: risk.sandwich_risk(
+            truth.theta, release.equivalent_epsilon, release.users, estimate.ridge, estimate.weights))
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,8 @@ class CramerRaoRisk(_Yardstick):
         """One value per replication, (reps,). O(reps · m³)."""
         if release.compared is not None or not isinstance(release, FlippedWins):
             return np.full(len(truth.theta), np.nan)
-        return risk.cramer_rao_risk(truth.theta, release.epsilon, release.users)
+        return _cramer_rao(truth, release, None, lambda: risk.cramer_rao_risk(
+            truth.theta, release.epsilon, release.users))
 
 
 @dataclass(frozen=True)

@@ -13,32 +13,53 @@ from .rates import whole_users
 from .risk import score_variance
 
 _SLICE_BYTES = 1 << 20  # of one slice's (rep, item, item) array
-_NEAR = 0.1  # error in logits below which the divergence is summed as a series: above, it keeps 12 digits
+_NEAR = 0.01  # error in logits below which the divergence is summed as a series: above, it keeps 12 digits
+_FAR = 300.0  # error in logits from which e^error is not computed: it may overflow
 
 
 def bernoulli_divergence(gap: Numbers, error: Numbers) -> Floats:
     """KL divergence of Bernoulli(σ(gap + error)) from Bernoulli(σ(gap)), nats; broadcasts, ≥ 0.
 
-    With p = σ(gap), q = 1 − p, δ = error: log(1 + p(e^δ − 1)) − pδ = log(1 + q φ(−pδ) + p φ(qδ)), where
-    φ(x) = e^x − 1 − x ≥ 0: no cancellation, whatever the error. Relative accuracy 1e-12.
+    log(1 + p(e^δ − 1)) − pδ with p = σ(gap), δ = error, and by its cumulants, Σ_k κ_k δ^k/k!, where that would lose
+    digits. Relative accuracy 1e-12.
     """
     gap, error = np.broadcast_arrays(np.asarray(gap, float), np.asarray(error, float))
-    error, gap = np.where(gap > 0, -error, error), -np.abs(gap)  # symmetric; now p ≤ ½ keeps its digits
-    p = expit(gap)
-    with np.errstate(invalid="ignore"):  # NaN gives NaN
-        divergence = np.asarray(np.logaddexp(0, gap + error) - np.logaddexp(0, gap) - p * error)
-    near = np.abs(error) < _NEAR
-    p, error = p[near], error[near]
-    divergence[near] = np.log1p((1 - p) * _phi(-p * error) + p * _phi((1 - p) * error))
+    return _divergence(gap.flatten(), error.flatten()).reshape(gap.shape)
+
+
+def _divergence(gap: Floats, error: Floats) -> Floats:
+    """`bernoulli_divergence` of contiguous arrays of one shape, both overwritten: memory costs more than arithmetic."""
+    work = np.copysign(1.0, gap)
+    error *= np.negative(work, out=work)  # symmetric: the side with p ≤ ½ keeps its digits
+    np.copysign(gap, -1.0, out=gap)
+    near, far = np.flatnonzero(np.abs(error, out=work) < _NEAR), np.flatnonzero(error > _FAR)
+    beyond = np.logaddexp(0, gap.ravel()[far] + error.ravel()[far]) - np.logaddexp(0, gap.ravel()[far])
+    p = np.exp(gap, out=gap)
+    p /= np.add(p, 1, out=work)
+    small = _series(p.ravel()[near], error.ravel()[near])
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN gives NaN; what overflows is `beyond`
+        divergence: Floats = np.expm1(error, out=work)
+        divergence *= p
+        np.log1p(divergence, out=divergence)
+    divergence.ravel()[far] = beyond
+    error *= p
+    divergence -= error
+    divergence.ravel()[near] = small
     return divergence
 
 
-def _phi(x: Floats) -> Floats:
-    """e^x − 1 − x for |x| < 0.1, by its series."""
-    total = np.ones_like(x)
-    for k in range(10, 2, -1):
-        total = 1 + total * x / k
-    return total * x * x / 2
+def _series(p: Floats, error: Floats) -> Floats:
+    """The divergence up to δ⁶: κ₂ = w, κ₃ = ws, κ₄ = w(1 − 6w), κ₅ = ws(1 − 12w), κ₆ = w(1 − 30w + 120w²), s = 1 − 2p.
+    """
+    w, s = p * (1 - p), 1 - 2 * p
+    total = ((w / 6 - 1 / 24) * w + 1 / 720) * error
+    for term in ((1 / 120 - w / 10) * s, 1 / 24 - w / 4, s / 6):
+        total += term
+        total *= error
+    total += 0.5
+    for factor in (error, error, w):
+        total *= factor
+    return total
 
 
 def excess_risk(estimate: Floats, theta: Floats) -> Floats:
@@ -52,9 +73,12 @@ def excess_risk(estimate: Floats, theta: Floats) -> Floats:
     first, second = np.triu_indices(m, 1)
     risk = np.empty(reps)
     for rows in _slices(reps, m):
-        gap = theta[rows][:, first] - theta[rows][:, second]
-        error = estimate[rows][:, first] - estimate[rows][:, second] - gap
-        risk[rows] = bernoulli_divergence(gap, error).sum(axis=1) / m**2
+        items, estimates = theta[rows].T.copy(), estimate[rows].T.copy()  # a pair is then taken as one piece of memory
+        gap, error = items[first], estimates[first]
+        gap -= items[second]
+        error -= estimates[second]
+        error -= gap
+        risk[rows] = _divergence(gap, error).sum(axis=0) / m**2
     return risk
 
 

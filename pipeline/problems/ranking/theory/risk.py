@@ -151,6 +151,8 @@ def _per_slice(theta: Floats, ridge: Numbers, *functions: Risk) -> Floats:
     """Each function of (curvature, theta, ridge), slice by slice of the replications; (functions, reps)."""
     theta = np.asarray(theta, float)
     reps, m = theta.shape
+    if reps > 1 and theta.strides[0] == 0 and np.ndim(ridge) == 0:  # one θ* for all
+        return np.repeat(_per_slice(theta[:1], ridge, *functions), reps, axis=1)
     ridge = np.broadcast_to(np.asarray(ridge, float), reps)
     result = np.empty((len(functions), reps))
     length = max(1, _SLICE_BYTES // (8 * m * m))
