@@ -50,13 +50,14 @@ class Assess:
     def __init__(self, sources: Sequence[Source], formats: tuple[str, ...]):
         self.sources, self.formats = sources, formats
         self.opened: dict[tuple[int, str], xr.Dataset] = {}
+        self.summaries: dict[int, xr.Dataset] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
         return registered(), self.sources, self.formats
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         brought, self.sources, self.formats = state
-        self.opened = {}
+        self.opened, self.summaries = {}, {}
         adopt(brought)
 
     def __call__(self, items: list[Item]) -> list[tuple[Item, Any]]:
@@ -78,9 +79,10 @@ class Assess:
             return judgement.check, judgement.control
         if item.kind == CONTROLLED:
             return controlled(self._data(item.study, source.data))
-        summary = summarise_moments(self._data(item.study, source.summary))
+        if item.study not in self.summaries:
+            self.summaries[item.study] = summarise_moments(self._data(item.study, source.summary))
         figure = source.experiment.figures[item.number]
-        return render(figure, self._data(item.study, source.data), summary, self.formats)
+        return render(figure, self._data(item.study, source.data), self.summaries[item.study], self.formats)
 
     def _data(self, study: int, name: str) -> "xr.Dataset":
         """A dataset, opened once."""

@@ -270,7 +270,7 @@ class Study(Checked):
                 function, arguments = self.derivations[name]
                 inputs = {argument: values[argument] for argument in arguments}
                 try:
-                    values[name] = function(**inputs)
+                    values[name] = _computed(function, tuple((*one, type(one[1])) for one in inputs.items()))
                 except InvalidInput:
                     raise
                 except (ArithmeticError, TypeError, ValueError) as error:
@@ -364,6 +364,11 @@ class Study(Checked):
         model, mechanism, estimator, _ = self.components(labels)
         sharing = math.prod(len(self.grid.axes[axis]) for axis in self.measured)
         return self.block * (model.cost() + mechanism.cost() + estimator.cost()) / sharing + 1e5
+
+
+@lru_cache(maxsize=4096)  # an equation is solved once, not whenever a cell is looked at
+def _computed(derivation: Callable[..., Any], inputs: tuple[tuple[str, Any, type], ...]) -> Any:
+    return derivation(**{name: value for name, value, _ in inputs})
 
 
 @lru_cache(maxsize=4096)
