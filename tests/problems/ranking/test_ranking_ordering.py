@@ -61,6 +61,14 @@ def test_excess_risk_against_loops(m, seed, log_error):
     assert btl_ranking.excess_risk(estimate + 1, theta) == pytest.approx(found, rel=1e-3, abs=1e-30)
 
 
+def test_excess_risk_of_every_replication_by_itself():
+    """The same bytes, however many there are."""
+    theta = thetas(9, 12, 1)
+    estimate = theta + np.random.default_rng(2).normal(0, 0.02, theta.shape)
+    whole = btl_ranking.excess_risk(estimate, theta)
+    assert all(btl_ranking.excess_risk(estimate[k : k + 1], theta[k : k + 1])[0] == whole[k] for k in range(9))
+
+
 def test_excess_risk_is_the_population_objective():
     """m⁻² times the objective of eq. (3) without ridge at mean comparisons σ, minus its least value."""
     theta, estimate = thetas(300, 20, 1), thetas(300, 20, 2)  # several slices

@@ -70,7 +70,7 @@ def test_many_items_are_interpolated(spread, shift, monkeypatch):
     """From fewer points than items the same as from all; with too few, or items too far apart for it, another."""
     rng = np.random.default_rng(3)
     theta, ability = rng.uniform(-spread, spread, (3, 60)), rng.normal(shift, 1, (3, 40))
-    assert (cramer_rao._interpolation(theta)[0].shape[1] < 60) == (spread < 4)
+    assert all((basis.shape[2] < 60) == (spread < 4) for _, _, basis, _ in cramer_rao._parts(theta, ability))
     expected = information_by_definition(theta, ability)
     found = item_information(theta, ability)
     assert np.abs(found - expected).max() < 1e-13 * expected.max()
@@ -79,6 +79,15 @@ def test_many_items_are_interpolated(spread, shift, monkeypatch):
     monkeypatch.setattr(cramer_rao, "DIGITS", 15.0)
     fewer = np.abs(item_information(theta, ability) - expected).max()
     assert (fewer > 1e-11 * expected.max()) == (1 < spread < 4)
+
+
+def test_every_replication_by_itself():
+    """The same bytes, however wide the difficulties of others are."""
+    rng = np.random.default_rng(4)
+    theta, ability = rng.uniform(-1, 1, (5, 50)) * np.array([[0.1], [1], [2], [5], [0]]), rng.normal(size=(5, 30))
+    whole = cramer_rao_risk(theta, ability)
+    assert all(cramer_rao_risk(theta[k : k + 1], ability[k : k + 1])[0] == whole[k] for k in range(5))
+    assert whole == pytest.approx([by_inversion(*row) for row in zip(theta, ability, strict=True)], rel=1e-9)
 
 
 def test_logits_without_bounds():

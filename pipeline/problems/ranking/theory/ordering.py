@@ -78,7 +78,7 @@ def excess_risk(estimate: Floats, theta: Floats) -> Floats:
         gap -= items[second]
         error -= estimates[second]
         error -= gap
-        risk[rows] = _divergence(gap, error).sum(axis=0) / m**2
+        risk[rows] = _divergence(gap, error).T.copy().sum(axis=1) / m**2  # added up alike, whatever the others
     return risk
 
 

@@ -1,8 +1,10 @@
 """The Cramér–Rao bound of the Rasch model: how well responses without privacy determine the difficulties."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from pipeline.study.arrays import Floats
+from pipeline.study.arrays import Floats, Integers
 
 SLICE_CELLS = 1 << 15  # values of σ' computed at a time: they stay in the cache
 WIDEST = 4.0  # half of the range of difficulties, logits, up to which σ' is interpolated: rounding grows with it
@@ -17,9 +19,10 @@ def item_information(theta: Floats, ability: Floats) -> Floats:
     With v_li = σ'(θ_l − β_i) the information of (β, θ) is a bipartite Laplacian; what is left of it for β is
     Σ_l (diag(v_l) − v_l v_lᵀ/Σ_i v_li), whose rows sum to 0. O(reps · (n · r² + m² · r)), see `_parts`.
     """
-    own, basis, core = _parts(theta, ability)
-    information: Floats = -(basis @ core @ basis.mT)
-    np.einsum("rii->ri", information)[...] += own
+    information = np.empty((*theta.shape, theta.shape[1]))
+    for rows, own, basis, core in _parts(theta, ability):
+        information[rows] = -(basis @ core @ basis.mT)
+        information[rows] += own[:, :, None] * np.eye(theta.shape[1])
     return information
 
 
@@ -38,27 +41,37 @@ def cramer_rao_risk(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
     3.5 of Nguyen and Zhang (2022), which Theorem 3.3 extends to all estimators.
     """
     reps, m = theta.shape
+    risk = np.full(reps, np.nan)
     if not ability.shape[1]:
-        return np.full(reps, np.nan)
-    own, basis, core = _parts(np.asarray(theta, float), np.asarray(ability, float))
-    level = (own.sum(axis=1) - np.einsum("rij,rij->r", basis @ core, basis)) / m
-    core -= (level / m)[:, None, None]
-    once = basis / own[:, :, None]
-    inner = np.eye(core.shape[1]) - core @ (basis.mT @ once)
-    rest = np.einsum("rii->r", np.linalg.solve(inner, core @ (once.mT @ once)))
-    risk: Floats = ((1 / own).sum(axis=1) + rest - 1 / level) / (m * p)
+        return risk
+    for rows, own, basis, core in _parts(np.asarray(theta, float), np.asarray(ability, float)):
+        level = (own.sum(axis=1) - np.einsum("rij,rij->r", basis @ core, basis)) / m
+        core -= (level / m)[:, None, None]
+        once = basis / own[:, :, None]
+        inner = np.eye(core.shape[1]) - core @ (basis.mT @ once)
+        rest = np.einsum("rii->r", np.linalg.solve(inner, core @ (once.mT @ once)))
+        risk[rows] = ((1 / own).sum(axis=1) + rest - 1 / level) / (m * p)
     return risk
 
 
-def _parts(theta: Floats, ability: Floats) -> tuple[Floats, Floats, Floats]:
-    """Diagonals D (reps, m), bases C (reps, m, r) and cores K (reps, r, r) of the information diag(D) − CKCᵀ.
+def _parts(theta: Floats, ability: Floats) -> Iterator[tuple[Integers, Floats, Floats, Floats]]:
+    """Rows, diagonals D (rows, m), bases C (rows, m, r) and cores K (rows, r, r) of the information diag(D) − CKCᵀ.
 
     v_l = C σ'(θ_l − x) for r difficulties x: the items' own, C = 1, or, where they are fewer, Chebyshev points between
     the least and the largest. σ'(θ − ·) has its poles at a distance of π or more, so r points leave an error of order
     ρ^−r, log ρ = arsinh(π over half of the range): neglected are e^−33 (Trefethen, Approximation Theory and
-    Approximation Practice, Theorem 8.2). O(reps · n · r²).
+    Approximation Practice, Theorem 8.2). Replications of one r at a time, whatever the others. O(reps · n · r²).
     """
-    points, basis = _interpolation(theta)
+    m, half = theta.shape[1], np.ptp(theta, axis=1) / 2
+    needed = DIGITS / np.arcsinh(np.pi / np.where(half > 0, half, 1)) + 2
+    points = np.where((half > 0) & (half <= WIDEST) & (needed < m), np.ceil(needed), m).astype(int)
+    for r in np.unique(points):
+        rows = np.flatnonzero(points == r)
+        yield rows, *_sums(*_interpolation(theta[rows], r), ability[rows])
+
+
+def _sums(points: Floats, basis: Floats, ability: Floats) -> tuple[Floats, Floats, Floats]:
+    """D, C and K of replications; points: (reps, r), basis: (reps, m, r)."""
     reps, r = points.shape
     persons = ability.shape[1]
     odds, own, core = np.exp(points)[:, :, None], np.zeros((reps, r)), np.zeros((reps, r, r))
@@ -78,17 +91,14 @@ def _parts(theta: Floats, ability: Floats) -> tuple[Floats, Floats, Floats]:
     return np.matvec(basis, odds[:, :, 0] * own), basis, core
 
 
-def _interpolation(theta: Floats) -> tuple[Floats, Floats]:
+def _interpolation(theta: Floats, r: int) -> tuple[Floats, Floats]:
     """Points (reps, r), and matrices (reps, m, r) that take values of σ'(θ − ·) there to the values at β."""
     reps, m = theta.shape
-    middle, half = (theta.max(axis=1) + theta.min(axis=1)) / 2, np.ptp(theta, axis=1) / 2
-    few = (half > 0).all() and (half <= WIDEST).all()
-    r = int(np.ceil(DIGITS / np.arcsinh(np.pi / half.max()))) + 2 if few else m
-    if r >= m:
+    if r == m:
         return theta, np.broadcast_to(np.eye(m), (reps, m, m))
+    middle, half = (theta.max(axis=1) + theta.min(axis=1))[:, None] / 2, np.ptp(theta, axis=1)[:, None] / 2
     angle, degree = np.pi * (np.arange(r) + 0.5) / r, np.arange(r)
     coefficients = np.cos(np.outer(degree, angle)) * (2 / r)
     coefficients[0] /= 2
-    inside = np.clip((theta - middle[:, None]) / half[:, None], -1, 1)
-    polynomials = np.cos(np.arccos(inside)[:, :, None] * degree)
-    return middle[:, None] + half[:, None] * np.cos(angle), polynomials @ coefficients
+    polynomials = np.cos(np.arccos(np.clip((theta - middle) / half, -1, 1))[:, :, None] * degree)
+    return middle + half * np.cos(angle), polynomials @ coefficients
