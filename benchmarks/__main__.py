@@ -9,6 +9,7 @@ import itertools
 import sys
 
 NAMES = {
+    "bars": "kernels against their bars: yardsticks, fits, samplers; paired runs",
     "estimator": "regularised BTL fits: batched Newton, NumPy Newton, L-BFGS-B",
     "sweep": "a whole sweep on two workers, against joblib; its overhead",
     "suite": "the paper's five scenarios on two workers, against joblib with L-BFGS-B or NumPy Newton",
