@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run hpc s3 release test faults mutants calibrate lint bench docs lock wheel clean
+.PHONY: help setup run hpc s3 release test faults mutants calibrate lint bench atlas docs lock wheel clean
 
 help:  ## list the targets
 	@grep -E '^[a-z][a-z0-9 ]*:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -58,6 +58,9 @@ lint: $(READY)-test  ## check style and types
 bench: $(READY)-bench $(READY)-test  ## print the benchmarks, as ratios against the strongest alternatives
 	$(BIN)/python -m benchmarks $(ARGS)
 
+atlas: $(READY)  ## solve again what code solves otherwise than the cells that ship (15 minutes if all; ARGS=PROBLEM)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pipeline.advice.solve $(ARGS)
+
 docs: $(READY)-docs  ## build the documentation as a site in docs/_build/html; runs the gallery
 	$(BIN)/sphinx-build -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html $(ARGS)
 	@echo "open docs/_build/html/index.html"
@@ -67,7 +70,7 @@ lock:  ## pin the dependencies again (needs uv)
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
 	    --upgrade --output-file constraints.txt
 
-wheel: $(READY)  ## build the wheel into dist/
+wheel: atlas  ## build the wheel into dist/, with an atlas of this code
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv build --quiet --wheel --no-build-isolation
 
 clean:  ## remove the environment and everything built; never outputs/

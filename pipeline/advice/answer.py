@@ -39,31 +39,36 @@ class Answer:
 
     def record(self) -> dict[str, Any]:
         """The answer as one object of JSON; see docs/advise.md."""
-        asked, values = self.question, self.question.values
-        mechanism = asked.parts(self.certificate.level).mechanism
-        means = terms(mechanism)
         return {
-            "problem": asked.problem.name, "unknown": asked.word, "parameter": asked.parameter, "value": self.value,
-            "low": self.low, "high": self.high, "boundary": self.boundary, "better": self.better,
-            "certified": self.certified, "confidence": 1 - ERROR,
-            "target": [{"metric": one.metric, "relation": one.relation, "value": one.value} for one in asked.targets],
-            "measured": [one.record() for one in self.certificate.measured],
+            **about(self.question, self.certificate.level), "value": self.value, "low": self.low, "high": self.high,
+            "boundary": self.boundary, "better": self.better, "source": "simulation", "certified": self.certified,
+            "confidence": 1 - ERROR, "measured": [one.record() for one in self.certificate.measured],
             "replications": self.certificate.replications, "not_converged": self.certificate.not_converged,
-            "given": {name: str(one) if isinstance(one, DataFile) else one for name, one in sorted(values.items())},
-            "budget": mechanism.budget, "unit": mechanism.unit, "neighbours": mechanism.neighbours,
-            "spent": {name: float(one) for name, one in getattr(mechanism, "spent", dict)().items()},
-            **{f"budget_per_{what}": one and one["budget"] for what, one in means.items()},
-            "in_a_persons_terms": means, "beside": dict(self.beside), "stress": list(self.stress),
-            "mechanisms": list(self.others), "seed": asked.seed,
+            "beside": dict(self.beside), "stress": list(self.stress), "mechanisms": list(self.others),
         }
 
 
-def answer(request: Mapping[str, Any]) -> Answer:
-    """The answer to a request, as `question.read` takes it. The same request gives the same answer, to the last bit.
+def about(asked: Question, level: float) -> dict[str, Any]:
+    """What any answer says of its question, and of the mechanism's promise at a level of the unknown; for JSON."""
+    mechanism = asked.parts(level).mechanism
+    means = terms(mechanism)
+    return {
+        "problem": asked.problem.name, "unknown": asked.word, "parameter": asked.parameter,
+        "target": [{"metric": one.metric, "relation": one.relation, "value": one.value} for one in asked.targets],
+        "given": {name: str(one) if isinstance(one, DataFile) else one for name, one in sorted(asked.values.items())},
+        "budget": mechanism.budget, "unit": mechanism.unit, "neighbours": mechanism.neighbours,
+        "spent": {name: float(one) for name, one in getattr(mechanism, "spent", dict)().items()},
+        **{f"budget_per_{what}": one and one["budget"] for what, one in means.items()},
+        "in_a_persons_terms": means, "seed": asked.seed,
+    }
+
+
+def answer(request: Mapping[str, Any] | Question) -> Answer:
+    """The answer to a question, or a request as `question.read` takes it; the same one gives the same, to the last bit.
 
     Raises InvalidInput, in one line, for every mistake, and where no value of the unknown, or each, meets the targets.
     """
-    question = read(request)
+    question = request if isinstance(request, Question) else read(request)
     simulator, found, others = choose(question)
     question = simulator.question
     certificate = certify(simulator, found)

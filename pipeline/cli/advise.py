@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.help import table
+from pipeline.study.parameters import InvalidInput
 
 BESIDE = {"without_privacy": "without privacy", "twice_the_people": "with twice the people",
           "half_the_budget": "with half the budget"}
@@ -15,13 +16,56 @@ BESIDE = {"without_privacy": "without privacy", "twice_the_people": "with twice 
 
 def perform(request: Mapping[str, Any], as_json: bool = False) -> int:
     """Answer a request; returns the exit code, 1 where nothing could be certified. Raises InvalidInput for any mistake.
+
+    quick=true gives the atlas's first answer only. Without it and without JSON, that is printed until the certificate
+    is there.
     """
     from pipeline.advice.answer import answer  # SciPy
+    from pipeline.advice.question import read
 
-    record = {key: value for key, value in request.items() if key != "task"}
-    found = answer(record)
-    print(json.dumps(plain(found.record()), ensure_ascii=False) if as_json else text(found.record()))
-    return EXIT_DONE if found.certified else EXIT_FAILED
+    asked = {key: value for key, value in request.items() if key not in ("task", "quick")}
+    quick = _flag(request, "quick")
+    question = read(asked)
+    if quick:
+        found = first_record(question)
+        print(json.dumps(plain(found), ensure_ascii=False) if as_json else text(found))
+        return EXIT_DONE
+    if not as_json:
+        print(_preface(question), flush=True)
+    certified = answer(question)
+    print(json.dumps(plain(certified.record()), ensure_ascii=False) if as_json else text(certified.record()))
+    return EXIT_DONE if certified.certified else EXIT_FAILED
+
+
+def _flag(request: Mapping[str, Any], name: str) -> bool:
+    value = request.get(name, False)
+    if not isinstance(value, bool):
+        raise InvalidInput(name, value, "must be true or false")
+    return value
+
+
+def first_record(question: Any) -> dict[str, Any]:
+    """The atlas's answer to a question; InvalidInput, with the reason, where it has none."""
+    from pipeline.advice.atlas import NotInAtlas
+    from pipeline.advice.first import first
+
+    try:
+        return first(question).record()
+    except NotInAtlas as error:
+        raise InvalidInput("quick", True, f"no first answer from the atlas: {error}; without quick it is simulated"
+                           ) from None
+
+
+def _preface(question: Any) -> str:
+    """The first answer in two lines, or in one why there is none."""
+    from pipeline.advice.atlas import NotInAtlas
+    from pipeline.advice.first import first
+
+    try:
+        heading, interval, source, *_ = _lines(first(question).record())
+    except NotInAtlas as error:
+        return f"no first answer from the atlas: {error}; simulating\n"
+    return f"{heading}\n{interval}\n{source}; simulating, for a certificate\n"
 
 
 def plain(value: Any) -> Any:
@@ -43,30 +87,46 @@ def _lines(record: Mapping[str, Any]) -> Iterator[str]:
     named = f" ({record['parameter']})" if record["parameter"] != word else ""
     targets = ", ".join(f"{one['metric']} {one['relation']} {one['value']:g}" for one in record["target"])
     yield f"{record['problem']}: {word}{named} {share} {record['value']:,g}, for {targets}"
-    yield (f"  the targets begin to be met at {record['boundary']:,.4g}, 95 % interval "
-           f"[{record['low']:,.4g}, {record['high']:,.4g}]")
-    confidence = f"{100 * record['confidence']:g} %"
-    yield (f"  certified with {confidence} confidence" if record["certified"] else
-           f"  NOT certified: not shown with {confidence} confidence"
-           ) + f" by {record['replications']:,} fresh replications:"
-    for one in record["measured"]:
-        yield (f"    {one['metric']} = {one['mean']:.4g} [{one['low']:.4g}, {one['high']:.4g}] in the mean; a single "
-               f"run meets its target with probability {one['share_of_runs_met']:.2g}")
-    if record["not_converged"]:
-        yield f"    {100 * record['not_converged']:.2g} % of the estimates did not converge; they are counted"
+    yield f"  the targets begin to be met at {record['boundary']:,.4g}, 95 % interval {_ends(record)}"
+    yield from _atlas(record) if record["source"] == "atlas" else _certificate(record)
     yield from _privacy(record)
-    for name, means in record["beside"].items():
+    for name, means in record.get("beside", {}).items():
         yield f"  {BESIDE[name]}: " + ", ".join(f"{one['metric']} = {one['mean']:.4g} [{one['low']:.4g}, "
                                                 f"{one['high']:.4g}]" for one in means)
-    if record["stress"]:
+    if record.get("stress"):
         yield "  if people are not as the model says:"
         yield from table((f"  {one['case']}", one["why"] or ", ".join(map(_missed, one["measured"])))
                          for one in record["stress"])
     if len(record["mechanisms"]) > 1:
         yield f"  {word} by mechanism, where the targets begin to be met:"
-        yield from table((f"  {one['mechanism']}", one["why"] or f"{one['boundary']:,.4g} [{one['low']:,.4g}, "
-                          f"{one['high']:,.4g}] with {one['estimator']}") for one in record["mechanisms"])
+        yield from table((f"  {one['mechanism']}", one["why"] or f"{one['boundary']:,.4g} {_ends(one)} with "
+                          f"{one['estimator']}") for one in record["mechanisms"])
     yield "  with " + ", ".join(f"{name}={one}" for name, one in record["given"].items())
+
+
+def _ends(found: Mapping[str, Any]) -> str:
+    """An interval; "…" where an end lies outside of the atlas."""
+    return "[{}, {}]".format(*("…" if found[end] is None else f"{found[end]:,.4g}" for end in ("low", "high")))
+
+
+def _atlas(record: Mapping[str, Any]) -> Iterator[str]:
+    """That an answer is none of this very question, and the means there."""
+    yield "  from the atlas, NOT certified: between cells that were simulated in advance"
+    for one in record["measured"]:
+        yield f"    {one['metric']} = {one['mean']:.4g} {_ends(one)} in the mean"
+
+
+def _certificate(record: Mapping[str, Any]) -> Iterator[str]:
+    """Whether the targets were shown to be met, and the means."""
+    confidence = f"{100 * record['confidence']:g} %"
+    yield (f"  certified with {confidence} confidence" if record["certified"] else
+           f"  NOT certified: not shown with {confidence} confidence"
+           ) + f" by {record['replications']:,} fresh replications:"
+    for one in record["measured"]:
+        yield (f"    {one['metric']} = {one['mean']:.4g} {_ends(one)} in the mean; a single run meets its target with "
+               f"probability {one['share_of_runs_met']:.2g}")
+    if record["not_converged"]:
+        yield f"    {100 * record['not_converged']:.2g} % of the estimates did not converge; they are counted"
 
 
 def _missed(found: Mapping[str, Any]) -> str:

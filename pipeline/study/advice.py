@@ -24,6 +24,23 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Atlas:
+    """Cells of a problem that are solved in advance, for a first answer in seconds; see `pipeline.advice.atlas`.
+
+    axes: parameter -> levels, ascending, two at least; the last one is that of ε. mechanisms, metrics: names.
+    parameters: values of others that have no default, or are to differ from it.
+
+    >>> Atlas({"n": (10, 100), "epsilon": (0.1, 1, 10)}, ("laplace",), ("error",)).metrics
+    ('error',)
+    """
+
+    axes: Mapping[str, tuple[float, ...]]
+    mechanisms: tuple[str, ...]
+    metrics: tuple[str, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Advice:
     """How a problem takes part in `task=advise`; its parts' own names and declarations say everything else.
 
@@ -32,7 +49,8 @@ class Advice:
     estimators: by preference; the first one that takes a mechanism's release is used. recorded, derive: parameters in
     place of these, and derivations that give others, where `data.path` is given. predicted: metric -> function of
     parameters, by their names, that predicts its mean. stress: function of the model -> case in words -> changes of
-    parameters; how people may differ from the model, to see by how much an advice then misses its targets.
+    parameters; how people may differ from the model, to see by how much an advice then misses its targets. atlas: what
+    is solved in advance, if anything.
 
     >>> Advice({"epsilon": Unknown("epsilon", "budget of one answer", 1e-3, 20, 1.0)}, {"model": "answers"}, ("mean",))
     ... # doctest: +ELLIPSIS
@@ -46,3 +64,4 @@ class Advice:
     derive: Mapping[str, str] = field(default_factory=dict)
     predicted: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     stress: Callable[[Any], Mapping[str, Mapping[str, Any]]] = lambda model: {}
+    atlas: Atlas | None = None

@@ -53,6 +53,15 @@ def modules(parts: Iterable[Any]) -> dict[str, str]:
     return {name: _module(name).digest for name in sorted(names)}
 
 
+def source_digest(parts: Iterable[Any]) -> str:
+    """Digest, 16 hexadecimal digits, of the code of some parts that is the same with every release of Python.
+
+    It is made from syntax trees, not from bytecode, so that names of local variables count as well.
+    """
+    names = {name for part in parts for name in _needed(part)}
+    return hashlib.blake2b("".join(sorted(map(_syntax, names))).encode(), digest_size=8).hexdigest()
+
+
 def third_parties(parts: Iterable[Any]) -> set[str]:
     """Names of the packages that the code of some parts imports and that their fingerprints do not cover."""
     parts = tuple(parts)
@@ -98,6 +107,33 @@ def _module(name: str) -> Module:
         tree = ast.parse(content)
         nodes = tuple(ast.walk(tree))
         return Module(imports=tuple(dict.fromkeys(_imported(nodes, package))), digest=_tree_digest(tree, nodes))
+
+
+def syntax_digest(source: str | bytes) -> str:
+    """Digest of a source's syntax tree without docstrings, positions and whatever is empty.
+
+    >>> syntax_digest("def f(x):\\n 'doc'\\n return (x)  # x") == syntax_digest("def f(x): return x")
+    True
+    """
+    with PARSING:
+        return hashlib.blake2b(_shape(ast.parse(source)).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def _syntax(name: str) -> str:
+    content = own_files.source(name)
+    return syntax_digest(Path(_file(name)).read_bytes() if content is None else content)
+
+
+def _shape(node: Any) -> str:
+    if isinstance(node, list):
+        return f"[{','.join(map(_shape, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    kept = {name: value for name, value in ast.iter_fields(node) if value not in (None, []) and name != "kind"}
+    if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+        kept["body"] = node.body[1:]
+    return f"{type(node).__name__}({','.join(f'{name}={_shape(value)}' for name, value in kept.items())})"
 
 
 def _check_imported(name: str, path: str, content: bytes) -> None:

@@ -9,7 +9,7 @@ import pytest
 from engine import ROOT, environment
 
 from pipeline.study import fingerprints
-from pipeline.study.fingerprints import code_digest, fingerprint, modules, third_parties
+from pipeline.study.fingerprints import code_digest, fingerprint, modules, syntax_digest, third_parties
 from pipeline.study.parameters import InvalidInput
 
 PLAIN = '''
@@ -59,7 +59,8 @@ def write(tmp_path, monkeypatch):
 
 
 def forget():
-    for cached in (fingerprints._module, fingerprints._closure, fingerprints._file, fingerprints._folder):
+    for cached in (fingerprints._module, fingerprints._closure, fingerprints._file, fingerprints._folder,
+                   fingerprints._syntax):
         cached.cache_clear()
 
 
@@ -69,7 +70,8 @@ def part(module, name="Part"):
 
 @pytest.mark.parametrize("before, after", SAME.values(), ids=SAME)
 def test_another_way_to_write_it_is_the_same(before, after):
-    assert before in PLAIN and code_digest(PLAIN.replace(before, after)) == code_digest(PLAIN)
+    for digest in (code_digest, syntax_digest):
+        assert before in PLAIN and digest(PLAIN.replace(before, after)) == digest(PLAIN)
 
 
 def test_a_local_name_does_not_count():
@@ -79,7 +81,8 @@ def test_a_local_name_does_not_count():
 
 @pytest.mark.parametrize("before, after", OTHER.values(), ids=OTHER)
 def test_another_code_is_another(before, after):
-    assert before in PLAIN and code_digest(PLAIN.replace(before, after)) != code_digest(PLAIN)
+    for digest in (code_digest, syntax_digest):
+        assert before in PLAIN and digest(PLAIN.replace(before, after)) != digest(PLAIN)
 
 
 def test_what_is_imported_counts_and_nothing_else(write):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.study.advice import Advice, Unknown
+from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
 from .block_law import block_law
@@ -45,4 +45,8 @@ ADVICE = Advice(
     parameters={"model": "block_model", "mechanism": "max_sense"},
     estimators=("score_clustering_adjusted", "spectral_clustering_adjusted", "seen_clustering"),
     stress=stress,
+    atlas=Atlas(
+        {"U": (1000, 3000, 10_000, 30_000), "N": (10, 20, 50), "w": (5, 10),
+         "epsilon": (0.2, 0.4, 0.7, 1, 1.5, 2.5, 4, 8)},
+        ("max_sense", "pairwise_preference"), ("misclassified", "recovered"), {"b": "0.9, 0.1"}),
 )

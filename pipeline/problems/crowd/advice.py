@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pipeline.study.advice import Advice, Unknown
+from pipeline.study.advice import Advice, Atlas, Unknown
 
 from .model import DawidSkene
 
@@ -50,4 +50,8 @@ ADVICE = Advice(
     recorded={"model": "recorded", "data_truth": None},
     derive={"n": "crowd_workers", "m": "crowd_tasks", "given": "file_answers"},
     stress=stress,
+    atlas=Atlas(
+        {"n": (10, 30, 100, 300, 1000, 3000, 10_000), "m": (5, 15, 50),
+         "epsilon": (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 8)},
+        ("randomized_response",), ("label_error", "label_recovered", "ability_error_l2", "ability_error_inf")),
 )

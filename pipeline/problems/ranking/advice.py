@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.study.advice import Advice, Unknown
+from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
 from .model import BTL
@@ -70,4 +70,8 @@ ADVICE = Advice(
     derive={"m": "file_items", "L": "file_users", "given": "file_answers"},
     predicted={"kendall": kendall, "error_l2": error_l2, "error_inf": error_inf},
     stress=stress,
+    atlas=Atlas(
+        {"L": (10, 50, 200, 1000, 10_000), "m": (5, 10, 20, 50),
+         "epsilon": (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)},
+        ("randomized_response", "laplace"), ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf")),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pipeline.study.advice import Advice, Unknown
+from pipeline.study.advice import Advice, Atlas, Unknown
 
 from .model import Rasch
 
@@ -39,4 +39,9 @@ ADVICE = Advice(
     recorded={"model": "recorded", "other_ratings": True},
     derive={"n": "file_persons", "m": "file_items"},
     stress=stress,
+    atlas=Atlas(
+        {"n": (100, 500, 2000, 10_000), "m": (5, 10, 20, 50),
+         "epsilon_user": (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)},
+        ("discrete_gaussian", "discrete_laplace", "randomized_response"),
+        ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf")),
 )

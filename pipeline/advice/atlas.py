@@ -1,0 +1,173 @@
+"""The atlas: cells that were solved in advance, as a problem's package holds them in `atlas.json`.
+
+`python -m pipeline.advice.solve` makes that file. It is used only as long as the code that made it is the code that
+runs: each mechanism's cells come with a digest of the model, the mechanism, the estimator and the metrics.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline.advice.question import Question, Target, advice_of
+from pipeline.study import advice
+from pipeline.study.arrays import Floats
+from pipeline.study.checks import ROLES
+from pipeline.study.fingerprints import source_digest
+from pipeline.study.parameters import fields
+from pipeline.study.problem import Problem
+from pipeline.study.study import Study
+
+FILE = "atlas.json"
+SEED = 20_231  # of the cells; no default of any command, so that nobody's certificate counts their replications again
+AT = 0.05  # false alarms of the attacks whose true alarms are stored
+
+
+class NotInAtlas(Exception):
+    """The atlas has no answer to a question; its text says why."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Cells of one mechanism, each array (levels of the first axis, …).
+
+    mean, error: of each metric, and its standard error. risk: true alarms of the best attack on an "answer" and on a
+    "person", at 5 % false ones, as far as the mechanism says them. code: digest of what computed them. replications:
+    of each combination of sizes.
+    """
+
+    estimator: str
+    code: str
+    replications: tuple[int, ...]
+    mean: Mapping[str, Floats]
+    error: Mapping[str, Floats]
+    risk: Mapping[str, Floats]
+
+
+@dataclass(frozen=True)
+class Atlas:
+    """All cells of a problem. axes: parameter -> levels; the last is that of ε. parameters: what else was given.
+    effort: seed and numbers of replications, see `pipeline.advice.solve`."""
+
+    problem: Problem
+    axes: Mapping[str, tuple[float, ...]]
+    parameters: Mapping[str, Any]
+    effort: Mapping[str, float]
+    mechanisms: Mapping[str, Solved]
+
+    @property
+    def logarithms(self) -> list[Floats]:
+        """Positions of the levels of each axis."""
+        return [np.log(np.asarray(levels, float)) for levels in self.axes.values()]
+
+
+def path(problem: Problem) -> Path | None:
+    """Where the atlas of a problem is, or would be; None for one that no package holds."""
+    try:
+        spec = find_spec(problem.package)
+    except (ImportError, ValueError):
+        return None
+    places = spec.submodule_search_locations if spec else None
+    return Path(places[0]) / FILE if places else None
+
+
+def stored(problem: Problem) -> Atlas | None:
+    """The atlas of a problem, if there is one."""
+    file = path(problem)
+    if file is None or not file.is_file():
+        return None
+    raw = json.loads(file.read_text("utf-8"))
+    axes = {name: tuple(levels) for name, levels in raw["axes"].items()}
+    shape = tuple(map(len, axes.values()))
+
+    def arrays(table: Mapping[str, Sequence[float]]) -> dict[str, Floats]:
+        return {name: np.asarray(values, float).reshape(shape) for name, values in table.items()}
+
+    return Atlas(problem, axes, raw["parameters"], raw["effort"], {
+        name: Solved(one["estimator"], one["code"], tuple(one["replications"]), arrays(one["mean"]),
+                     arrays(one["error"]), arrays(one["risk"])) for name, one in raw["mechanisms"].items()})
+
+
+def declared(problem: Problem) -> advice.Atlas | None:
+    """What a problem says is to be solved in advance."""
+    return None if problem.advice is None else advice_of(problem).atlas
+
+
+def question(problem: Problem, mechanism: str, sizes: Mapping[str, Any]) -> Question:
+    """The question that cells of some sizes answer, with ε unknown; its targets name the metrics only."""
+    about, wanted = advice_of(problem), declared(problem)
+    assert wanted is not None
+    targets = []
+    for name in wanted.metrics:
+        metric = problem.part("metric", name)
+        least, most = limits(metric)
+        targets.append(Target(name, "<=", least, least, most))
+    values = {**about.parameters, **wanted.parameters, **sizes, "estimator": about.estimators[0]}
+    return Question(problem, "epsilon", tuple(targets), values, {}, SEED).using(mechanism)
+
+
+def limits(metric: Any) -> tuple[float, float]:
+    """Range of a metric's values."""
+    return getattr(metric, "least", -np.inf), getattr(metric, "most", np.inf)
+
+
+def code(asked: Question) -> str:
+    """Digest of the code that computes the cells of a question."""
+    names = [(role, asked.values[role]) for role in ROLES] + [("metric", one.metric) for one in asked.targets]
+    return source_digest([Study, *(asked.problem.part(role, name) for role, name in names)])
+
+
+def current(problem: Problem, mechanism: str, solved: Solved) -> bool:
+    """Whether a mechanism's cells were made by the code that runs now."""
+    wanted = declared(problem)
+    if wanted is None or mechanism not in wanted.mechanisms:
+        return False
+    sizes = {name: levels[0] for name, levels in wanted.axes.items()}
+    return code(question(problem, mechanism, sizes)) == solved.code
+
+
+def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
+    """Mechanism -> the question with it, and its cells; NotInAtlas where a question needs other cells."""
+    atlas = stored(asked.problem)
+    if atlas is None:
+        raise NotInAtlas("this problem has none")
+    _check(asked, atlas)
+    names = [asked.values["mechanism"]] if "mechanism" in asked.chosen else list(atlas.mechanisms)
+    found = {}
+    for name in names:
+        if name not in atlas.mechanisms:
+            raise NotInAtlas(f"no cells for mechanism={name}")
+        solved, other = atlas.mechanisms[name], replace(asked.using(name), word=asked.word)
+        if other.values["estimator"] != solved.estimator:
+            raise NotInAtlas(f"no cells for mechanism={name} with estimator={other.values['estimator']}")
+        for one in asked.targets:
+            if one.metric not in solved.mean:
+                raise NotInAtlas(f"no cells for {one.metric}, only {', '.join(solved.mean)}")
+        if not current(asked.problem, name, solved):
+            raise NotInAtlas("its cells were made by other code than this; `make atlas` makes them again")
+        found[name] = other, solved
+    return found
+
+
+def _check(asked: Question, atlas: Atlas) -> None:
+    """Raise NotInAtlas where a parameter is not what the cells have."""
+    if asked.derive or asked.parameter not in atlas.axes or asked.unknown.left:
+        raise NotInAtlas("no cells for data of one's own" if asked.derive else f"no axis {asked.word}")
+    given = {**advice_of(asked.problem).parameters, **atlas.parameters}
+    defaults = {name: one.default for role in ROLES
+                for name, one in fields(asked.problem.part(role, asked.values[role])).items()}
+    for name, value in asked.values.items():
+        if name in atlas.axes:
+            levels = atlas.axes[name]
+            if not levels[0] <= value <= levels[-1]:
+                raise NotInAtlas(f"{name}={value} lies outside of its cells, {levels[0]:g} to {levels[-1]:g}")
+        elif name not in ("mechanism", "estimator") and _plain(value) != _plain(given.get(name, defaults.get(name))):
+            raise NotInAtlas(f"no cells for {name}={value}")
+
+
+def _plain(value: Any) -> Any:
+    return "".join(value.split()) if isinstance(value, str) else value

@@ -1,0 +1,134 @@
+"""A first answer, from the atlas alone: in a second or two, and never certified."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipeline.advice import atlas
+from pipeline.advice.answer import about
+from pipeline.advice.atlas import Atlas, NotInAtlas, Solved
+from pipeline.advice.interpolation import band
+from pipeline.advice.question import Question
+from pipeline.advice.search import Axis
+from pipeline.study.arrays import Floats
+
+POINTS = 2001  # of a curve
+
+
+class NotReached(NotInAtlas):
+    """No level of the cells meets the targets."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A mechanism's means along the unknown. levels: of its parameter, ascending; bands: metric -> mean, low, high."""
+
+    question: Question
+    levels: Floats
+    bands: Mapping[str, tuple[Floats, Floats, Floats]]
+
+    def excess(self, side: int) -> Floats:
+        """The greatest sign · (mean − value) of all targets; side: 1 at the ends of bands that are worse for a target,
+        −1 at those that are better, 0 in between."""
+        worst: Floats = np.max([one.sign * (self.bands[one.metric][(0, 2, 1)[one.sign * side]] - one.value)
+                                for one in self.question.targets], axis=0)
+        return worst
+
+
+@dataclass(frozen=True)
+class First:
+    """A first answer: its fields are those of `pipeline.advice.answer.Answer`. low, high: of the band, None where that
+    meets no target within the cells."""
+
+    question: Question
+    curve: Curve
+    axis: Axis
+    value: float
+    boundary: float
+    low: float | None
+    high: float | None
+    others: tuple[Mapping[str, Any], ...]
+
+    def record(self) -> dict[str, Any]:
+        """The answer as one object of JSON; see docs/advise.md."""
+        at = np.log(self.value) * self.axis.better
+        positions = np.log(self.curve.levels) * self.axis.better
+        order = np.argsort(positions)
+        measured = []
+        for one in self.question.targets:
+            mean, low, high = (float(np.interp(at, positions[order], part[order]))
+                               for part in self.curve.bands[one.metric])
+            measured.append({"metric": one.metric, "mean": mean, "low": low, "high": high})
+        return {
+            **about(self.question, self.value), "value": self.value, "low": self.low, "high": self.high,
+            "boundary": self.boundary, "better": "more" if self.axis.better > 0 else "less", "source": "atlas",
+            "certified": False, "confidence": None, "measured": measured, "mechanisms": list(self.others),
+        }
+
+
+def first(asked: Question) -> First:
+    """The first answer to a question; NotInAtlas, and why, if the atlas has none."""
+    stored, best, rows, refused = atlas.stored(asked.problem), None, list[dict[str, Any]](), ""
+    for name, (question, solved) in atlas.fitting(asked).items():
+        assert stored is not None
+        found = curve(question, stored, solved)
+        row: dict[str, Any] = {"mechanism": name, "estimator": solved.estimator, "boundary": None, "low": None,
+                               "high": None, "why": None}
+        try:
+            axis, low, boundary, high = crossing(found)
+        except NotReached as error:
+            row["why"], refused = "does not reach the targets", refused or str(error)
+        else:
+            row |= {"boundary": boundary, "low": low, "high": high}
+            if best is None or axis.better * boundary < best.axis.better * best.boundary:
+                safe = high if axis.better > 0 else low
+                value = axis.rounded(axis.position(boundary if safe is None else safe))
+                best = First(question, found, axis, value, boundary, low, high, ())
+        rows.append(row)
+    if best is None:
+        raise NotInAtlas(refused)
+    return First(**{**vars(best), "others": tuple(rows)})
+
+
+def curve(asked: Question, stored: Atlas, solved: Solved, along: str | None = None) -> Curve:
+    """Means and bands of a mechanism along the unknown, or along another axis; all other sizes are given."""
+    along = along or asked.parameter
+    at = [None if name == along else float(np.log(asked.values[name])) for name in stored.axes]
+    levels = stored.axes[along]
+    positions = np.linspace(np.log(levels[0]), np.log(levels[-1]), POINTS)
+    bands = {one.metric: band(solved.mean[one.metric], solved.error[one.metric], (one.least, one.most),
+                              stored.logarithms, at, positions) for one in asked.targets}
+    return Curve(asked, np.exp(positions), bands)
+
+
+def crossing(found: Curve) -> tuple[Axis, float | None, float, float | None]:
+    """The axis of the unknown, and where the targets begin to be met: low end, estimate and high end, as levels.
+
+    NotReached where they are met at no level of the cells, NotInAtlas where they are at all.
+    """
+    question = found.question
+    met = found.excess(0) <= 0
+    helps = question.unknown.helps
+    better = (-1 if met[0] else 1) if helps is None else (1 if helps else -1)
+    ends = f"{found.levels[0]:.4g} to {found.levels[-1]:.4g}"
+    if met.all():
+        raise NotInAtlas(f"the targets are met at every {question.word} of its cells, {ends}")
+    if not met.any():
+        raise NotReached(f"the targets are met at no {question.word} of its cells, {ends}")
+    middle = _begin(found, 0, better)
+    assert middle is not None
+    low, high = (_begin(found, side, better) for side in ((-1, 1) if better > 0 else (1, -1)))
+    return Axis(question, better), low, middle, high
+
+
+def _begin(found: Curve, side: int, better: int) -> float | None:
+    """The level from which on the targets are met, from the worse end on; None if they are not, or are at once."""
+    excess, levels = (one[::better] for one in (found.excess(side), found.levels))
+    met = excess <= 0
+    k = int(met.argmax())
+    if not met[k] or k == 0:
+        return None
+    share = excess[k - 1] / (excess[k - 1] - excess[k])
+    return float(f"{levels[k - 1] * (levels[k] / levels[k - 1]) ** share:.6g}")
