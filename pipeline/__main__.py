@@ -157,7 +157,7 @@ def _advise(arguments: list[str]) -> int:
     words = [word for word in arguments if not word.startswith("-")]
     texts = [word.partition("=")[0] for word in words if "," in word and not re.search(r"=[\['\"]", word)]  # "0.9, 0.1"
     try:
-        return advise.perform(pairs(words, (*AS_TYPED, "target", *texts)), JSON in arguments)
+        return advise.perform(pairs(words, (*AS_TYPED, "target", "save", *texts)), JSON in arguments)
     except KeyboardInterrupt:
         print("stopped; nothing is kept", file=sys.stderr)
         return EXIT_MORE_TO_DO

@@ -3,6 +3,7 @@
 
 import json
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -18,14 +19,19 @@ def perform(request: Mapping[str, Any], as_json: bool = False) -> int:
     """Answer a request; returns the exit code, 1 where nothing could be certified. Raises InvalidInput for any mistake.
 
     quick=true gives the atlas's first answer only. Without it and without JSON, that is printed until the certificate
-    is there.
+    is there. save=FILE writes a page, or curves, of the atlas before; without a problem, nothing but the page.
     """
     from pipeline.advice.answer import answer  # SciPy
     from pipeline.advice.question import read
+    from pipeline.cli import advise_files
 
-    asked = {key: value for key, value in request.items() if key not in ("task", "quick")}
-    quick = _flag(request, "quick")
-    question = read(asked)
+    asked = {key: value for key, value in request.items() if key not in ("task", "quick", "save")}
+    quick, where = _flag(request, "quick"), advise_files.file(request["save"]) if "save" in request else None
+    question = read(asked) if asked or where is None else None
+    if where is not None:
+        print(advise_files.save(where, question), file=sys.stderr if as_json else None, flush=True)
+    if question is None:
+        return EXIT_DONE
     if quick:
         found = first_record(question)
         print(json.dumps(plain(found), ensure_ascii=False) if as_json else text(found))

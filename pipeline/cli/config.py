@@ -31,7 +31,7 @@ TASKS = {
     "new": "write a first experiment of your own, with comments: experiment=PATH.yaml, like=NAME of another one",
     "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",
     "advise": "how small epsilon may be, or how many people it takes: problem, target='METRIC<=NUMBER', sizes; "
-              "quick=true; --json",
+              "quick=true; save=FILE.html; --json",
     "release": "release real people's data once, privately: problem, data.path, outputs, parameters.epsilon_user, …",
 }
 LONGEST = 100  # bytes of a folder's name: file systems allow 255

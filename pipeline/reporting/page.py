@@ -89,7 +89,7 @@ def write(
             claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
             most_rows=content.MOST_ROWS, most_failures=MOST_FAILURES,
             data={"href": href, "size": size, "left": left, "files": sorted({*inside} - {*left})},
-            script=_script(), glyphs=Markup(definitions(glyphs)), **{name: facts.get(name) for name in ABOUT})
+            script=script("page.js"), glyphs=Markup(definitions(glyphs)), **{name: facts.get(name) for name in ABOUT})
         with turn or nullcontext():
             shutil.rmtree(folder / "figures", ignore_errors=True)
             figures.rename(folder / "figures")
@@ -98,11 +98,11 @@ def write(
     return folder / "report.html"
 
 
-def _script() -> dict[str, Any]:
-    """The page's script, and its hash, which alone the page allows to run: nothing can be loaded or sent."""
+def script(name: str) -> dict[str, Any]:
+    """A page's script, and its hash, which alone the page allows to run: nothing can be loaded or sent."""
     from markupsafe import Markup
 
-    text = (Path(__file__).parent / "page.js").read_text("utf-8")
+    text = (Path(__file__).parent / name).read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return {"text": Markup(text), "hash": f"sha256-{digest}"}
 

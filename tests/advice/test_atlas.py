@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,6 +114,36 @@ def test_the_command_prints_a_first_answer_and_then_the_certified_one(own, capsy
     assert main([*words, "quick=7"]) == 2 and "quick=7: must be true or false" in capsys.readouterr().err
     assert main([*words, "quick=true", "estimator=half"]) == 2
     assert "quick=true: no first answer from the atlas: no cells for mechanism=laplace" in capsys.readouterr().err
+
+
+def test_curves_are_saved_as_table_figure_and_page(own, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["task=advise", "problem=own_mean", "n=20", "target='error_squared<=0.1'", "quick=true"]
+    for name, begins in (("a.csv", b"problem,mechanism,estimator,n,epsilon,metric,mean,low,high"), ("a.svg", b"<?xml"),
+                         ("a.pdf", b"%PDF"), ("a.html", b"<!DOCTYPE html>")):
+        assert main([*words, f"save={name}"]) == 0 and Path(name).read_bytes().startswith(begins)
+        assert f"{name}: " in capsys.readouterr().out
+    rows = [line.split(",") for line in Path("a.csv").read_text().splitlines()[1:]]
+    inside = [float(low) <= (1 / 12 + 2 / float(level) ** 2) / 20 <= float(high)
+              for *_, level, _, _, low, high in rows]
+    print(f"n={len(rows)} statistic={np.mean(inside):.3f} bound=0.8")
+    assert len(rows) == 201 and np.mean(inside) > 0.8
+    capsys.readouterr()
+    assert '"name":"own_mean"' in Path("a.html").read_text() and main([*words, "save=b.csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["source"] == "atlas"
+
+
+@pytest.mark.parametrize("words, said", [
+    (["save=a.txt"], "save=a.txt: must be a file that ends with .html, .csv"),
+    (["save=no/a.csv"], "save=no/a.csv: there is no such folder"),
+    (["save=a.csv"], "save=a.csv: needs a problem, sizes and a target"),
+    (["save=a.csv", "problem=own_mean", "n=2000", "target='error_squared<=0.1'"], "n=2000 lies outside of its cells"),
+    (["save=a.html", "problem=own_mean"], "target=null: is needed"),
+])
+def test_files_that_cannot_be_saved(own, tmp_path, monkeypatch, capsys, words, said):
+    monkeypatch.chdir(tmp_path)
+    assert main(["task=advise", *words]) == 2 and said in capsys.readouterr().err
+    assert not [*tmp_path.glob("a.*")]
 
 
 def test_powers_are_interpolated_exactly_and_the_band_shows_what_is_not():

@@ -1,0 +1,142 @@
+"""`save=FILE` of `task=advise`: the page over the atlas, or the curves of one question as a table or a figure."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.advice import atlas
+from pipeline.advice.first import Curve, curve
+from pipeline.advice.question import Question, advice_of
+from pipeline.study.files import write_whole
+from pipeline.study.parameters import InvalidInput, fields, path_of
+from pipeline.study.problem import Problem
+from pipeline.study.registry import problems
+
+PAGE, FIGURES = ".html", (".svg", ".pdf", ".png")
+POINTS = 201  # of a curve in a table
+
+
+def file(value: Any) -> Path:
+    """The path that is given as `save`; InvalidInput if it names no kind of file that is written."""
+    kinds = (PAGE, ".csv", *FIGURES)
+    if not isinstance(value, str) or Path(value).suffix.lower() not in kinds:
+        raise InvalidInput("save", value, f"must be a file that ends with {', '.join(kinds)}")
+    found = path_of(value, "save")
+    if not found.absolute().parent.is_dir():
+        raise InvalidInput("save", value, "there is no such folder")
+    return found
+
+
+def save(where: Path, question: Question | None) -> str:
+    """Write the file; says what it is. Without a question, only the page can be written."""
+    kind = where.suffix.lower()
+    if kind == PAGE:
+        content = _page(question).encode()
+    elif question is None:
+        raise InvalidInput("save", where, f"needs a problem, sizes and a target; only {PAGE} does without")
+    else:
+        curves = _curves(question)
+        content = _table(curves).encode() if kind == ".csv" else _figure(curves, kind[1:])
+    try:
+        write_whole(where, content)
+    except OSError as error:
+        raise InvalidInput("save", where, f"cannot be written ({error.strerror})") from None
+    return f"{where}: {'a page over the atlas' if kind == PAGE else 'curves from the atlas'}, not certified"
+
+
+def _page(question: Question | None) -> str:
+    from pipeline.reporting.advice_page import page  # Jinja
+
+    shown, skipped = list[dict[str, Any]](), list[str]()
+    for one in problems().values():
+        stored = atlas.stored(one)
+        if stored is None:
+            continue
+        usable = {name: solved for name, solved in stored.mechanisms.items() if atlas.current(one, name, solved)}
+        skipped += [f"{one.name} with {name}, whose cells were made by other code"
+                    for name in stored.mechanisms if name not in usable]
+        if usable:
+            shown.append(_shown(one, stored, usable))
+    if not shown:
+        raise InvalidInput("save", PAGE, "the atlas was made by other code than this; `make atlas` makes it again")
+    return page(shown, _start(question, {one["name"] for one in shown}), skipped)
+
+
+def _shown(problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved]) -> dict[str, Any]:
+    """A problem as the page takes it."""
+    unknowns = {one.parameter: one.meaning for one in advice_of(problem).unknowns.values()}
+    axes = []
+    for name, levels in stored.axes.items():
+        declared = fields(problem.part("model", advice_of(problem).parameters["model"]))
+        label = unknowns.get(name) or (declared[name].metadata["meaning"] if name in declared else name)
+        axes.append({"name": name, "label": f"{label} ({_short(name)})", "short": _short(name), "levels": levels,
+                     "middle": round(math.sqrt(levels[0] * levels[-1]))})
+    first = next(iter(usable.values()))
+    metrics = []
+    for name, mean in first.mean.items():
+        metric = problem.part("metric", name)
+        limits = [one if math.isfinite(one) else None for one in atlas.limits(metric)]
+        falls = float((mean[..., 0] - mean[..., -1]).sum()) > 0  # with ε: it is to be small
+        metrics.append({"name": name, "label": metric.long_name, "limits": limits, "sign": 1 if falls else -1})
+    mechanisms = [{"name": name, "estimator": one.estimator} | {
+        what: {metric: values.ravel().tolist() for metric, values in getattr(one, what).items()}
+        for what in ("mean", "error", "risk")} for name, one in usable.items()]
+    risks = [what for what in ("answer", "person") if any(what in one["risk"] for one in mechanisms)]
+    return {"name": problem.name, "title": problem.title, "people": advice_of(problem).unknowns["people"].parameter,
+            "parameters": stored.parameters, "axes": axes, "metrics": metrics, "risks": risks, "mechanisms": mechanisms}
+
+
+def _short(name: str) -> str:
+    return "ε" if name.startswith("epsilon") else name
+
+
+def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
+    """Where the page begins: at a question's problem, sizes and first target."""
+    if question is None or question.problem.name not in names:
+        return None
+    stored, first = atlas.stored(question.problem), question.targets[0]
+    known = any(first.metric in one.mean for one in stored.mechanisms.values()) if stored else False
+    return {"problem": question.problem.name, "metric": first.metric if known else None,
+            "target": first.value if known else None,
+            "sizes": {name: value for name, value in question.values.items() if isinstance(value, (int, float))}}
+
+
+def _curves(question: Question) -> list[Curve]:
+    """The curve of each mechanism along the unknown; InvalidInput where the atlas has none."""
+    try:
+        found = atlas.fitting(question)
+        stored = atlas.stored(question.problem)
+        return [curve(one, stored, solved) for one, solved in found.values()] if stored else []
+    except atlas.NotInAtlas as error:
+        raise InvalidInput("save", "…", f"no curves from the atlas: {error}") from None
+
+
+def _table(curves: list[Curve]) -> str:
+    """A row for each mechanism, level of the unknown, and metric."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    given = [name for name, value in curves[0].question.values.items()
+             if isinstance(value, (int, float)) and not isinstance(value, bool)]
+    unknown = curves[0].question.parameter
+    rows.writerow(["problem", "mechanism", "estimator", *given, unknown, "metric", "mean", "low", "high"])
+    for one in curves:
+        values, every = one.question.values, max(1, (len(one.levels) - 1) // (POINTS - 1))
+        for metric, bands in one.bands.items():
+            for k in range(0, len(one.levels), every):
+                rows.writerow([one.question.problem.name, values["mechanism"], values["estimator"],
+                               *(values.get(name, "") for name in given), f"{one.levels[k]:.6g}", metric,
+                               *(f"{part[k]:.5g}" for part in bands)])
+    return text.getvalue()
+
+
+def _figure(curves: list[Curve], kind: str) -> bytes:
+    from pipeline.reporting.advice_figure import draw  # Matplotlib
+
+    asked = curves[0].question
+    labels = {one.metric: asked.problem.part("metric", one.metric).long_name for one in asked.targets}
+    return draw([(str(one.question.values["mechanism"]), one.levels, one.bands) for one in curves],
+                {one.metric: (labels[one.metric], one.value, (one.least, one.most) == (0, 1)) for one in asked.targets},
+                f"{asked.unknown.meaning} ({_short(asked.parameter)})", kind)

@@ -1,0 +1,26 @@
+"""A page to look at the atlas: sliders for sizes and target, curves against ε, mechanisms side by side; no server."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.reporting.inline import dark
+from pipeline.reporting.page import environment, script
+from pipeline.reporting.style import NAMED
+
+COLOURS = [NAMED[k] for k in (1, 2, 0, 3)]  # as dark as they are different, in grey too
+
+
+def page(problems: Sequence[Mapping[str, Any]], start: Mapping[str, Any] | None, skipped: Sequence[str]) -> str:
+    """The page, self-contained.
+
+    problems: name, title, people (name of an axis), parameters, axes (name, label, short, levels, middle; ε last),
+    metrics (name, label, limits, sign), risks and mechanisms (name, estimator; mean, error, risk, in the order of the
+    cells). start: problem, metric, target and sizes to begin with. skipped: what is not on the page, and why.
+    """
+    from markupsafe import Markup
+
+    data = json.dumps({"problems": list(problems), "start": start}, separators=(",", ":"), ensure_ascii=False)
+    return str(environment().get_template("advice.html.j2").render(
+        data=Markup(data.replace("<", "\\u003c")), script=script("advice.js"), skipped=skipped,
+        colours=[{"day": one, "night": dark(one)} for one in COLOURS]))
