@@ -134,9 +134,10 @@ def _refusal(simulator: Simulator, nowhere: Nowhere) -> InvalidInput:
                f"it is met at every {question.word} that was tried: {at}; give a harder target, or ask for another "
                "unknown")
         return InvalidInput("target", targets, f"is met already, {why}")
-    tried = f"; {shorten(nowhere.why, 120)}" if nowhere.why else ""
-    return InvalidInput("target", targets, f"is out of reach at any {question.word}: {at}{tried}"
-                        f"{_instead(question, nowhere.last)}")
+    limit = shorten(nowhere.why.partition(";")[0], 120)
+    why = (f"is not reached at any {question.word} that can be simulated: {at}; the next {limit}" if limit else
+           f"is out of reach at any {question.word}: {at}")
+    return InvalidInput("target", targets, why + _instead(question, nowhere.last))
 
 
 def _wrong(simulator: Simulator, there: Certificate, nowhere: Nowhere) -> str | None:

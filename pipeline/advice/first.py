@@ -1,7 +1,7 @@
 """A first answer, from the atlas alone: in a second or two, and never certified."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def first(asked: Question) -> First:
         rows.append(row)
     if best is None:
         raise NotInAtlas(refused)
-    return First(**{**vars(best), "others": tuple(rows)})
+    return replace(best, others=tuple(rows))
 
 
 def curve(asked: Question, stored: Atlas, solved: Solved, along: str | None = None) -> Curve:

@@ -60,8 +60,8 @@ def band(
 ) -> tuple[Floats, Floats, Floats]:
     """Mean, low and high end at positions of the axis that `at` leaves out; mean, error: of the cells, (levels, …).
 
-    Half the width is 1.96 standard errors, and the difference between cubic and linear interpolation, which is more
-    than the error of the cubic one wherever the cells are dense enough to show a curve at all.
+    Half the width is 1.96 standard errors, and the difference between cubic and linear interpolation, a rough measure
+    of what lies between cells.
     """
     there, back = scale(*limits)
     levels = axes[list(at).index(None)]

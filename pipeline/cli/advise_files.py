@@ -68,11 +68,12 @@ def _page(question: Question | None) -> str:
 def _shown(problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved]) -> dict[str, Any]:
     """A problem as the page takes it."""
     unknowns = {one.parameter: one.meaning for one in advice_of(problem).unknowns.values()}
-    axes = []
+    axes = list[dict[str, Any]]()
     for name, levels in stored.axes.items():
         declared = fields(problem.part("model", advice_of(problem).parameters["model"]))
         label = unknowns.get(name) or (declared[name].metadata["meaning"] if name in declared else name)
-        axes.append({"name": name, "label": f"{label} ({_short(name)})", "short": _short(name), "levels": levels,
+        short = name if len(axes) + 1 < len(stored.axes) else "ε"
+        axes.append({"name": name, "label": f"{label} ({short})", "short": short, "levels": levels,
                      "middle": round(math.sqrt(levels[0] * levels[-1]))})
     first = next(iter(usable.values()))
     metrics = []
@@ -85,12 +86,9 @@ def _shown(problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Sol
         what: {metric: values.ravel().tolist() for metric, values in getattr(one, what).items()}
         for what in ("mean", "error", "risk")} for name, one in usable.items()]
     risks = [what for what in ("answer", "person") if any(what in one["risk"] for one in mechanisms)]
-    return {"name": problem.name, "title": problem.title, "people": advice_of(problem).unknowns["people"].parameter,
+    people = advice_of(problem).unknowns.get("people")
+    return {"name": problem.name, "title": problem.title, "people": people and people.parameter,
             "parameters": stored.parameters, "axes": axes, "metrics": metrics, "risks": risks, "mechanisms": mechanisms}
-
-
-def _short(name: str) -> str:
-    return "ε" if name.startswith("epsilon") else name
 
 
 def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
@@ -139,4 +137,4 @@ def _figure(curves: list[Curve], kind: str) -> bytes:
     labels = {one.metric: asked.problem.part("metric", one.metric).long_name for one in asked.targets}
     return draw([(str(one.question.values["mechanism"]), one.levels, one.bands) for one in curves],
                 {one.metric: (labels[one.metric], one.value, (one.least, one.most) == (0, 1)) for one in asked.targets},
-                f"{asked.unknown.meaning} ({_short(asked.parameter)})", kind)
+                f"{asked.unknown.meaning} ({'ε' if asked.word == 'epsilon' else asked.parameter})", kind)

@@ -138,7 +138,7 @@ function draw() {
     const tables = prepared(problem, one, metric, at), values = bands(tables, metric, positions);
     const wide = prepared(problem, one, metric, at.map((x, k) => k === people ? null : x));
     const needed = range(axis.logs[0], axis.logs.at(-1), 60).map(x => [x, peopleAt(wide, people, x)]);
-    const kind = $("risk").value, risk = one.risk[kind] && reduced(one.risk[kind].map(odds), problem.axes.map(a => a.logs), at, true);
+    const told = one.risk[$("risk").value], risk = told && reduced(told.map(odds), problem.axes.map(a => a.logs), at, true);
     const risks = risk && between(axis.logs, risk, true);
     return {one, values, needed, begins: begins(positions, values, metric, target),
       look: bands(tables, metric, [Math.log(epsilon)])[0], people: peopleAt(wide, people, Math.log(epsilon)),
@@ -150,6 +150,7 @@ function draw() {
 }
 
 function peopleAt(wide, people, x) {
+  if (people < 0) return NaN;
   const axis = problem.axes[people], only = which => reduced(which, wide.axes, [null, x], which === wide.smooth);
   const tables = {axes: [axis.logs], smooth: only(wide.smooth), straight: only(wide.straight), error: only(wide.error)};
   const positions = range(axis.logs[0], axis.logs.at(-1), POINTS);
@@ -183,7 +184,8 @@ function say(found, axis, people) {
     `${words(one.one.name)}</th><td data-value="${one.begins[1] === null ? "" : Math.exp(one.begins[1])}">` +
     `${one.begins[1] === null ? "–" : `${digits(Math.exp(one.begins[1]))} ${interval([one.begins[0], one.begins[2]])}`}</td>` +
     `<td>${percent(one.begins[1] === null ? NaN : one.risk(one.begins[1]))}</td><td>${digits(one.look[0])} ` +
-    `[${digits(one.look[1])}, ${digits(one.look[2])}]</td><td>${Number.isFinite(one.people) ? digits(Math.ceil(one.people)) : "–"}</td>` +
+    `[${digits(one.look[1])}, ${digits(one.look[2])}]</td>` +
+    `<td>${Number.isFinite(one.people) ? digits(Math.ceil(one.people)) : "–"}</td>` +
     `<td>${percent(one.risk(Math.log(epsilon)))}</td></tr>`).join("");
   document.querySelectorAll(".look").forEach(one => { one.textContent = digits(epsilon); });
   const given = problem.axes.slice(0, -1).map((one, k) => `${one.name}=${sizes[k]}`);
@@ -201,7 +203,7 @@ function ticks(low, high, log, most) {
   if (!log) {
     const rough = (high - low) / Math.min(most, 5), ten = 10 ** Math.floor(Math.log10(rough));
     const step = ten * [1, 2, 2.5, 5, 10].find(one => one * ten >= rough * 0.999);
-    return range(0, Math.floor(1 + 1e-9 + (high - low) / step) - 1, Math.floor(1 + 1e-9 + (high - low) / step)).map(k => low + k * step);
+    return Array.from({length: Math.floor(1 + 1e-9 + (high - low) / step)}, (_, k) => low + k * step);
   }
   const decades = range(Math.floor(low / Math.LN10), Math.ceil(high / Math.LN10),
     Math.ceil(high / Math.LN10) - Math.floor(low / Math.LN10) + 1);
@@ -212,54 +214,61 @@ function ticks(low, high, log, most) {
 }
 
 function chart(found, axis, positions, people) {
-  const width = Math.max($("chart").clientWidth, 260), left = 58, right = 20, heights = [230, 130, 110], gap = 46;
+  const width = Math.max($("chart").clientWidth, 260), left = 58, right = 20, gap = 46;
   const x = v => left + (width - left - right) * (v - axis.logs[0]) / (axis.logs.at(-1) - axis.logs[0]);
   const look = x(Math.log(epsilon)), there = share(metric.limits) ? v => v : v => Math.log(Math.max(v, 1e-12));
   const all = found.flatMap(one => one.values.flat().concat(target)).map(there).filter(Number.isFinite);
   const panels = [
-    {name: metric.label, log: !share(metric.limits), low: share(metric.limits) ? 0 : Math.min(...all),
+    {kind: "mean", height: 230, name: metric.label, log: !share(metric.limits), low: share(metric.limits) ? 0 : Math.min(...all),
       high: share(metric.limits) ? Math.min(1, Math.max(...all) * 1.05) : Math.max(...all)},
-    {name: `people for the target (${problem.axes[people].name})`, log: true, low: problem.axes[people].logs[0],
-      high: problem.axes[people].logs.at(-1)},
-    {name: "share found by the best attack, 5 % false alarms",
-      log: false, low: 0, high: 1, percent: true}];
+    people >= 0 && {kind: "people", height: 130, name: `people for the target (${problem.people})`, log: true,
+      low: problem.axes[people].logs[0], high: problem.axes[people].logs.at(-1)},
+    problem.risks.length && {kind: "risk", height: 110, name: "share found by the best attack, 5 % false alarms", log: false,
+      low: 0, high: 1}].filter(Boolean);
   let top = 20, parts = "";
-  panels.forEach((panel, p) => {
-    const height = heights[p], bottom = top + height, y = v => bottom - height * (v - panel.low) / (panel.high - panel.low);
+  for (const panel of panels) {
+    const {kind, height} = panel, bottom = top + height;
+    const y = v => bottom - height * (v - panel.low) / (panel.high - panel.low);
     const inside = v => Math.min(Math.max(y(v), top), bottom);
-    const path = points => points.map(([a, b], k) => `${k && Number.isFinite(points[k - 1][1]) ? "L" : "M"}${a.toFixed(1)} ${b.toFixed(1)}`)
-      .filter(one => !one.includes("NaN")).join("");
-    const value = v => panel.percent ? `${Math.round(100 * v)} %` : digits(panel.log ? Math.exp(v) : v, 2);
+    const letter = (points, k) => k && Number.isFinite(points[k - 1][1]) ? "L" : "M";
+    const point = (points, k) => `${letter(points, k)}${points[k].map(v => v.toFixed(1)).join(" ")}`;
+    const path = points => points.map((one, k) => Number.isFinite(one[1]) ? point(points, k) : "").join("");
+    const value = v => kind === "risk" ? `${Math.round(100 * v)} %` : digits(panel.log ? Math.exp(v) : v, 2);
     for (const v of ticks(panel.low, panel.high, panel.log, height / 30))
-      parts += `<path class="grid" d="M${left} ${y(v)}H${width - right}"/>` + text(left - 6, y(v) + 4, value(v), 'text-anchor="end"');
+      parts += `<path class="grid" d="M${left} ${y(v)}H${width - right}"/>` +
+        text(left - 6, y(v) + 4, value(v), 'text-anchor="end"');
     for (const v of ticks(axis.logs[0], axis.logs.at(-1), true, width / 55))
-      parts += `<path class="grid" d="M${x(v)} ${top}V${bottom}"/>` + text(x(v), bottom + 16, digits(Math.exp(v)), 'text-anchor="middle"');
+      parts += `<path class="grid" d="M${x(v)} ${top}V${bottom}"/>` +
+        text(x(v), bottom + 16, digits(Math.exp(v)), 'text-anchor="middle"');
     parts += text(2, top - 8, escaped(panel.name), 'class="name"');
     parts += `<path class="frame" d="M${left} ${top}V${bottom}H${width - right}"/>`;
     found.forEach((one, k) => {
       const xs = positions.map(x);
-      if (p === 0) {
+      if (kind === "mean") {
         const edge = which => one.values.map((v, j) => [xs[j], inside(there(v[which]))]);
         parts += `<path class="band m${k}" d="${path(edge(1))}L${path(edge(2).reverse()).slice(1)}z"/>`;
       }
-      const points = p === 0 ? one.values.map((v, j) => [xs[j], inside(there(v[0]))]) :
-        p === 1 ? one.needed.map(([a, v]) => [x(a), v ? y(Math.log(v)) : NaN]) : positions.map((a, j) => [xs[j], y(one.risk(a))]);
+      const points = kind === "mean" ? one.values.map((v, j) => [xs[j], inside(there(v[0]))]) :
+        kind === "people" ? one.needed.map(([a, v]) => [x(a), y(Math.log(v))]) : positions.map((a, j) => [xs[j], y(one.risk(a))]);
       parts += `<path class="line m${k}" d="${path(points)}" stroke-dasharray="${DASHES[k]}"/>`;
       const at = v => points.reduce((a, b) => Math.abs(b[0] - x(v)) < Math.abs(a[0] - x(v)) ? b : a);
-      for (const v of axis.logs) if (Number.isFinite(at(v)[1])) parts += `<path class="mark m${k}" d="${MARKS[k](x(v), at(v)[1])}"/>`;
-      if (p === 0 && one.begins[1] !== null)
+      for (const v of axis.logs)
+        if (Number.isFinite(at(v)[1])) parts += `<path class="mark m${k}" d="${MARKS[k](x(v), at(v)[1])}"/>`;
+      if (kind === "mean" && one.begins[1] !== null)
         parts += `<path class="begin m${k}" d="M${x(one.begins[1])} ${inside(there(target))}V${bottom}"/>`;
     });
-    if (p === 0) parts += `<path class="target" d="M${left} ${inside(there(target))}H${width - right}"/>` +
+    if (kind === "mean") parts += `<path class="target" d="M${left} ${inside(there(target))}H${width - right}"/>` +
       text(width - right, inside(there(target)) - 5, `target ${digits(target)}`, 'text-anchor="end" class="name"');
     parts += `<path class="look" d="M${look} ${top}V${bottom}"/>`;
     top = bottom + gap;
-  });
+  }
   const height = top - gap + 40;
   parts += text((left + width - right) / 2, height - 6, escaped(axis.label), 'text-anchor="middle" class="name"');
-  const said = `${metric.label}, people needed and risk against ${axis.short}, for ${found.map(one => words(one.one.name)).join(", ")}; ` +
+  const names = found.map(one => words(one.one.name)).join(", ");
+  const said = `${metric.label}, people needed and risk against ${axis.short}, for ${names}; ` +
     "the table has the numbers.";
-  return `<svg role="img" aria-label="${escaped(said)}" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">${parts}</svg>`;
+  return `<svg role="img" aria-label="${escaped(said)}" viewBox="0 0 ${width} ${height}" width="${width}" ` +
+    `height="${height}">${parts}</svg>`;
 }
 
 for (const one of DATA.problems)

@@ -34,7 +34,7 @@ def draw(
             if share:
                 axes.set_ylim(bottom=0)
             else:
-                axes.set_yscale("log")
+                style.scale(axes.yaxis, [*(v for _, _, bands in curves for part in bands[metric] for v in part)], True)
             axes.set_xlabel(style.wrapped(along, style.WIDTH))
             axes.set_ylabel(style.wrapped(label, style.HEIGHT))
         grid.flat[0].legend()

@@ -10,6 +10,7 @@ import toy_paper
 from scipy import stats
 
 from pipeline.__main__ import main
+from pipeline.advice import simulation
 from pipeline.advice.answer import answer
 from pipeline.advice.certificate import measure
 from pipeline.advice.question import read
@@ -139,6 +140,16 @@ def test_bad_questions_are_answered_in_one_line(request_, said):
     with pytest.raises(InvalidInput) as caught:
         answer(request_)
     assert said in str(caught.value) and "\n" not in str(caught.value), caught.value
+
+
+def test_what_takes_too_long_to_simulate_is_not_called_out_of_reach(own, monkeypatch):
+    """More people would reach it, and theory knows; only this search may not go on."""
+    monkeypatch.setattr(simulation, "STEPS", 3000 * 2.05e5)  # for some 500 people
+    with pytest.raises(InvalidInput) as caught:
+        answer({"problem": "own_mean", "target": "error_squared<=0.001", "epsilon": 1.0})
+    said = str(caught.value)
+    assert "is not reached at any people that can be simulated" in said and "takes too long" in said, said
+    assert "out of reach" not in said and "\n" not in said
 
 
 def test_the_command_prints_one_object_and_the_same_again(capsys):
