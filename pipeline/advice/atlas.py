@@ -6,7 +6,7 @@ runs: each mechanism's cells come with a digest of the model, the mechanism, the
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -141,7 +141,7 @@ def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
     for name in names:
         if name not in atlas.mechanisms:
             raise NotInAtlas(f"no cells for mechanism={name}")
-        solved, other = atlas.mechanisms[name], replace(asked.using(name), word=asked.word)
+        solved, other = atlas.mechanisms[name], asked.using(name)
         if other.values["estimator"] != solved.estimator:
             raise NotInAtlas(f"no cells for mechanism={name} with estimator={other.values['estimator']}")
         for one in asked.targets:

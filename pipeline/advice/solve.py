@@ -26,7 +26,7 @@ from pipeline.study.registry import problem, problems
 STEPS = 1e8  # predicted steps of about a nanosecond of one cell
 FEWEST, MOST = 100, 400  # replications of a cell
 EFFORT = {"seed": SEED, "steps": STEPS, "fewest": FEWEST, "most": MOST}  # other cells with others of these
-TRIED = 3  # combinations of sizes that are solved again before new code takes over old cells
+TRIED = 2  # combinations of sizes that are solved again before new code takes over old cells
 
 Row = dict[str, Any]
 
@@ -100,7 +100,7 @@ def cut(atlas: Atlas, mechanism: str, number: int) -> Row:
 def tried(found: Problem) -> list[int]:
     """Numbers of the combinations of sizes that are tried: the smallest, and others that are not the largest."""
     count = len(rows(found))
-    return [k * count // (TRIED + 1) for k in range(TRIED)]
+    return [k * count // TRIED for k in range(TRIED)]
 
 
 def make(found: Problem, pool: ProcessPoolExecutor) -> None:
