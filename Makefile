@@ -39,7 +39,7 @@ run: $(READY)  ## simulate the default study (stopped once and resumed, to show 
 	$(BIN)/python -m pipeline suite=demo task=verify $(ARGS)
 
 test: $(READY)-test  ## run the tests, in up to four processes
-	$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 faults: $(READY)-test  ## kill, fill, damage and turn back everything that can be, and count what became of it (half an hour)
 	FAULTS=full $(BIN)/python -m pytest tests/faults tests/laws/test_every_file_damaged.py \
