@@ -12,7 +12,7 @@ import numpy as np
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import measure
+from pipeline.analysis.measures import confidence_for, measure
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
 from pipeline.study.parameters import Checked, parameter
@@ -161,7 +161,7 @@ def risk(n, share, estimator):
 
 @measure("mean square error over its closed form")
 def over_closed_form(results):
-    cell = summarise(results, 0.99).isel(n=0, share=0).sel(estimator="mean")
+    cell = summarise(results, confidence_for()).isel(n=0, share=0).sel(estimator="mean")
     scale = 1 / risk(cell["n"].item(), cell["share"].item(), "mean")
     value, low, high, error = (scale * cell[f"error_squared{s}"].item() for s in ("", "_low", "_high", "_mcse"))
     return Estimate(value, low, high, error)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import xarray as xr
 
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import CONFIDENCE, Measure, Measured
+from pipeline.analysis.measures import CONFIDENCE, Measure, Measured, confidence_for
 from pipeline.analysis.power import sentence
 from pipeline.analysis.selection import InsufficientEvidence, NotTested, RecordedData
 from pipeline.analysis.tolerances import (
@@ -40,6 +40,7 @@ class Check:
     """One decision: the verdict, the estimate that decided (None without data), a sentence on both, its tolerance.
 
     cells: where several decide, those nearest to a contradiction, that one first: label, estimate and verdict.
+    confidence: of all intervals of the claim together.
     """
 
     verdict: str
@@ -47,11 +48,12 @@ class Check:
     text: str
     tolerance: Tolerance | None = None
     cells: tuple[tuple[str, Estimate, str], ...] = ()
+    confidence: float = CONFIDENCE
 
     @property
     def detected(self) -> str:
         """The smallest violation that data like these would contradict with power 90 %, in a sentence, or nothing."""
-        return sentence(self.estimate, self.tolerance) if self.estimate and self.tolerance else ""
+        return sentence(self.estimate, self.tolerance, self.confidence) if self.estimate and self.tolerance else ""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,16 @@ class Judgement:
 
 def judge(claim: Claim, results: xr.Dataset) -> Judgement:
     """Decide a claim on a sealed dataset (grid axes…, replication), and on its control if there are data."""
-    check = _judge(claim, lambda: results)
+    return with_control(claim, check_of(claim, results), results)
+
+
+def check_of(claim: Claim, results: xr.Dataset) -> Check:
+    """Decide a claim on a dataset, without its control."""
+    return _judge(claim, lambda: results)
+
+
+def with_control(claim: Claim, check: Check, results: xr.Dataset) -> Judgement:
+    """The judgement of which the decision on the data is known."""
     if check.estimate is None:
         return Judgement(claim, check, check)
     make = claim.control_of(check.verdict).make
@@ -158,7 +169,7 @@ def judge(claim: Claim, results: xr.Dataset) -> Judgement:
 
 def _judge(claim: Claim, make: Callable[[], xr.Dataset]) -> Check:
     try:
-        return claim.decide(make())
+        return replace(claim.decide(make()), confidence=confidence_for())
     except InsufficientEvidence as reason:
         return Check(reason.verdict, None, str(reason))
 

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.measures import Cells, confidence_for, labelled
+from pipeline.analysis.measures import Cells, confidence_for, labelled, of_look
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import REPLICATION
 from pipeline.analysis.tolerances import Contains, Tolerance, Within, written
@@ -31,8 +31,8 @@ def law_ratios(data: xr.Dataset, metric: str, predicted: str, power: float, *by:
     claim; and of each cell, simultaneously at confidence 1 − `FALSE_ALARM`, widened for skewed replications.
     """
     used = int((data["status"] > 0).any(REPLICATION).sum())
-    cells = _widened(risk_ratio(data, metric, predicted, power, 1 - FALSE_ALARM / used),
-                     NormalDist().inv_cdf(1 - FALSE_ALARM / used / 2))
+    alpha = FALSE_ALARM * of_look() / used
+    cells = _widened(risk_ratio(data, metric, predicted, power, 1 - alpha), NormalDist().inv_cdf(1 - alpha / 2))
     pooled = _pooled(cells, [str(axis) for axis in cells["ratio"].dims if axis not in by])
     return {TOGETHER: _estimates(pooled), EACH_CELL: _estimates(cells)}
 

@@ -1,11 +1,14 @@
 """What claims measure: means, differences, ratios, shares and exponents, as estimates with their intervals.
 
 The intervals of one claim hold together with probability `CONFIDENCE`: where several cells decide it they share the
-error (Bonferroni). A claim of several parts gives each an `error_share`.
+error (Bonferroni). A claim of several parts gives each an `error_share`. Where claims are judged at several looks, each
+look has a share, too; so intervals take their confidence from `confidence_for`.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -20,6 +23,7 @@ from pipeline.analysis.selection import InsufficientEvidence, Level, NotTested
 from pipeline.analysis.summary import REPLICATION, paired_difference, summarise
 
 CONFIDENCE = 0.99  # of all intervals of one claim together
+_OF_LOOK: ContextVar[float] = ContextVar("share of a claim's error probability that is spent at this look", default=1.0)
 
 Cells = Mapping[str, Estimate]  # by label of the cell
 Measured = Estimate | Cells
@@ -50,13 +54,28 @@ def measure_every_cell(
     return lambda compute: Measure(estimand, compute, every_cell=True)
 
 
+@contextmanager
+def spending(share: float) -> Iterator[None]:
+    """Within, intervals may miss with this share of a claim's error probability only: that of a look."""
+    token = _OF_LOOK.set(share)
+    try:
+        yield
+    finally:
+        _OF_LOOK.reset(token)
+
+
+def of_look() -> float:
+    """The share of a claim's error probability that may be spent now: 1, but within `spending`."""
+    return _OF_LOOK.get()
+
+
 def confidence_for(cells: xr.Dataset | int = 1, error_share: float = 1.0) -> float:
     """Confidence of one interval out of several: spends `error_share` of a claim's error on all these cells together.
 
-    cells: their number, or selected data, whose cells in use are counted.
+    cells: their number, or selected data, whose cells in use are counted. Within `spending`, of the error of that look.
     """
     used = cells if isinstance(cells, int) else int((cells["status"] > 0).any(REPLICATION).sum())
-    return 1 - (1 - CONFIDENCE) * error_share / used
+    return 1 - (1 - CONFIDENCE) * of_look() * error_share / used
 
 
 # ------------------------------------------------------------------------------------------------------- every cell
@@ -164,7 +183,7 @@ def share(flags: xr.DataArray) -> Estimate:
     """Share of replications whose flag is true, with Clopper and Pearson's exact interval; NaN where not in use."""
     used = flags.notnull()
     n, count = int(used.sum()), int(flags.where(used, 0).sum())
-    return Estimate(count / n, *clopper_pearson(count, n, CONFIDENCE), _error_of_share(count, n))
+    return Estimate(count / n, *clopper_pearson(count, n, confidence_for()), _error_of_share(count, n))
 
 
 def share_of_exceptions(broken: xr.DataArray, used: xr.DataArray) -> Estimate:
@@ -174,9 +193,9 @@ def share_of_exceptions(broken: xr.DataArray, used: xr.DataArray) -> Estimate:
     """
     count, n = int((broken & used).sum()), int(used.sum())
     if count:
-        low, high = (float(end) for end in wilson(np.array(count / n), np.array(n), CONFIDENCE))
+        low, high = (float(end) for end in wilson(np.array(count / n), np.array(n), confidence_for()))
     else:
-        low, high = 0.0, float(rule_of_three(np.array(n), CONFIDENCE))
+        low, high = 0.0, float(rule_of_three(np.array(n), confidence_for()))
     return Estimate(count / n, low, high, _error_of_share(count, n))
 
 

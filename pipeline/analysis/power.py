@@ -11,7 +11,9 @@ POWER = 0.9  # probability that a deviation of the stated size is contradicted
 STEPS = 60  # of bisection: past the last digit of a double
 
 
-def detected(estimate: Estimate, tolerance: Tolerance, power: float = POWER) -> tuple[float, float]:
+def detected(
+    estimate: Estimate, tolerance: Tolerance, power: float = POWER, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
     """True values, below and above the tolerance, that data as precise as these contradict with probability `power`.
 
     An estimate with an interval of the same width, moved to x, contradicts from some x on; a normal estimate is beyond
@@ -26,7 +28,7 @@ def detected(estimate: Estimate, tolerance: Tolerance, power: float = POWER) -> 
     if not finite(estimate):
         return math.nan, math.nan
     if isinstance(tolerance, NoException):  # its interval without exceptions ends at 1 − (1 − confidence)^(1/n)
-        n = _replications(estimate)
+        n = _replications(estimate, confidence)
         return -math.inf, 1 - (1 - power) ** (1 / n) if n else math.nan
     spread = 0.0 if math.isnan(estimate.standard_error) else estimate.standard_error
     further = NormalDist().inv_cdf(power) * spread
@@ -34,9 +36,9 @@ def detected(estimate: Estimate, tolerance: Tolerance, power: float = POWER) -> 
     return below - further, above + further
 
 
-def sentence(estimate: Estimate, tolerance: Tolerance) -> str:
+def sentence(estimate: Estimate, tolerance: Tolerance, confidence: float = CONFIDENCE) -> str:
     """`detected` in words; empty where it says nothing."""
-    below, above = detected(estimate, tolerance)
+    below, above = detected(estimate, tolerance, confidence=confidence)
     ends = [text for text, value in ((f"{_short(below)} or less", below), (f"{_short(above)} or more", above))
             if math.isfinite(value)]
     values = ", or of ".join(ends)
@@ -47,9 +49,9 @@ def _short(value: float) -> str:
     return written(float(f"{value:.3g}"), fractions=False)
 
 
-def _replications(estimate: Estimate) -> float:
+def _replications(estimate: Estimate, confidence: float) -> float:
     """How many replications had no exception; 0 where some had one."""
-    return math.log(1 - CONFIDENCE) / math.log(1 - estimate.high) if estimate.value == 0 < estimate.high < 1 else 0.0
+    return math.log(1 - confidence) / math.log(1 - estimate.high) if estimate.value == 0 < estimate.high < 1 else 0.0
 
 
 def _border(estimate: Estimate, tolerance: Tolerance, side: int) -> float:

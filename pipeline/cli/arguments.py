@@ -32,10 +32,10 @@ def own_path(override: str) -> str | None:
 def quoted(override: str, as_typed: Sequence[str] = AS_TYPED) -> str:
     """Paths and lists of formats as they are typed: their blanks, brackets and commas are not Hydra's.
 
-    Fields of `precision` and `refine` are set whether the experiment has them or not.
+    Fields of `precision`, `refine` and `until` are set whether the experiment has them or not.
     """
     key, sign, path = override.partition("=")
-    if key.startswith(("precision.", "refine.")):
+    if key.startswith(("precision.", "refine.", "until.")):
         return f"++{override}"
     if key not in as_typed or path in ("", "null") or path[0] in QUOTES:
         return override

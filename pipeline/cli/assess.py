@@ -4,8 +4,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.analysis.claims import Claim, judge
+from pipeline.analysis.claims import Claim
 from pipeline.analysis.control_variates import controlled
+from pipeline.analysis.looks import judge
 from pipeline.analysis.summary import summarise_moments
 from pipeline.cli.config import Experiment
 from pipeline.execution import sweep

@@ -34,6 +34,8 @@ def text() -> str:
              "of the mean (docs/guide.md); replications is then the most"),
             ("refine.along=AXIS", "add levels of an axis where a mean crosses a level, with refine.metric, "
              "refine.level and refine.width (docs/guide.md)"),
+            ("until=claims", "stop once all claims on the experiment are decided (docs/guide.md); replications is then "
+             "the most"),
             ("coordinates=[…]", "derived quantities that nothing is simulated with, for figures and claims"),
             ("data.path=FILE", "a person's own data, for a model that takes them; data.items=FILE names their items, "
              "data.truth=FILE holds what is true"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.study import refinement
+from pipeline.study import refinement, until
 from pipeline.study.checks import mapping
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
@@ -18,7 +18,8 @@ RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
-        "coordinates", "metrics", "paired", "precision", "refine", "quick", "figures", "claims", "data"}
+        "coordinates", "metrics", "paired", "precision", "refine", "until",
+        "quick", "figures", "claims", "data"}
 PASSED_OVER = {"size", "formats", "shard", "shards"}  # what the config of a finished study holds besides
 
 
@@ -79,12 +80,14 @@ def mapping_of(study: Study) -> dict[str, Any]:
     """The config that gives a study."""
     files = {name: value for name, value in study.parameters.items() if isinstance(value, DataFile)}
     return {
-        "name": study.name, "problem": study.problem, "seed": study.seed, "replications": study.replications,
+        "name": study.name, "problem": study.problem, "seed": study.seed,
+        "replications": study.until.most if study.until else study.replications,
         "block": study.block, "grid": products_of(study.grid), "metrics": list(study.metrics),
         "parameters": {name: value for name, value in study.parameters.items() if name not in files},
         "data": {name.removeprefix("data_"): file.path for name, file in files.items()},
         "derive": dict(study.derive), "coordinates": list(study.coordinates), "paired": list(study.paired),
         "precision": config_of(study.precision), "refine": refinement.config_of(study.refine),
+        "until": until.config_of(study.until),
         "figures": [],
     }
 

@@ -1,5 +1,6 @@
 """From finished units to sealed results and their summary: reductions as tasks on the cluster of the units."""
 
+import dataclasses
 import json
 import math
 from collections.abc import Iterable, Mapping
@@ -152,6 +153,7 @@ def _attributes(stored: StoredStudy, partial: bool, writers: set[str]) -> Mappin
         "versions": json.dumps(results.versions(), sort_keys=True),
         "writers": json.dumps(agreement.provenance(stored.store, writers), sort_keys=True),
         **({"refine": json.dumps(config_of(study.refine), sort_keys=True)} if study.refine else {}),
+        **({"until": json.dumps(dataclasses.asdict(study.until), sort_keys=True)} if study.until else {}),
         **({"own_files": json.dumps(own)} if own else {}),
     }
 

@@ -17,7 +17,8 @@ from pipeline.cli import reduce, reports, status
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, limits, on_target
-from pipeline.cli.refinement import boundary_lines, reached
+from pipeline.cli.refinement import boundary_lines
+from pipeline.cli.rounds import Judged, grows, reached, what_follows
 from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
@@ -69,26 +70,26 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, co
 def complete(
     studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str
 ) -> tuple[Sequence[StoredStudy], list[Schedule]]:
-    """Simulate what is missing; seal studies with a refinement, and go on with new levels while there are any.
+    """Simulate what is missing; seal studies that grow by what they show, and go on with new levels or replications.
 
-    Returns the studies with all levels, and their schedules, in which nothing is pending. Raises what `simulate` does.
+    Returns the studies with all of these, and their schedules, in which nothing is pending. Raises what `simulate`
+    does.
     """
     ends = None if settings.stop_after is None else time.monotonic() + settings.stop_after
-    known = [reached(stored) for stored in studies]
+    judged: Judged = {}
+    known = [reached(stored, judged) for stored in studies]
     while True:
         if ends is not None:
             settings = dataclasses.replace(settings, stop_after=max(ends - time.monotonic(), 1e-3))
         schedules = simulate(known, settings, cluster, command)
-        if not any(stored.study.refine for stored in studies):
+        if not any(map(grows, studies)):
             return known, schedules
-        seal([stored for stored in known if stored.study.refine], cluster)
-        grown = [reached(stored) for stored in studies]
-        more = [len(new.study.grid) - len(now.study.grid) for new, now in zip(grown, known, strict=True)]
-        if not any(cells > 0 for cells in more):
+        seal([*filter(grows, known)], cluster)
+        grown = [reached(stored, judged) for stored in studies]
+        more = [*filter(None, map(what_follows, known, grown))]
+        if not more:
             return known, schedules
-        for stored, cells in zip(grown, more, strict=True):
-            if cells > 0:
-                print(f"{stored.study.name}: {cells:,} more cells, to find where {stored.study.refine}", flush=True)
+        print(*more, sep="\n", flush=True)
         known = grown
 
 

@@ -105,6 +105,8 @@ def _sections(raw: Mapping[str, Any], study: Study, asked: Problem) -> Iterator[
         yield _line(f"precision: {_flow(raw['precision'])}", "a cell stops once its means are known as well as this")
     if raw.get("refine"):
         yield _line(f"refine: {_flow(raw['refine'])}", "levels are added where the mean crosses the level")
+    if raw.get("until"):
+        yield _line(f"until: {_flow(raw['until'])}", "a run stops once all claims are decided")
     yield _line("metrics:", "what is measured in every replication")
     for name in study.metrics:
         yield _line(f"  - {name}", asked.part("metric", name).long_name)

@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.cli import inspect, reports, run, shelf, status, submit, verify
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.refinement import reached
+from pipeline.cli.rounds import reached
 from pipeline.cli.studies import stored_studies
 from pipeline.execution.clusters import Cluster
 from pipeline.study.parameters import InvalidInput, path_of
@@ -37,11 +37,11 @@ def perform(
     for stored in studies:
         if settings.task != "verify":  # which says itself what is wrong with the study's description
             stored.store.exists()
-    refined = any(stored.study.refine for stored in studies)
-    if refined and (settings.shard or settings.task == "submit"):
+    if settings.shard or settings.task == "submit":
         key, value = ("shard", settings.shard) if settings.shard else ("task", "submit")
-        raise InvalidInput(key, value, "goes with no refine, whose new levels follow from all results; leave out one "
-                           "of both")
+        for rule, why in (("refine", "whose new levels follow"), ("until", "whose end follows")):
+            if any(getattr(stored.study, rule) for stored in studies):
+                raise InvalidInput(key, value, f"goes with no {rule}, {why} from all results; leave out one of both")
     if settings.task == "run":
         return run.run(studies, settings, cluster, command)
     studies = [reached(stored) for stored in studies]

@@ -8,8 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from pipeline.analysis import claims as engine
-from pipeline.analysis import summary
+from pipeline.analysis import looks, summary
 from pipeline.analysis.claims import Claim, Judgement
 from pipeline.analysis.control_variates import controlled
 from pipeline.storage import results
@@ -78,7 +77,7 @@ def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judge
     if not isinstance(claims, Sequence) or not all(isinstance(claim, Claim) for claim in claims):
         raise InvalidInput("claims", shorten(claims), "must be a list of claims; without it those of the problem are "
                            "judged")
-    return [engine.judge(claim, data) for claim in claims]
+    return [looks.judge(claim, data) for claim in claims]
 
 
 def _identity(data: xr.Dataset) -> dict[str, str]:

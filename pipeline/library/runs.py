@@ -13,7 +13,7 @@ import xarray as xr
 
 from pipeline.cli import reports
 from pipeline.cli import run as tasks
-from pipeline.cli.refinement import reached
+from pipeline.cli.rounds import reached
 from pipeline.cli.sealed import is_current
 from pipeline.library import requests
 from pipeline.library.requests import Asked, Request
@@ -100,6 +100,8 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
                            "replications")
     if study.refine:
         raise InvalidInput("refine", study.refine.along, "goes with run, which adds levels; simulate makes those given")
+    if study.until:
+        raise InvalidInput("until", "claims", "goes with run, which stops there; simulate makes all replications")
     layout = Layout.of(study)
     shape = (int(np.prod(layout.shape)), study.replications)
     columns = {name: np.full(shape, np.nan) for name in study.metrics} | {"status": np.zeros(shape, np.int8)}

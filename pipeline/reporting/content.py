@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import xarray as xr
 
+from pipeline.analysis.claims import INCONCLUSIVE
+from pipeline.analysis.looks import UNTIL
 from pipeline.reporting import tables
 from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.formatting import count, levels, number, percent, symbol
@@ -75,7 +77,8 @@ def _numbers(section: Any, summary: xr.Dataset, table: "DataFrame") -> dict[str,
         "cells": int((summary["n_run"] > 0).sum()), "most_run": int(summary["n_run"].max()),
         "confidence": percent(summary.attrs["confidence"]), "head": [*map(symbol, names)],
         "rows": lines, "row_count": len(table),
-        "targets": _targets(summary), "unfinished": _unfinished(summary, section.facts),
+        "targets": _targets(summary), "stopped": _stopped(summary, section),
+        "unfinished": _unfinished(summary, section.facts),
     }
 
 
@@ -93,6 +96,20 @@ def _targets(summary: xr.Dataset) -> dict[str, Any] | None:
         "above": [(levels(labels), "unknown" if excess is None else f"{excess:.2f}")
                   for labels, excess in summary.attrs.get("above_target", ())],
     }
+
+
+def _stopped(summary: xr.Dataset, section: Any) -> str:
+    """What ended a study that stops when its claims are decided, in a sentence; empty for others."""
+    if UNTIL not in summary.attrs or section.facts.get("missing"):
+        return ""
+    most, run = json.loads(summary.attrs[UNTIL])["most"], int(summary.attrs["replications"])
+    undecided = sum(one.check.verdict == INCONCLUSIVE or one.check.estimate is not None and not one.sound
+                    for one in section.verdicts)
+    if undecided:
+        return (f"All {most:,} replications that were allowed were simulated; they do not decide {undecided:,} of "
+                f"{count(len(section.verdicts), 'claim')}, or its control.")
+    return (f"The claims: all that can be tested were decided after {run:,} of at most {most:,} replications of every "
+            "cell, so no more were simulated.")
 
 
 def _unfinished(summary: xr.Dataset, facts: Mapping[str, Any]) -> dict[str, Any] | None:

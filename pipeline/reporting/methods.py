@@ -3,6 +3,7 @@
 The order is that of Morris, White and Crowther, Statistics in Medicine 38 (2019) 2074.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,9 +12,12 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.claims import INCONCLUSIVE, NOT_TESTED
+from pipeline.analysis.looks import UNTIL
 from pipeline.reporting.formatting import about, count, listed, number, percent, symbol
 from pipeline.reporting.tables import metrics
+from pipeline.study.until import Until
 
+SPENDING = {"pocock": "Pocock's", "obrien_fleming": "O'Brien and Fleming's"}
 MOST_LEVELS = 12  # that are written out
 ROLES = {"model": "data-generating model", "mechanism": "mechanism", "estimator": "estimator"}
 
@@ -98,6 +102,12 @@ def _precision(summary: xr.Dataset, verdicts: Sequence[Any]) -> str:
                 f"reached, or up to {int(summary.attrs['replications']):,} replications; "
                 f"{summary.attrs['groups_on_target']} of {summary.attrs['groups']} groups met this.")
     decided = sum(one.check.verdict not in (INCONCLUSIVE, NOT_TESTED) for one in verdicts)
+    if UNTIL in summary.attrs:
+        until = Until(**json.loads(summary.attrs[UNTIL]))
+        return (f"{many} per cell: claims were judged after {until.least:,} replications and, until all were decided, "
+                f"after about half as many again, up to {until.most:,}; their error probability was spent over these "
+                f"looks by a function of {SPENDING[until.spending]} type (Lan and DeMets, Biometrika 70 (1983) 659), "
+                f"shared by Bonferroni's bound; {decided:,} of {count(len(verdicts), 'claim')} were decided.")
     enough = f"; they decide {decided:,} of {count(len(verdicts), 'claim')}" if verdicts else ""
     return f"{many} per cell, fixed in advance{enough}."
 

@@ -42,16 +42,17 @@ def versions() -> dict[str, str]:
 
 
 def request(study: Study) -> str:
-    """Digest of all that a sealed dataset shows: identity, levels, replications, targets of precision and refinement.
+    """Digest of all that a sealed dataset shows: identity, levels, replications, and what ends a run or adds levels.
 
     The code of coordinates, too: no unit is made with it, so no reference unit shows that it changed.
     """
     products = [[[axis, list(levels)] for axis, levels in product] for product in study.grid.products]
     precision = {"precision": [repr(target) for target in study.precision]} if study.precision else {}
     refine = {"refine": repr(study.refine)} if study.refine else {}
+    until = {"until": repr(study.until)} if study.until else {}
     coordinates = [[name, fingerprint(study.derivations[name][0])] for name in study.coordinates]
     return digest(canonical({**study.identity, "grid": products, "replications": study.replications,
-                             "coordinates": coordinates, **precision, **refine}), 8).hex()
+                             "coordinates": coordinates, **precision, **refine, **until}), 8).hex()
 
 
 def size(study: Study) -> int:

@@ -49,6 +49,7 @@ from pipeline.study.slices import Whole, sliced_unit, slices
 from pipeline.study.status import NOT_CONVERGED, OK
 from pipeline.study.streams import Stream, canonical, digest
 from pipeline.study.targets import Target, read_targets
+from pipeline.study.until import Until, read_until
 
 NAME = re.compile(r"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 NAME_LONGEST = 100  # bytes, as it names a folder: file systems allow 255, the study adds its key
@@ -67,7 +68,8 @@ class Study(Checked):
     which cells share their data (and, but for the mechanism, their release), so that differences between them are
     paired. coordinates: derivations that nothing is simulated with, for figures and claims. precision: `Target`s, or a
     mapping as of a config; `replications` is then the most that a cell gets. refine: a `Refinement`, or a mapping as of
-    a config; a run then adds levels to the grid where a mean crosses a level.
+    a config; a run then adds levels to the grid where a mean crosses a level. until: an `Until`, or "claims"; a run
+    then stops once all claims are decided, with `replications` at most.
 
     Raises InvalidInput, which names the key as a config does (`grid.m`, `parameters.epsilon`), for every value outside
     of its declaration, unknown or repeated name, parameter that no part takes, derivation that lacks an input, and
@@ -95,6 +97,7 @@ class Study(Checked):
     coordinates: tuple[str, ...] = ()
     precision: tuple[Target, ...] = ()
     refine: Refinement | None = None
+    until: Until | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -113,6 +116,10 @@ class Study(Checked):
         ranges = {name: (getattr(one, "least", -math.inf), getattr(one, "most", math.inf))
                   for name in self.metrics for one in [self.part("metric", name)]}
         self._set("refine", read_refinement(self.refine, self.grid, ranges, self.paired))
+        self._set("until", read_until(self.until, self.replications))
+        if self.until and (self.precision or self.refine):
+            other = "precision" if self.precision else "refine"
+            raise InvalidInput("until", "claims", f"goes with no {other}; leave out one of both")
         self._check_inputs_of_derivations()
         self._check_cells({name for name, parts in declared.items() if any("DataFile" in str(p.type) for p in parts)})
 

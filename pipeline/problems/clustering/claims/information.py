@@ -7,7 +7,7 @@ import xarray as xr
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import Make, scaled
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import CONFIDENCE, Measure, measure
+from pipeline.analysis.measures import Measure, confidence_for, measure
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.selection import Condition, select
 from pipeline.analysis.summary import REPLICATION
@@ -43,7 +43,7 @@ def _in_ratings(results: xr.Dataset) -> Estimate:
     data = select(results, "information_majority", at=dict(N=1000), min_levels=dict(w=3, epsilon=3),
                   within=lambda d: (d["w"] >= 3) & (d["w"] <= 300))
     information = data["information_majority"].where(data["status"] > 0).mean(REPLICATION)
-    rate = fit_rate(information, 0.0, groups=("epsilon",), confidence=CONFIDENCE, w=information["w"])
+    rate = fit_rate(information, 0.0, groups=("epsilon",), confidence=confidence_for(), w=information["w"])
     return rate.exponents["w"]
 
 

@@ -9,8 +9,8 @@ from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import replaced, reversed_along, shifted_along
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
-    CONFIDENCE,
     Cells,
+    confidence_for,
     difference,
     mean_cells,
     mean_over_cells,
@@ -73,7 +73,7 @@ def _flipped_by_tasks(results: xr.Dataset) -> Estimate:
     probit: xr.DataArray = -xr.apply_ufunc(ndtri, flipped)
     error = (flipped * (1 - flipped) / runs) ** 0.5 * (2 * math.pi) ** 0.5 * xr.ufuncs.exp(probit**2 / 2)
     ahead = data["lead_realised"] / data["m"] ** 0.5
-    rate = fit_rate(probit / ahead, error / ahead, groups=("epsilon",), confidence=CONFIDENCE, m=data["m"])
+    rate = fit_rate(probit / ahead, error / ahead, groups=("epsilon",), confidence=confidence_for(), m=data["m"])
     return rate.exponents["m"]
 
 

@@ -6,7 +6,7 @@ import xarray as xr
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import reversed_along, scaled
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import CONFIDENCE, Cells, Measure, measure, measure_every_cell, ratio_cells
+from pipeline.analysis.measures import Cells, Measure, confidence_for, measure, measure_every_cell, ratio_cells
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.selection import Condition
@@ -45,7 +45,7 @@ def _plug_in(metric: str) -> Measure:
         data = phase(results, metric, estimator="plug_in", within=above_log)
         cells = summarise(data[[metric, "status"]])
         mean, error = (_by_budget(cells[name], data["epsilon"]) for name in (metric, f"{metric}_mcse"))
-        return fit_rate(mean, error, groups=("curve",), confidence=CONFIDENCE, L=mean["L"]).exponents["L"]
+        return fit_rate(mean, error, groups=("curve",), confidence=confidence_for(), L=mean["L"]).exponents["L"]
 
     return in_users
 
@@ -76,7 +76,8 @@ def _error_over(yardstick: str, power: float, estimand: str, within: Condition) 
 def _over_bound_in_sample(results: xr.Dataset) -> Estimate:
     data = phase(results, "error_l2", "minimax_bound", x=1, within=large_sample_small_budget)
     cells = risk_ratio(data, "error_l2", "minimax_bound", 1)
-    rate = fit_rate(cells["ratio"], cells["mcse"], groups=("m",), confidence=CONFIDENCE, size=released_sample(data))
+    rate = fit_rate(cells["ratio"], cells["mcse"], groups=("m",), confidence=confidence_for(),
+                    size=released_sample(data))
     return rate.exponents["size"]
 
 

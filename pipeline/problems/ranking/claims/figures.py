@@ -11,7 +11,6 @@ from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.controls import exchanged, reversed_along, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
-    CONFIDENCE,
     Cells,
     Measure,
     difference,
@@ -75,7 +74,7 @@ def _figure_4(metric: str, name: str) -> Measure:
 @measure("mean Kendall distance in the cell with the largest L, m and Δ")
 def _last_cell(results: xr.Dataset) -> Estimate:
     data = select(one_budget(results), "kendall", min_levels=dict(L=1, m=1, spacing=1), least=FEW)
-    cells = summarise(data, CONFIDENCE).isel(L=[-1], m=[-1], spacing=[-1])
+    cells = summarise(data).isel(L=[-1], m=[-1], spacing=[-1])
     return mean_over_cells(cells["kendall"], cells["kendall_mcse"])
 
 

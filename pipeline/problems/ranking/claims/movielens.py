@@ -8,8 +8,8 @@ from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.controls import exchanged, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
-    CONFIDENCE,
     Measure,
+    confidence_for,
     difference,
     exponent,
     mean_over_cells,
@@ -76,7 +76,7 @@ def _added(scheme: str) -> Measure:
             base = added.sel(scheme="critical")
             mcse = xr.ufuncs.hypot(mcse / mean, base["mcse"] / base["mean"]) * mean / base["mean"]
             mean = mean / base["mean"]
-        return fit_rate(mean, mcse, confidence=CONFIDENCE, L=added["L"]).exponents["L"]
+        return fit_rate(mean, mcse, confidence=confidence_for(), L=added["L"]).exponents["L"]
 
     return in_users
 

@@ -1,0 +1,176 @@
+"""Claims judged at looks: what the looks may err, and that the peeking rule errs more often by far."""
+
+import itertools
+import json
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pipeline.analysis import claims
+from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED, Claim, NegativeControl
+from pipeline.analysis.looks import complete, judge
+from pipeline.analysis.measures import (
+    CONFIDENCE,
+    confidence_for,
+    mean_cells,
+    measure,
+    measure_every_cell,
+    share,
+    share_of_exceptions,
+    spending,
+)
+from pipeline.analysis.selection import select
+from pipeline.analysis.tolerances import AtMost, NoException, Within
+from pipeline.study.until import FUNCTIONS, Until
+
+BLOCK, MOST = 50, 2000
+STUDIES = 20_000  # synthetic ones
+STUDY = json.dumps({"block": BLOCK})
+
+
+@measure_every_cell("mean")
+def mean(results):
+    return mean_cells(select(results, "x", min_levels=dict(cell=1)), "x")
+
+
+def shifted(by):
+    return NegativeControl("x and a number", lambda results: results.assign(x=results["x"] + by))
+
+
+def claim(tolerance, **changes):
+    """A claim on the mean of x in every cell."""
+    return Claim(**{"id": "a", "statement": "", "source": "", "experiment": "", "why": "", "conditions": "",
+                    "measure": mean, "tolerance": tolerance,
+                    "control": shifted(9)} | changes)
+
+
+@pytest.fixture
+def data(sealed):
+    """Function that makes results of a study that stops when claims are decided: cells with these means."""
+
+    def make(*means, spread=1.0, replications=MOST, seed=1, **until):
+        noise = np.random.default_rng(seed).standard_normal((len(means), replications))
+        made = sealed({"cell": np.arange(len(means))}, x=np.array(means)[:, None] + spread * noise)
+        asked = json.dumps(asdict(Until(**{"most": MOST} | until)))
+        return made.assign_attrs(study=STUDY, until=asked, cells=len(means))
+
+    return make
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_shares_of_all_looks_are_the_whole_error(name):
+    for most, block, least in itertools.product((100, 2000, 20_000), (50, 100), (2, 100, 300)):
+        looks = Until(name, least, most).looks(block)
+        ends = [look.replications for look in looks]
+        assert ends == sorted(set(ends)) and ends[-1] == most and not any(end % block for end in ends)
+        first = min(-(-least // block) * block, most)
+        assert ends[0] >= first if name == "obrien_fleming" else ends[0] == first
+        assert looks[0].share >= 1e-4
+        assert sum(look.share for look in looks) == pytest.approx(1) and min(look.share for look in looks) >= 0
+        assert all(b <= 2 * a or b - a == block for a, b in itertools.pairwise(ends))
+
+
+def test_spending_functions_are_those_of_lan_and_demets():
+    time = np.linspace(0.05, 1, 20)
+    z = stats.norm.isf((1 - CONFIDENCE) / 2)
+    late = 2 * stats.norm.sf(z / np.sqrt(time)) / (1 - CONFIDENCE)  # α₁*(t)/α
+    assert [Until("obrien_fleming").spent(t) for t in time] == pytest.approx(late, rel=1e-6)
+    even = np.log(1 + (np.e - 1) * time)  # α₂*(t)/α
+    assert [Until("pocock").spent(t) for t in time] == pytest.approx(even, rel=1e-12)
+    assert Until().spent(0.0) == Until("obrien_fleming").spent(0.0) == 0.0
+
+
+def missed(looks, confidences, seed):
+    """(STUDIES,) whether the interval of a normal mean misses it at any look."""
+    rng, ends = np.random.default_rng(seed), [look.replications for look in looks]
+    sums = np.cumsum(rng.standard_normal((STUDIES, len(ends))) * np.sqrt(np.diff(ends, prepend=0)), axis=1)
+    return (np.abs(sums) / np.sqrt(ends) > stats.norm.isf((1 - np.array(confidences)) / 2)).any(axis=1)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_error_over_all_looks_is_the_promised_one_and_peeking_fails(name, covered):
+    looks = Until(name, most=MOST).looks(BLOCK)
+
+    def confidence(look):
+        with spending(look.share):
+            return confidence_for()
+
+    kept = ~missed(looks, [confidence(look) for look in looks], seed=3)
+    assert covered(kept, nominal=CONFIDENCE, what=f"no miss at any look, {name}", most=1.0)
+    peeked = ~missed(looks, [CONFIDENCE] * len(looks), seed=3)
+    assert not covered(peeked, nominal=CONFIDENCE, what="the same, peeking", most=1.0)
+
+
+def test_every_interval_is_wider_within_a_look(data, sealed):
+    few = data(0.5, 0.4, spread=0.1, replications=200)
+    flags = few["x"] > 0.4
+
+    def widths():
+        shares = share(flags), share_of_exceptions(flags, few["status"] > 0), share_of_exceptions(
+            few["x"] > 9, few["status"] > 0)
+        return [one.high - one.low for one in (*mean.compute(few).values(), *shares)]
+
+    wide = widths()
+    with spending(0.01):
+        assert all(a > b for a, b in zip(widths(), wide, strict=True))
+    assert widths() == wide and confidence_for() == CONFIDENCE
+
+
+def test_a_claim_is_decided_at_the_first_look_that_is_certain(data):
+    results = data(0.0, 0.1)
+    one = judge(claim(AtMost(0.9)), results)
+    assert one.check.verdict == SUPPORTED and one.sound
+    assert one.check.text.startswith("after 100 replications (look 1 of 8, error probability 0.00082): ")
+    changed = results.assign(x=results["x"].where(np.arange(MOST) < 100, 9.0))  # later ones do not change it
+    assert judge(claim(AtMost(0.9)), changed).check == one.check
+    later = judge(claim(AtMost(0.3)), results)
+    number = int(later.check.text.split()[1])
+    assert later.check.verdict == SUPPORTED and 100 < number < MOST
+    before = [look for look in Until(most=MOST).looks(BLOCK) if look.replications < number]
+    for look in before:
+        with spending(look.share):
+            assert claims.judge(claim(AtMost(0.3)), results.isel(replication=slice(look.replications))).check.verdict \
+                == INCONCLUSIVE
+    assert judge(claim(Within(-0.5, 0.1)), results).check.verdict == CONTRADICTED
+    open_one = judge(claim(AtMost(0.1)), results)
+    assert open_one.check.verdict == INCONCLUSIVE and "look 8 of 8" in open_one.check.text
+    plain = results.drop_attrs()
+    assert judge(later.claim, plain) == claims.judge(later.claim, plain)
+
+
+def test_a_verdict_waits_for_its_control(data):
+    early, late = (judge(claim(AtMost(1.5), control=shifted(by)), data(0.0)) for by in (9, 1.6))
+    assert early.check.text.startswith("after 100 ") and early.check.verdict == late.check.verdict == SUPPORTED
+    assert late.sound and not late.check.text.startswith("after 100 ")
+
+
+def test_what_is_not_complete_is_no_look(data):
+    results = data(0.0, 0.1)
+    status = results["status"].copy()
+    status[1, 149:] = 0
+    assert complete(results) == MOST and complete(results.assign(status=status)) == 149
+    assert judge(claim(AtMost(0.3)), results.assign(status=status)).check.text.startswith("after 100 ")
+    status[1] = 0
+    outside = results.assign(status=status)
+    assert complete(outside.assign_attrs(cells=1)) == MOST and complete(outside) == 0  # a cell of the grid, or none
+    one = judge(claim(AtMost(0.3)), outside)
+    assert one.check.verdict == INCONCLUSIVE and "the first look is after 100" in one.check.text
+
+
+def test_what_is_not_tested_says_so_at_the_first_look(data):
+    results = data(0.0).rename(x="y")
+    assert judge(claim(AtMost(0.3)), results).check.verdict == NOT_TESTED
+
+
+def test_power_of_no_exception_is_that_of_its_confidence(data):
+    @measure("share above 9")
+    def above(results):
+        return share_of_exceptions(results["x"] > 9, results["status"] > 0)
+
+    one = judge(claim(NoException(0.1), measure=above), data(0.0))
+    assert one.check.verdict == SUPPORTED and one.check.confidence > CONFIDENCE
+    shown = one.check.detected
+    assert "0.0228 or more" in shown  # 1 − 0.1^(1/100)
+    assert replace(one.check, confidence=CONFIDENCE).detected != shown
