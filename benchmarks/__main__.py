@@ -22,6 +22,7 @@ NAMES = {
     "rare": "errors of 1e-9 to 10 % by tilted laws: against exact tails, and plain replications at 1e-5",
     "control_variates": "variance per CPU-second with control variates, on the scenarios of Xu, Sun and Cheng",
     "until": "stopping when claims are decided: errors over all looks, replications against fixed numbers",
+    "boundaries": "boundaries found in rounds against the uniform grid, on four surfaces with known truth",
     "scheduler": "efficiency on 1,000 and 10,000 simulated workers, one of them 20 times slower",
     "advise": "advice on 60 drawn tasks: targets met, distance from the least value, seconds",
     "memory": "peak memory of the driver against the number of units planned",

@@ -3,7 +3,8 @@
 As a library, `import pipeline as pl`; all names below are loaded when they are first used, and so are the problems,
 by their names, such as `pl.ranking`:
 
-- studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`; `Study`, `Grid`
+- studies: `run`, `simulate`, `report`, `open_results`, `summarise`, `judge`, `boundary`; `Study`,
+  `Grid`
 - decisions: `advise`, how small ε may be or how many people are needed
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`; `simulate_data`,
   `simulate_release`
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.execution.errors import SweepError as SweepError
     from pipeline.library.advise import advise as advise
+    from pipeline.library.results import boundary as boundary
     from pipeline.library.results import judge as judge
     from pipeline.library.results import open_results as open_results
     from pipeline.library.results import summarise as summarise
@@ -42,7 +44,7 @@ _NAMES = {  # name -> module that holds it
     "Checked": "study.parameters", "FailedUnits": "study.errors", "Grid": "study.grid",
     "InvalidInput": "study.parameters", "PipelineError": "study.errors", "Problem": "study.problem",
     "Stopped": "study.errors", "Study": "study.study", "SweepError": "execution.errors", "advise": "library.advise",
-    "judge": "library.results",
+    "boundary": "library.results", "judge": "library.results",
     "open_results": "library.results", "parameter": "study.parameters", "register": "study.registry",
     "report": "library.runs", "run": "library.runs", "simulate": "library.runs", "simulate_data": "library.single",
     "simulate_release": "library.single", "summarise": "library.results",

@@ -64,4 +64,3 @@ def complete(results: xr.Dataset) -> int:
         return 0
     whole = (run | ~cells).all([axis for axis in run.dims if axis != REPLICATION])
     return int(whole.cumprod(REPLICATION).sum())
-

@@ -18,8 +18,8 @@ RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
-        "coordinates", "metrics", "paired", "precision", "refine", "until",
-        "quick", "figures", "claims", "data"}
+        "coordinates", "metrics", "paired", "precision", "refine", "until", "quick", "figures", "claims",
+        "data"}
 PASSED_OVER = {"size", "formats", "shard", "shards"}  # what the config of a finished study holds besides
 
 

@@ -8,13 +8,15 @@ from typing import Any
 
 import xarray as xr
 
-from pipeline.analysis import looks, summary
+from pipeline.analysis import looks, refinement, summary
 from pipeline.analysis.claims import Claim, Judgement
 from pipeline.analysis.control_variates import controlled
 from pipeline.storage import results
 from pipeline.storage.datasets import REPLICATION
 from pipeline.storage.folder import Folder
+from pipeline.study.grid import Grid
 from pipeline.study.parameters import InvalidInput, check, parameter, path_of, shorten
+from pipeline.study.refinement import read_refinement
 from pipeline.study.registry import problem
 from pipeline.study.study import NAME
 
@@ -57,6 +59,48 @@ def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     _identity(data)
     confidence = check(CONFIDENCE, confidence, "confidence")
     return summary.summarise(data, confidence).assign(controlled(data, confidence))
+
+
+def boundary(
+    data: xr.Dataset, along: str | None = None, metric: str | None = None, level: float | None = None,
+    confidence: float | None = None, width: float | None = None,
+) -> xr.Dataset:
+    """Where the mean of a metric crosses a level along an axis, for every combination of the other axes.
+
+    Results of a run with `refine` say themselves what is asked; what is given here comes before it.
+
+    Args:
+        data: results of a study. Levels of `along` need not be many: `refine` adds them where the crossing is.
+        along, metric, level: axis of finite numbers, metric, and the value that its mean crosses, in the metric's unit.
+        confidence: of the interval of a curve's crossing; 0.95.
+        width: of the interval, from which on `says` calls it wider than asked; 0.05.
+
+    Returns, over the other axes: `value` with the interval `low`, `high` in the unit of the axis, `crossings`,
+    `distance` and `says`, a sentence; see `pipeline.analysis.refinement.boundary`. A curve that is flat, does not cross
+    or crosses several times has value NaN, and the sentence says which.
+
+    Raises InvalidInput, which names the argument, also for an axis whose levels share their data.
+
+    >>> import pipeline as pl
+    >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50], "epsilon": [0.5, 1, 2]}, replications=2000)
+    >>> pl.boundary(results, "epsilon", "error_debiased_squared", 2)["says"].item().partition(" = ")[0]
+    'crosses at epsilon'
+    """
+    identity = _identity(data)
+    given = {"along": along, "metric": metric, "level": level, "confidence": confidence, "width": width}
+    asked = {"width": 0.05, **json.loads(data.attrs.get("refine", "{}")),
+             **{name: one for name, one in given.items() if one is not None}}
+    axes = {str(axis): data[axis].values.tolist() for axis in data["status"].dims if axis != REPLICATION}
+    ranges = {str(name): refinement.bounds_of(data, str(name)) for name, one in data.data_vars.items()
+              if one.dtype.kind == "f" and REPLICATION in one.dims}
+    try:
+        wanted = read_refinement(asked, Grid.of(axes), ranges, identity.get("paired", ()))
+    except InvalidInput as error:
+        if error.key.startswith("grid."):
+            raise InvalidInput("along", along, "has one level for some curve; must be one of two at least") from None
+        raise InvalidInput(error.key.removeprefix("refine."), error.value, error.allowed) from None
+    assert wanted
+    return refinement.boundary(summary.moments_of(data[[wanted.metric, "status"]]), wanted)
 
 
 def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judgement]:

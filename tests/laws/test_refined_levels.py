@@ -3,15 +3,20 @@
 import pytest
 import xarray as xr
 from engine import contents, mapping, stored, without_report
+from servers.buckets import Objects, moto
 
+import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.cli import run
-from pipeline.cli.config import Settings, read_experiment
+from pipeline.cli.config import Experiment, Settings, Text, read_experiment
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.refinement import boundary_lines, reached
-from pipeline.execution.clusters import Local, Synchronous
+from pipeline.cli.studies import StoredStudy
+from pipeline.execution.clusters import Local, Synchronous, Threads
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
+from pipeline.storage import results
+from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.refinement import LEVELS
@@ -47,9 +52,9 @@ def test_rounds_end_with_a_crossing_for_every_curve(expected):
     lines = boundary_lines(one)
     assert [line.partition(": crosses at epsilon = ")[0] for line in lines] == [
         "error_l2 = 0.5 at m = 3", "error_l2 = 0.5 at m = 5"]
-    results = xr.open_zarr(folder / SEALED)
-    assert '"along": "epsilon"' in results.attrs["refine"]
-    assert int((results["status"] > 0).any("replication").sum()) == len(one.study.grid)
+    data = xr.open_zarr(folder / SEALED)
+    assert '"along": "epsilon"' in data.attrs["refine"]
+    assert int((data["status"] > 0).any("replication").sum()) == len(one.study.grid)
 
 
 @pytest.mark.parametrize("how", ["processes", "interrupted", "sealed lost"])
@@ -78,6 +83,45 @@ def test_a_finished_study_simulates_nothing(expected, capsys):
     assert complete(refined(), expected[1]).study == expected[0].study
     assert "nothing to do" in capsys.readouterr().out
     assert before == {path: path.stat().st_mtime_ns for path in (expected[1] / SEALED).rglob("*")}
+
+
+TARGETED = {"precision": {"error_l2": {"relative": 0.1, "least": 40}}, "replications": 400, "block": 20}
+
+
+@pytest.fixture(scope="module")
+def targeted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("targeted")
+    return complete(refined(**TARGETED), folder), folder
+
+
+def test_new_levels_stop_at_their_targets_too(targeted):
+    one, folder = targeted
+    run = (xr.open_zarr(folder / SEALED)["status"].load() > 0).sum("replication")
+    counted = [int(run.sel(labels)) for labels in one.study.grid]
+    new = counted[len(refined().grid):]
+    assert len(new) > 2 * LEVELS and 40 <= min(new) < 400 and len({*new}) > 2
+    assert all(": crosses at epsilon = " in line for line in boundary_lines(one))
+    assert reached(stored(refined(**TARGETED), folder)).study == one.study
+    wide = pl.boundary(xr.open_zarr(folder / SEALED))
+    assert wide["crossings"].values.tolist() == [[[1]], [[1]]] and (wide["low"] < wide["value"]).all()
+
+
+def test_same_levels_and_bytes_with_four_workers_and_targets(targeted, tmp_path):
+    complete(refined(**TARGETED), tmp_path, Threads(workers=4))
+    assert sealed(tmp_path) == sealed(targeted[1])
+
+
+def test_same_levels_and_numbers_in_a_bucket(targeted, tmp_path, monkeypatch):
+    with moto() as credentials:
+        for name, value in credentials.items():
+            monkeypatch.setenv(name, value)
+        what, objects = refined(**TARGETED), Objects(credentials)
+        there = StoredStudy(Experiment(what, Text()), Store(what, tmp_path, f"s3://{objects.name}/refined"), {})
+        (one,), _ = run.complete([there], Settings(outputs=str(tmp_path)), Synchronous(), "test")
+        assert one.study == targeted[0].study and boundary_lines(one) == boundary_lines(targeted[0])
+        for name in (SEALED, SUMMARY):
+            here = results.load(targeted[0].store, name)
+            xr.testing.assert_equal(results.load(one.store, name), here)
 
 
 @pytest.mark.parametrize("changes, message", [

@@ -133,6 +133,28 @@ def test_what_is_judged_and_how_is_checked():
         pl.summarise(results, None)
 
 
+def test_boundaries_of_results():
+    results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50, 100], "epsilon": [0.25, 0.5, 1, 2, 4]},
+                          replications=2000, block=2000)
+    found = pl.boundary(results, "epsilon", "error_debiased_squared", 1.0)
+    assert found["value"].dims == ("m", "L") and found["crossings"].values.tolist() == [[1, 1]]
+    assert ((found["low"] < found["value"]) & (found["value"] < found["high"])).all()
+    assert (found["value"].diff("L") < 0).all()  # more people need less budget
+    never = pl.boundary(results, "epsilon", "error_debiased_squared", 1e4)
+    assert np.isnan(never["value"]).all() and "does not cross within epsilon" in never["says"].values[0, 0]
+    asked = results.assign_attrs(refine=json.dumps({"along": "epsilon", "metric": "error_debiased_squared",
+                                                    "level": 1.0, "width": 0.05}))
+    assert pl.boundary(asked).equals(found)
+    for arguments, message in [(("eps", "lean_true", 1.0), "along=eps: is no axis of this study; did you mean"),
+                               (("epsilon", "lean", 1.0), "metric=lean: is no metric of this study"),
+                               (("m", "lean_true", 0.1), "along=m: has one level for some curve"),
+                               (("epsilon", "lean_true"), "level=null: is needed"),
+                               (("epsilon", "lean_true", 2.0), "level=2.0: lean_true lies between"),
+                               (("epsilon", "lean_true", 0.1, 2), "confidence=2: must be a number > 0.5")]:
+        with pytest.raises(pl.InvalidInput, match=message):
+            pl.boundary(results, *arguments)
+
+
 def test_reports_and_verdicts():
     results = run(grid={"m": [3], "L": [20], "epsilon": [1.0]}, replications=400, block=200)
     judged = {one.claim.id: one.check.verdict for one in pl.judge(results)}
