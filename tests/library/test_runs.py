@@ -139,7 +139,7 @@ def test_boundaries_of_results():
     found = pl.boundary(results, "epsilon", "error_debiased_squared", 1.0)
     assert found["value"].dims == ("m", "L") and found["crossings"].values.tolist() == [[1, 1]]
     assert ((found["low"] < found["value"]) & (found["value"] < found["high"])).all()
-    assert (found["value"].diff("L") < 0).all()  # more people need less budget
+    assert (abs(found["value"].diff("L")) < 0.1).all()  # the error of one answer does not depend on L
     never = pl.boundary(results, "epsilon", "error_debiased_squared", 1e4)
     assert np.isnan(never["value"]).all() and "does not cross within epsilon" in never["says"].values[0, 0]
     asked = results.assign_attrs(refine=json.dumps({"along": "epsilon", "metric": "error_debiased_squared",
@@ -149,7 +149,6 @@ def test_boundaries_of_results():
                                (("epsilon", "lean", 1.0), "metric=lean: is no metric of this study"),
                                (("m", "lean_true", 0.1), "along=m: has one level for some curve"),
                                (("epsilon", "lean_true"), "level=null: is needed"),
-                               (("epsilon", "lean_true", 2.0), "level=2.0: lean_true lies between"),
                                (("epsilon", "lean_true", 0.1, 2), "confidence=2: must be a number > 0.5")]:
         with pytest.raises(pl.InvalidInput, match=message):
             pl.boundary(results, *arguments)
