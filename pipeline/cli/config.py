@@ -68,8 +68,8 @@ class Settings(Checked):
         "failed units with errors of one kind after which a run stops, if a tenth of its units failed so; 0 for never",
         default=20, low=0)
     most_seconds: float | None = parameter(
-        "a unit that takes longer fails, and the sweep goes on; null: it may take any time", unit="s", default=None,
-        above=0)
+        "a unit that takes longer fails, and the sweep goes on; null: 100 times its predicted time, 10 min at least",
+        unit="s", default=None, above=0)
     repair: bool = parameter("with verify: mark damaged units as not run", default=False)
     accept_code: bool = parameter("go on though the code or arithmetic computes other numbers; this is recorded",
                                   default=False)

@@ -238,8 +238,9 @@ def _compute(
             # With targets what is wanted is not known, and large first bundles could be far more than that.
             total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
             units = itertools.takewhile(lambda _: time.monotonic() < ends, schedule)
-            outcome = sweep.run(executor, runner(stored, schedule, settings), units, stop=stop, on_done=on_done,
-                                on_retired=progress.warn, total_cost=total_cost, pace=pace, backups=True)
+            work = runner(stored, schedule, settings)
+            outcome = sweep.run(executor, work, units, stop=stop, on_done=on_done, on_retired=progress.warn,
+                                total_cost=total_cost, pace=pace, backups=True, blame=work.blame)
             return dataclasses.replace(outcome, interrupted=outcome.interrupted or time.monotonic() >= ends)
 
         for stored, schedule in waiting:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
@@ -15,11 +15,15 @@ LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing
 
 @dataclass
 class Bundle:
-    """Units that are computed together, the sum of their predicted costs, and how many workers died of them."""
+    """Units that are computed together, the sum of their predicted costs, and how many workers died of them.
+
+    expected: seconds that they should take, by what others took when they were handed out; None if none had ended.
+    """
 
     units: list[Any]
     cost: float
     kills: int = 0
+    expected: float | None = field(default=None, repr=False, compare=False)
 
     def split(self) -> list["Bundle"]:
         """About ten bundles, with one more death each, so that a unit that kills its worker is alone after a few
@@ -81,6 +85,10 @@ class Bundler:
         if self.recent_cost:
             return max(self.recent_seconds / self.recent_cost, LEAST_COST)
         return self.pace or 0.0
+
+    def expected(self, bundle: Bundle) -> float | None:
+        """Seconds that a bundle should take, by those of recent ones; None before any has ended."""
+        return bundle.cost * self.recent_seconds / self.recent_cost if self.recent_cost else None
 
     def _most_units(self, workers: int) -> int:
         """Most units in the next bundle.

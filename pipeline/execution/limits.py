@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+STEPS = 60  # in which a limit is waited for
 GRACE = 10.0  # seconds after the limit in which a call can still end by itself
 
 
@@ -40,7 +41,10 @@ def limited(call: Callable[[], T], seconds: float, stuck: Callable[[int], Any], 
 
 
 class _Watch:
-    """Waits in a thread of its own. Bare locks: an exception within an Event of Python's could leave it locked."""
+    """Waits in a thread of its own, in steps: of a time in which the whole process is stopped only one counts.
+
+    Bare locks: an exception within an Event of Python's could leave it locked.
+    """
 
     def __init__(self, seconds: float, stuck: Callable[[int], Any], grace: float):
         self.seconds, self.stuck, self.grace = seconds, stuck, grace
@@ -57,7 +61,7 @@ class _Watch:
                 _raise_in(self.thread, None)
 
     def _wait(self) -> None:
-        if self.over.acquire(timeout=min(self.seconds, threading.TIMEOUT_MAX)):
+        if any(self.over.acquire(timeout=min(self.seconds / STEPS, threading.TIMEOUT_MAX)) for _ in range(STEPS)):
             return
         with self.lock:
             if self.ended:

@@ -95,7 +95,7 @@ class ThisProcess:
     def finished(self) -> list[tuple[Bundle, Ending]]:
         """Compute the bundle. SweepError if this process, the only worker, must not compute."""
         bundle = self.waiting.pop()
-        ending = attempt(self.runner, bundle.units)
+        ending = attempt(self.runner, bundle)
         if ending.state == "unfit":
             raise SweepError(ending.value)
         return [(bundle, ending)]

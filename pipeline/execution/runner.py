@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from dask.utils import format_bytes
 
+from pipeline.execution.bundles import Bundle
 from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
 from pipeline.execution.limits import GRACE, TimeLimit, limited
@@ -22,9 +24,14 @@ from pipeline.study.checks import ROLES
 from pipeline.study.fingerprints import fingerprint, modules, third_parties
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import SCRIPT, adopt, registered
+from pipeline.study.slices import BYTES
 from pipeline.study.study import Study
 
 ACCEPTED = "accept_code=yes"
+SLICES = BYTES, BYTES // 4, BYTES // 16, BYTES // 64  # of a unit, one after the other where memory is short
+SLOW = 100.0  # times the predicted seconds that a unit may take: a machine may be 20 times slower, a prediction wrong
+LEAST_SECONDS = 600.0  # of such a limit
+NOBODY = "0" * 16  # the writer of a unit whose worker could not store that it failed
 
 
 def parts(study: Study) -> dict[str, Any]:
@@ -48,17 +55,20 @@ def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
 class Runner:
     """Callable that simulates and stores units; for each, True if it failed.
 
-    A unit that raises is stored as failed with its traceback. MemoryError and OSError propagate: the machine is at
-    fault, the unit stays pending. Before its first unit each process makes sure that its numbers are those that are
-    stored: its `writer` is recorded as agreeing, or makes the `references` again and is then recorded. Raises
-    InvalidInput where they come out differently, unless `accept` says that a person wants that.
+    A unit that raises is stored as failed with its traceback; one out of memory is tried in smaller slices before. An
+    OSError propagates: the machine is at fault, the unit stays pending. Before its first unit each process makes sure
+    that its numbers are those that are stored: its `writer` is recorded as agreeing, or makes the `references` again
+    and is then recorded. Raises InvalidInput where they come out differently, unless `accept` says that a person wants
+    that.
 
-    most_seconds: that a unit may take; None: any time. One that takes longer fails. Where compiled code does not return
-    either, a worker process stores that and ends itself; its other units are lost.
+    most_seconds: that a unit may take; None: `SLOW` times what it should take, and `LEAST_SECONDS` at least, once that
+    is known. One that takes longer fails. Where compiled code does not return either, a worker process stores that and
+    ends itself; its other units are lost.
     """
 
     _writer: str | None = None
     grace = GRACE
+    slice_bytes = BYTES
 
     def __init__(self, store: Store, references: tuple[Unit, ...] = (), accept: bool = False,
                  most_seconds: float | None = None):
@@ -77,10 +87,25 @@ class Runner:
         self.study = self.store.study
 
     def __call__(self, units: list[Unit]) -> list[bool]:
+        return self.careful(Bundle(units, 0.0))
+
+    def careful(self, bundle: Bundle) -> list[bool]:
+        """The same for a bundle: within a time limit, and in smaller slices after its workers died."""
         if self._writer is None:
             self._writer = self._admitted()
+        self.slice_bytes = min(self.slice_bytes, SLICES[min(bundle.kills, len(SLICES) - 1)])
         memo: dict[str, Any] = {}
-        return [self._run(unit, memo, self._writer) for unit in units]
+        limit = self.most_seconds
+        if limit is None and bundle.expected is not None:
+            limit = max(LEAST_SECONDS, SLOW * bundle.expected)
+        return [self._run(unit, memo, self._writer, limit, bundle.kills > 0) for unit in bundle.units]
+
+    def blame(self, unit: Unit, what: str) -> bool:
+        """In the driver: store a unit that killed its workers as failed, unless it is done; whether it failed."""
+        if not self.store.holds(*unit):
+            self.store.fail(*unit, f"worker killed: {what} by this unit, also while nothing else ran, and in smaller "
+                            "slices; give workers more memory, then retry_failed=true", NOBODY)
+        return self.store.has_failed(*unit)
 
     def _admitted(self) -> str:
         """The name of this process's writer. Raises Unfit where this process must not compute units of the study."""
@@ -89,7 +114,7 @@ class Runner:
                         "give outputs on storage that driver and workers share")
         try:
             return self.agree()
-        except InvalidInput as error:
+        except (InvalidInput, MemoryError) as error:
             raise Unfit(str(error)) from None
 
     def check(self, units: list[Unit]) -> list[bool]:
@@ -131,12 +156,12 @@ class Runner:
         code = writer(self.study, self.brought).code
         return any(dict(one.writer.code) == code for one in agreement.recorded(self.store))
 
-    def _run(self, unit: Unit, memo: dict[str, Any], writer_id: str) -> bool:
-        if self.most_seconds and self.store.has_failed(*unit):  # its worker ended itself
+    def _run(self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None, again: bool) -> bool:
+        if again and self.store.has_failed(*unit):  # its worker ended itself
             return True
         try:
-            values = self._limited(unit, memo, writer_id)
-        except (MemoryError, OSError):
+            values = self._limited(unit, memo, writer_id, limit)
+        except OSError:
             raise
         except Exception:
             memo.clear()  # what it shares with others may be half drawn
@@ -145,35 +170,61 @@ class Runner:
         self.store.write(unit.cell, unit.block, values, writer_id)
         return False
 
-    def _limited(self, unit: Unit, memo: dict[str, Any], writer_id: str) -> dict[str, Array]:
-        if self.most_seconds is None:
+    def _limited(self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None) -> dict[str, Array]:
+        if limit is None:
             return self._simulate(unit, memo)
-        return limited(lambda: self._simulate(unit, memo), self.most_seconds,
-                       lambda thread: self._give_up(unit, thread, writer_id), self.grace)
+        late = self._late(limit)
+        try:
+            return limited(lambda: self._simulate(unit, memo), limit,
+                           lambda thread: self._give_up(unit, thread, writer_id, late), self.grace)
+        except TimeLimit as error:
+            error.args = (late,)
+            raise
 
-    def _give_up(self, unit: Unit, thread: int, writer_id: str) -> None:
+    def _late(self, limit: float) -> str:
+        """What is said of a unit that took longer."""
+        given = f"longer than {limit:g} s"
+        return given if self.most_seconds else (f"{given}, and than {SLOW:g} times its predicted time at this sweep's "
+                                                "pace; retry_failed=true most_seconds=… gives it more")
+
+    def _give_up(self, unit: Unit, thread: int, writer_id: str, late: str) -> None:
         """Store a unit that does not end as failed, and end this process, unless it is the driver."""
         if self.driver != (socket.gethostname(), os.getpid()):
             try:
                 where = "".join(traceback.format_stack(sys._current_frames().get(thread)))
-                error = f"{TimeLimit.__module__}.{TimeLimit.__name__}: longer than {self.most_seconds:g} s"
-                self.store.fail(unit.cell, unit.block, f"{where}{error}, in code that cannot be interrupted", writer_id)
+                error = f"{TimeLimit.__module__}.{TimeLimit.__name__}: in code that cannot be interrupted, {late}"
+                self.store.fail(unit.cell, unit.block, f"{where}{error}", writer_id)
             finally:
                 os._exit(1)
 
     def _simulate(self, unit: Unit, memo: dict[str, Any] | None = None) -> dict[str, Array]:
-        with np.errstate(all="ignore"):  # a replication's status records what went wrong
-            return self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo)
+        """Simulate a unit; out of memory, in smaller slices, which this process then keeps to if they help."""
+        memo = {} if memo is None else memo
+        for slice_bytes in [size for size in SLICES if size <= self.slice_bytes]:
+            try:
+                with np.errstate(all="ignore"):  # a replication's status records what went wrong
+                    values = self.study.simulate(self.study.grid.labels(unit.cell), unit.block, memo, slice_bytes)
+            except MemoryError as error:
+                memo.clear()
+                if slice_bytes == SLICES[-1]:
+                    raise MemoryError(f"{error}, also in slices of {format_bytes(slice_bytes)}; give workers more "
+                                      "memory, then retry_failed=true") from error
+            else:
+                self.slice_bytes = slice_bytes
+                return values
+        raise AssertionError  # the last of the slices returns or raises
 
     def _compare(self, unit: Unit, me: Writer) -> list[str]:
         """Simulate a unit; variables, with the unit's name, that differ from those stored. Stores one that is
         missing."""
         name, there = unit_name(self.study, unit), self.store.holds(unit.cell, unit.block)
         try:  # one that was finished before may take its time here
-            values = self._simulate(unit) if there else self._limited(unit, {}, me.id)
-        except (MemoryError, OSError):
+            values = self._simulate(unit) if there else self._limited(unit, {}, me.id, self.most_seconds)
+        except OSError:
             raise
-        except Exception:
+        except Exception as error:
+            if there and isinstance(error, MemoryError):  # enough elsewhere
+                raise
             values = None
         if not self.store.holds(unit.cell, unit.block):
             if values is not None:

@@ -23,6 +23,7 @@ from pipeline.study.parameters import InvalidInput, shorten
 __all__ = ["Outcome", "SweepError", "run"]
 
 OnDone = Callable[[list[Any], Bundle, int], None]
+Blame = Callable[[Any, str], Any]
 LOOK = 0.5  # seconds between two looks for idle workers: each asks the scheduler
 
 
@@ -57,6 +58,7 @@ def run(
     pace: float | None = None,
     window: int | None = None,
     kills: int = 10,
+    blame: Blame | None = None,
     worker_timeout: float = 45.0,
     backups: bool = False,
     stop: threading.Event | None = None,
@@ -69,7 +71,7 @@ def run(
         executor: from `open()` of a cluster.
         runner: picklable, sent once to each worker; `runner(units)` computes and stores a list of units and
             returns something tiny for each. It raises Unfit in a worker that must not compute; its other exceptions
-            are faults of the environment and end the sweep.
+            are faults of the environment and end the sweep. If it has `careful(bundle)`, that is called instead.
         units: lazy pairs (unit, predicted cost in any measure), largest first. Never kept as a whole.
         total_cost: sum of the costs, if known: the last bundles then shrink so that workers end together.
         bundle_seconds: duration of a bundle, by default a second, or more with very many workers; learned from
@@ -77,7 +79,9 @@ def run(
         pace: predicted seconds per cost, by which the first bundles are cut where there are very many workers, see
             `Bundler`; None: they have one unit.
         window: bundles handed out per worker thread, computing or waiting; the executor's by default.
-        kills: how many workers a unit may kill before the sweep gives up on it.
+        kills: how many workers a unit may kill, the last two while nothing else runs, before it is given up.
+        blame: called in this thread with such a unit and what happened; returns what the runner would, and the sweep
+            goes on. Without it, such a unit ends the sweep.
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
             as with a queue, counts instead.
         backups: whether, near the end, units that take long are handed out once more to workers with nothing to do.
@@ -88,15 +92,15 @@ def run(
         on_retired: called in this thread with one line for each worker that is retired as unfit.
 
     Raises:
-        SweepError: the runner raised, a unit killed `kills` workers, every worker was unfit, or there was no worker
-            for `worker_timeout` seconds.
+        SweepError: the runner raised, a unit killed `kills` workers and nobody takes the `blame`, every worker was
+            unfit, or there was no worker for `worker_timeout` seconds.
         InvalidInput: the runner raised it.
     """
     stop = stop or threading.Event()
     start = time.monotonic()
     pool: Pool = ThisProcess(runner) if executor.client is None else DaskPool(
         executor, runner, window or executor.window, executor.patience or worker_timeout, on_retired)
-    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace), kills, on_done, backups)
+    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace), kills, on_done, backups, blame)
     try:
         sweep.drive(stop)
     except KeyboardInterrupt:
@@ -118,6 +122,7 @@ class Sweep:
     kills: int
     on_done: OnDone | None
     backups: bool = False
+    blame: Blame | None = None
     clock: Callable[[], float] = time.monotonic
     retry: deque[Bundle] = field(default_factory=deque)
     running: HandedOut = field(default_factory=HandedOut)
@@ -158,6 +163,7 @@ class Sweep:
             if not (bundle := self._next()):
                 self._back_up()
                 break
+            bundle.expected = self.bundler.expected(bundle)
             self.pool.submit(bundle)
             self.running.add(bundle, self.clock())
 
@@ -202,6 +208,7 @@ class Sweep:
             if not idle:
                 break
             for part in self.running.copy(handed, len(idle), now):
+                part.expected = self.bundler.expected(part)
                 self.pool.submit(part, idle.pop())
 
     def _done(self, bundle: Bundle, ending: Ending) -> None:
@@ -209,16 +216,24 @@ class Sweep:
         new, values, dropped = self.running.done(bundle, ending.value)
         for copy in dropped:
             self.pool.drop(copy)
-        self.units_done += len(new.units)
         self.seconds += ending.seconds * len(new.units) / len(bundle.units)
-        if self.on_done and new.units:
-            self.on_done(values, new, self.pool.workers)
+        self._count(new, values)
+
+    def _count(self, bundle: Bundle, values: list[Any]) -> None:
+        self.units_done += len(bundle.units)
+        if self.on_done and bundle.units:
+            self.on_done(values, bundle, self.pool.workers)
 
     def _lost(self, bundle: Bundle, reason: str) -> None:
-        self.retry.extend(bundle.split())
-        if self.retry[-1].kills >= self.kills:
-            self._fail(f"unit {shorten(bundle.units[0], 200)}: {reason} {self.kills} times; "
-                       "give workers more memory, or leave the unit out")
+        if bundle.kills + 1 < self.kills or len(bundle.units) > 1:
+            self.retry.extend(bundle.split())
+            return
+        (unit,), what = bundle.units, f"{reason} {self.kills} times"
+        if self.blame:
+            self._count(bundle, [self.blame(unit, what)])
+        else:
+            self.retry.append(bundle)
+            self._fail(f"unit {shorten(unit, 200)}: {what}; give workers more memory, or leave the unit out")
 
     def _fail(self, reason: str | InvalidInput) -> None:
         if not self.failure:

@@ -47,14 +47,17 @@ def compute(sweep: str, bundle: Bundle) -> Ending:
         return Ending("halted")
     if sweep not in _RUNNERS:
         return Ending("lost", "its worker did not receive the runner")
-    return attempt(_RUNNERS[sweep], bundle.units)._replace(worker=get_worker().address)
+    return attempt(_RUNNERS[sweep], bundle)._replace(worker=get_worker().address)
 
 
-def attempt(runner: Runner, units: list[Any]) -> Ending:
-    """Call the runner and catch whatever it raises: as text, since the exception itself may not survive pickling."""
-    start = time.perf_counter()
+def attempt(runner: Runner, bundle: Bundle) -> Ending:
+    """Call the runner and catch whatever it raises: as text, since the exception itself may not survive pickling.
+
+    A runner that has `careful` is told of the bundle: how often it died with its workers, how long it should take.
+    """
+    start, careful = time.perf_counter(), getattr(runner, "careful", None)
     try:
-        return Ending("done", runner(units), time.perf_counter() - start)
+        return Ending("done", careful(bundle) if careful else runner(bundle.units), time.perf_counter() - start)
     except Unfit as error:
         return Ending("unfit", error.reason)
     except InvalidInput as error:

@@ -1,5 +1,6 @@
 """Time limits: a unit that takes too long fails, wherever it hangs, and nothing else does."""
 
+import itertools
 import threading
 import time
 
@@ -7,8 +8,10 @@ import pytest
 from engine import arguments, pending, study, without_report
 
 from pipeline.__main__ import main
-from pipeline.execution.clusters import Local
-from pipeline.execution.limits import TimeLimit, limited
+from pipeline.execution import limits, runner
+from pipeline.execution.bundles import Bundle, Bundler
+from pipeline.execution.clusters import Executor, Local
+from pipeline.execution.limits import TimeLimit, _Watch, limited
 from pipeline.execution.runner import Runner
 from pipeline.execution.sweep import run
 from pipeline.problems.ranking.estimators.moments import Debiased
@@ -118,5 +121,53 @@ def test_a_worker_stuck_in_compiled_code_is_ended_and_its_unit_blamed(tmp_path):
     listing = store.listing()
     assert listing.done.all() and failed == [Stuck.bad] and listing.failed.sum() == 1 and listing.failed[Stuck.bad]
     error = store.read(*Stuck.bad).error
-    assert "in _simulate" in error and error.endswith("longer than 5 s, in code that cannot be interrupted")
+    assert "in _simulate" in error and error.endswith("TimeLimit: in code that cannot be interrupted, longer than 5 s")
     assert outcome.units_done == listing.done.size and not outcome.interrupted
+
+
+def test_a_unit_has_a_limit_from_its_predicted_cost(tmp_path, monkeypatch):
+    """A hundred times what it should take by the others, and ten minutes at least: here both are short."""
+    assert runner.LEAST_SECONDS >= 600 and runner.SLOW >= 100
+    monkeypatch.setattr(runner, "LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(runner, "SLOW", 2.0)
+    store = Store(study(), tmp_path)
+    schedule = pending(store.study, store)
+    work = Runner(store, schedule.references)
+    first, bad = (unit for unit, _ in itertools.islice(schedule, 2))
+    assert work([first]) == [False]
+    monkeypatch.setattr(Runner, "_simulate", lambda *_: endless())
+    assert work.careful(Bundle([bad], 1.0, expected=0.1)) == [True]
+    assert store.read(*bad).error.endswith("TimeLimit: longer than 0.2 s, and than 2 times its predicted time at this "
+                                           "sweep's pace; retry_failed=true most_seconds=… gives it more\n")
+
+
+def test_bundles_say_what_they_should_take_once_others_have_ended():
+    expected = []
+
+    class Careful:
+        def careful(self, bundle):
+            expected.append(bundle.expected)
+            return bundle.units
+
+    run(Executor(), Careful(), ((unit, 1.0) for unit in range(20)), bundle_seconds=1e-9)
+    assert expected[0] is None and len(expected) > 2 and all(seconds > 0 for seconds in expected[1:])
+    bundler = Bundler([(0, 3.0), (1, 5.0)], None)
+    bundler.learn(bundler.next(1), 6.0)
+    assert bundler.expected(bundler.next(1)) == 10.0
+
+
+def test_a_time_in_which_the_process_was_stopped_does_not_count(monkeypatch):
+    class Lock:
+        """Of a process that is stopped in its second wait, for longer than the whole limit."""
+
+        waits = []
+
+        def acquire(self, timeout):
+            self.waits.append(timeout)
+            return len(self.waits) == 3
+
+    watch = _Watch.__new__(_Watch)
+    watch.seconds, watch.over, watch.lock, watch.ended = 600.0, Lock(), threading.Lock(), False
+    monkeypatch.setattr(limits, "_raise_in", never)
+    watch._wait()
+    assert Lock.waits == [10.0] * 3

@@ -3,10 +3,15 @@
 import pytest
 from engine import pending, study
 
+from pipeline.execution.bundles import Bundle
+from pipeline.execution.clusters import Local
 from pipeline.execution.errors import Unfit
 from pipeline.execution.runner import Runner
+from pipeline.execution.schedule import Unit
+from pipeline.execution.sweep import run
 from pipeline.storage import agreement
 from pipeline.storage.replications import Store
+from pipeline.study.study import Study
 
 
 def fails(*_):
@@ -74,3 +79,44 @@ def test_a_reference_of_every_combination_of_parts(tmp_path):
     schedule = pending(study(), Store(study(), tmp_path))
     combinations = {study().grid.labels(unit.cell)["estimator"] for unit in schedule.references}
     assert combinations == {"debiased", "plug_in"} and len(schedule.references) == 2
+
+
+def wide(**grid):
+    """A crowd of many workers and 500 tasks: some 200 MB for 200 workers."""
+    return study(problem="crowd", grid=grid, replications=400, block=400, metrics=["label_error"], parameters=dict(
+        model="dawid_skene", m=500, mechanism="randomized_response", epsilon=1.0, estimator="majority_vote"))
+
+
+def test_a_worker_with_little_memory_makes_the_same_numbers_in_smaller_slices(tmp_path):
+    """Real workers, which may have 256 MiB, as they are. No slice of 40,000 workers fits: their abilities take more."""
+    what = wide(n=[200, 40_000])
+    store = Store(what, tmp_path)
+    schedule = pending(what, store)
+    with Local(workers=1, memory="256MiB").open() as executor:
+        outcome = run(executor, Runner(store), [(Unit(1, 0), 1.0), (Unit(0, 0), 1.0)])
+    assert outcome.units_done == 2 and outcome.lost == 0 and store.listing().failed.tolist() == [[False], [True]]
+    error = store.read(1, 0).error
+    assert error.endswith("also in slices of 16.00 MiB; give workers more memory, then retry_failed=true\n")
+    assert schedule.pending == 2 and "Unable to allocate 122. MiB" in error
+    here = what.simulate(what.grid.labels(0), 0)["label_error"]
+    assert store.read(0, 0).metrics.tobytes() == here.tobytes()
+
+
+def test_a_unit_whose_worker_died_gets_smaller_slices(tmp_path, monkeypatch):
+    store, schedule = begun(tmp_path)
+    simulate, asked = Study.simulate, []
+    monkeypatch.setattr(Study, "simulate", lambda self, labels, block, memo, size: (
+        asked.append(size), simulate(self, labels, block, memo))[1])
+    unit = other_unit(schedule)
+    for kills in (0, 1, 2, 9):
+        Runner(store, schedule.references).careful(Bundle([unit], 1.0, kills=kills))
+    assert [size for size in asked if size != 2**30] == [2**28, 2**26, 2**24]
+
+
+def test_a_unit_that_killed_its_workers_is_blamed_unless_it_was_stored(tmp_path):
+    store, schedule = begun(tmp_path)
+    bad = other_unit(schedule)
+    assert Runner(store).blame(bad, "its worker was killed 10 times") is True
+    assert store.read(*bad).error.startswith("worker killed: its worker was killed 10 times by this unit")
+    good = schedule.references[0]
+    assert Runner(store).blame(good, "") is False and not store.read(*good).failed

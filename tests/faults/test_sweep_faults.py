@@ -1,6 +1,7 @@
 """Faults: killed, poisoned and vanishing workers, signals to the whole process group, a killed driver."""
 
 import contextlib
+import ctypes
 import functools
 import os
 import random
@@ -41,9 +42,9 @@ def record(folder, seconds, units):
     return units
 
 
-def poison(folder, bad, units):
+def poison(folder, bad, units, how="exit"):
     if bad in units:
-        os._exit(1)
+        os._exit(1) if how == "exit" else ctypes.string_at(0)
     return record(folder, 0.0, units)
 
 
@@ -109,6 +110,18 @@ def test_a_unit_that_kills_its_workers_is_named_and_the_rest_is_kept(tmp_path):
             run(executor, functools.partial(poison, tmp_path, 150), pairs(400), kills=4)
         assert 149 in ended(tmp_path) and 150 not in ended(tmp_path)
         assert run(executor, functools.partial(record, tmp_path, 0.0), [(150, 1.0)]).units_done == 1
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("how", ["exit", "segfault"])
+def test_a_unit_that_kills_its_workers_is_blamed_and_the_sweep_goes_on(how, tmp_path):
+    blamed, done = [], []
+    with Local(workers=2).open() as executor:
+        outcome = run(executor, functools.partial(poison, tmp_path, 7, how=how), pairs(20), kills=3,
+                      blame=lambda unit, what: blamed.append((unit, what)) or "bad",
+                      on_done=lambda values, bundle, _: done.extend(zip(bundle.units, values, strict=True)))
+    assert blamed == [(7, "its worker was killed 3 times")] and outcome.units_done == 20 and not outcome.interrupted
+    assert sorted(done) == [(unit, "bad" if unit == 7 else unit) for unit in range(20)]
 
 
 @pytest.mark.timeout(1800)

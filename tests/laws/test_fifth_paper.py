@@ -126,16 +126,14 @@ def test_its_failures_in_workers_are_kept_and_told(tmp_path, monkeypatch, capsys
     assert len(texts) == 16 and all("toy_paper.py" in t and t.endswith("ZeroDivisionError: planted\n") for t in texts)
     summary = summarise(xr.open_zarr(folder / "results.zarr").load())
     assert (summary["n_failed"] == [0, 4000]).all() and (summary["n_ok"] == [4000, 0]).all()
-    # Lack of memory is the machine's fault: nothing is stored, one line, and the rest is kept.
+    # What does not fit into memory fails in the same way.
     grid |= {"n": [10, 40], "estimator": ["mean", "exhausted"]}
     code, folder = perform(tmp_path, Local(workers=2), grid=grid)
-    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
-    assert code == 1 and len(errors) == 1 and "MemoryError: planted; finished units are kept" in errors[0]
+    assert code == 1 and "MemoryError: planted, also in slices of 16.00 MiB" in capsys.readouterr().out
     study = read_experiment(toy_paper.CONFIG | {"grid": grid}).study
-    done = Store(study, folder).listing().done
+    listing = Store(study, folder).listing()
     fits = np.array([labels["n"] == 10 or labels["estimator"] == "mean" for labels in study.grid])
-    before = np.array([labels["n"] == 10 and labels["estimator"] == "mean" for labels in study.grid])
-    assert done[before].all() and not done[~fits].any()
+    assert listing.done.all() and listing.failed[~fits].all() and not listing.failed[fits].any()
 
 
 def test_its_mistakes_are_reported_like_any_other(monkeypatch):

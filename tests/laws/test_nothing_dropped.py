@@ -163,10 +163,21 @@ def test_what_does_not_converge_is_kept_with_its_value(words, tmp_path, monkeypa
     assert (summary["n_run"] == 40).all() and (summary["lean_true_n"] == 40).all()
 
 
-@pytest.mark.parametrize("error", [MemoryError("no room"), OSError(28, "No space left on device")],
-                         ids=["memory", "disk"])
+def test_a_unit_out_of_memory_fails_and_the_others_are_done(words, tmp_path, monkeypatch, capsys, expected):
+    with monkeypatch.context() as patch:
+        patch.setattr(Debiased, "fit", breaks(MemoryError("no room")))
+        assert main(words) == 1
+    out, err = capsys.readouterr()
+    assert "2 failed units" in out and "Traceback" not in out + err
+    assert "MemoryError: no room, also in slices of 16.00 MiB; give workers more memory, then retry_failed=true" in out
+    assert len(kept(words, tmp_path)) == 2
+    assert main([*words, "retry_failed=true"]) == 0
+    assert contents(results(tmp_path)) == expected
+
+
 @pytest.mark.parametrize("cluster", ["synchronous", "threads"])
-def test_what_the_machine_is_to_blame_for(error, cluster, words, tmp_path, monkeypatch, capsys, expected):
+def test_what_the_machine_is_to_blame_for(cluster, words, tmp_path, monkeypatch, capsys, expected):
+    error = OSError(28, "No space left on device")
     with monkeypatch.context() as patch:
         patch.setattr(Debiased, "fit", breaks(error))
         assert main([*words, f"cluster={cluster}"]) == 1
