@@ -74,7 +74,7 @@ class MisspecifiedBTL(BTL):
     left_out: float = parameter("greatest probability that a comparison which an item lost is left out", default=0.0,
                                 low=0, high=0.99)
 
-    by_replication: ClassVar[bool] = False
+    by_replication: ClassVar[bool] = False  # comparisons left out have a stream of their own
 
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> SilencedPreferences:
         """θ* of `btl`, and s, both (reps, m)."""
