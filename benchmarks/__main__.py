@@ -24,6 +24,7 @@ NAMES = {
     "until": "stopping when claims are decided: errors over all looks, replications against fixed numbers",
     "boundaries": "boundaries found in rounds against the uniform grid, on four surfaces with known truth",
     "scheduler": "efficiency on 1,000 and 10,000 simulated workers, one of them 20 times slower",
+    "driver": "CPU time of the driver for a bundle, with up to 100 real workers",
     "advise": "advice on 60 drawn tasks: targets met, distance from the least value, seconds",
     "memory": "peak memory of the driver against the number of units planned",
 }

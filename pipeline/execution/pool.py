@@ -2,19 +2,23 @@
 
 import contextlib
 import functools
+import pickle
 import queue
 import time
 import uuid
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters.executor import LOST, Executor
 from pipeline.execution.errors import SweepError
-from pipeline.execution.task import Ending, Runner, attempt, compute, halt, install, one_line
+from pipeline.execution.task import TOPIC, Ending, Runner, attempt, compute, halt, install, one_line
 
 POLL = 0.2  # seconds between two counts of the workers
 DESERTED = 5.0  # seconds without any worker after which a sweep that is stopping waits no more
+ANSWERS = 10.0  # seconds in which workers answer
+AT_ONCE = 100  # bundles that are handed out, or taken back, together
 REGISTRATIONS = 3  # attempts to give the runner to the workers that there are
 
 
@@ -61,8 +65,8 @@ class Pool(Protocol):
     def drop(self, bundle: Bundle) -> None:
         """Forget a bundle that was handed out: it does not end, and need not start."""
 
-    def finished(self) -> list[tuple[Bundle, Ending]]:
-        """Bundles that ended since the last call; waits a moment for the first."""
+    def finished(self) -> Iterable[tuple[Bundle, Ending]]:
+        """Bundles that ended since the last call; waits a moment for the first. None that is dropped meanwhile."""
         ...
 
     def halt(self) -> None:
@@ -125,8 +129,11 @@ class DaskPool:
         self.halted = self.deserted = False
         self.present: set[str] = set()  # addresses of the workers when they were last counted
         self.retired: set[str] = set()
+        self.outgoing: dict[int, Bundle] = {}  # to be handed out together
         self.futures: dict[int, tuple[Any, Bundle]] = {}
-        self.ready: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self.ready: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()  # number, how it ended if known
+        _POOLS[self.sweep] = self
+        executor.client.subscribe_topic(TOPIC, _deliver)
         self.last_count, self.last_present = 0.0, time.monotonic()
         self._install(runner)
         self.watch()
@@ -142,18 +149,32 @@ class DaskPool:
         return self.window * self.capacity
 
     def submit(self, bundle: Bundle, worker: str | None = None) -> None:
-        """Hand out a bundle; Dask chooses the worker if none is given or if that one is gone.
-
-        It does not look for tasks in a Bundle as it would in a list.
+        """Hand out a bundle, soon and together with others; Dask chooses the worker if none is given or if that one is
+        gone. It does not look for tasks in a Bundle as it would in a list.
         """
-        self.submitted = number = self.submitted + 1
-        where = dict(workers=[worker], allow_other_workers=True) if worker else {}
-        future = self.executor.client.submit(compute, self.sweep, bundle, key=(f"units-{self.sweep}", number), **where)
-        self.futures[number] = future, bundle
-        future.add_done_callback(lambda _: self.ready.put(number))
+        if worker or len(self.outgoing) >= AT_ONCE:
+            self._send()
+        self.submitted += 1
+        self.outgoing[self.submitted] = bundle
+        if worker:
+            self._send(workers=[worker], allow_other_workers=True)
+
+    def _send(self, **where: Any) -> None:
+        """Hand out what was submitted, in one message."""
+        if not self.outgoing:
+            return
+        numbers, bundles = list(self.outgoing), list(self.outgoing.values())
+        self.outgoing = {}
+        futures = self.executor.client.map(
+            functools.partial(compute, self.sweep), numbers, bundles,
+            key=[(f"units-{self.sweep}", number) for number in numbers], **where)
+        for number, bundle, future in zip(numbers, bundles, futures, strict=True):
+            self.futures[number] = future, bundle
+            future.add_done_callback(lambda _, number=number: self.ready.put((number, None)))
 
     def idle(self) -> list[str]:
         """Names of workers that compute nothing, nor have anything waiting, each once for each of its threads."""
+        self._send()
         try:
             given = self.executor.client.processing()
         except LOST:  # the scheduler is gone, which the bundles' endings say
@@ -168,30 +189,32 @@ class DaskPool:
         with contextlib.suppress(*LOST):
             future.cancel()
 
-    def finished(self) -> list[tuple[Bundle, Ending]]:
-        """At most one bundle that ended. A worker that must not compute is retired, see `_retire`."""
-        try:
-            number = self.ready.get(timeout=POLL)
-        except queue.Empty:
-            return []
-        if number not in self.futures:  # it was dropped
-            return []
-        future, bundle = self.futures[number]
-        ending = _ending(future)
-        if ending is None:  # ask again later
-            self.ready.put(number)
-            return []
-        del self.futures[number]
-        if ending.state == "unfit":
-            self._retire(ending.worker, ending.value)
-        return [(bundle, ending)]
+    def finished(self) -> Iterator[tuple[Bundle, Ending]]:
+        """Some bundles that ended. A worker that must not compute is retired, see `_retire`."""
+        self._send()
+        for waiting in range(AT_ONCE):
+            try:
+                number, said = self.ready.get(timeout=0 if waiting else POLL)
+            except queue.Empty:
+                return
+            if number not in self.futures:  # it was dropped, or is known already
+                continue
+            future, bundle = self.futures[number]
+            ending = _ending(future) if said is None else pickle.loads(said)
+            if ending is None:  # ask again later
+                self.ready.put((number, None))
+                return
+            del self.futures[number]
+            if ending.state == "unfit":
+                self._retire(ending.worker, ending.value)
+            yield bundle, ending
 
     def halt(self) -> None:
         """Tell all workers to start no bundle any more. Calls after the first do nothing."""
         if not self.halted:
             self.halted = True
-            with contextlib.suppress(*LOST):  # a worker that dies meanwhile starts nothing either
-                self.executor.client.run(halt, self.sweep, on_error="ignore")
+            with contextlib.suppress(*LOST):  # a worker that dies meanwhile, or is frozen, starts nothing either
+                self.executor.client.run(halt, self.sweep, on_error="ignore", callback_timeout=ANSWERS)
 
     def watch(self) -> None:
         """Count the workers and replace those that died, if the last count is POLL seconds old."""
@@ -249,6 +272,17 @@ class DaskPool:
         if not self.workers and not others_to_come:
             raise SweepError(reason)
         self.on_retired(f"worker {address} is retired: {reason}")
+
+
+# Those of this process, by the names of their sweeps. All sweeps have one topic, as a scheduler forgets none.
+_POOLS: weakref.WeakValueDictionary[str, DaskPool] = weakref.WeakValueDictionary()
+
+
+def _deliver(event: tuple[float, tuple[str, int, bytes]]) -> None:
+    """Tell the pool of a sweep how a bundle ended, if that is one of this process."""
+    sweep, number, ending = event[1]
+    if pool := _POOLS.get(sweep):
+        pool.ready.put((number, ending))
 
 
 def _ending(future: Any) -> Ending | None:

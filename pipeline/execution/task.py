@@ -1,5 +1,6 @@
 """What a worker does with a bundle of units: call the sweep's runner, and report how that ended."""
 
+import pickle
 import time
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -9,6 +10,7 @@ from pipeline.execution.errors import Unfit
 from pipeline.study.parameters import InvalidInput, shorten
 
 Runner = Callable[[list[Any]], list[Any]]
+TOPIC = "pipeline"  # of Dask's events that say how bundles ended
 
 # In a worker: the runners of the sweeps that it takes part in, and the sweeps that start nothing more.
 _RUNNERS: dict[str, Runner] = {}
@@ -39,15 +41,22 @@ async def halt(sweep: str) -> None:
     _HALTED.add(sweep)
 
 
-def compute(sweep: str, bundle: Bundle) -> Ending:
-    """Compute a bundle in a Dask worker."""
+def compute(sweep: str, number: int, bundle: Bundle) -> Ending:
+    """Compute a bundle in a Dask worker, and say at once how it ended.
+
+    An event goes along with the message that the bundle is done. Who fetches the result asks the scheduler, and that
+    the worker: more messages than all others for a bundle.
+    """
     from distributed import get_worker
 
     if sweep in _HALTED:
-        return Ending("halted")
-    if sweep not in _RUNNERS:
-        return Ending("lost", "its worker did not receive the runner")
-    return attempt(_RUNNERS[sweep], bundle)._replace(worker=get_worker().address)
+        ending = Ending("halted")
+    elif sweep not in _RUNNERS:
+        ending = Ending("lost", "its worker did not receive the runner")
+    else:
+        ending = attempt(_RUNNERS[sweep], bundle)._replace(worker=get_worker().address)
+    get_worker().log_event(TOPIC, (sweep, number, pickle.dumps(ending)))
+    return ending
 
 
 def attempt(runner: Runner, bundle: Bundle) -> Ending:

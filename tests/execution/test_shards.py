@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
-from engine import arguments, contents, mapping, study, without_report
+from engine import arguments, contents, mapping, sealed, stored, study, without_report
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.__main__ import main
+from pipeline.cli import reduce
 from pipeline.cli.config import read_settings
+from pipeline.execution.clusters import Executor
+from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
-from pipeline.storage.replications import Listing
+from pipeline.execution.sweep import run
+from pipeline.storage.replications import Listing, Store
 from pipeline.study.parameters import InvalidInput
 
 STUDY = study()
@@ -59,6 +63,19 @@ def test_shards_in_any_order_and_twice_give_the_same_bytes(tmp_path, monkeypatch
     assert whole == parts
     assert main([*arguments(tmp_path / "parts"), "shard=2/3"]) == 0
     assert "nothing to do" in capsys.readouterr().out
+
+
+def test_two_hundred_shards_give_the_same_bytes(tmp_path):
+    """Each has the two units of one release and is a driver of its own; the last one comes first."""
+    what = study(replications=500)  # 400 units
+    for k in reversed(range(200)):
+        store = Store(what, tmp_path / "parts")
+        store.begin()
+        part = Schedule(what, store.listing(), (k, 200))
+        assert part.units == 2
+        assert run(Executor(), Runner(store, part.references), iter(part)).units_done == part.pending
+    reduce.seal(stored(what, tmp_path / "parts"), Executor())
+    assert sealed(what, tmp_path / "parts") == sealed(what, tmp_path / "whole")
 
 
 @pytest.mark.parametrize("shard", ["0/3", "4/3", "3", "1/0", "-1/3", "1/3/5", "a/b", "", "1.5/3"])

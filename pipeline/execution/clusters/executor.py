@@ -27,6 +27,7 @@ DASK = {
     "distributed.scheduler.worker-saturation": float("inf"),
     "distributed.scheduler.work-stealing-interval": "100ms",
     "distributed.scheduler.active-memory-manager.start": False,
+    "distributed.scheduler.worker-ttl": "60s",  # without a sign of life: then a worker's bundles count as lost
     "distributed.comm.timeouts.connect": "10s",
     # Results are tiny, so there is nothing to spill; memory is limited by the operating system instead.
     "distributed.worker.memory.target": False,
@@ -170,7 +171,10 @@ def scheduler(folder: str, **options: Any) -> Iterator[tuple[Any, Any]]:
         cluster = stack.enter_context(distributed.LocalCluster(
             dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL, **options,
             scheduler_kwargs={"dashboard": _has_dashboard()}))
-        yield cluster, stack.enter_context(distributed.Client(cluster, set_as_default=False))
+        if not cluster.scheduler_address.startswith("inproc:"):
+            cluster.sync(cluster.scheduler.listen, "inproc://")  # for the client, which then encrypts nothing
+        yield cluster, stack.enter_context(distributed.Client(
+            cluster.scheduler.listeners[-1].contact_address, loop=cluster.loop, set_as_default=False))
 
 
 def threads(cluster: Any) -> dict[str, int]:

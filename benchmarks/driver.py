@@ -1,0 +1,99 @@
+"""What a bundle costs the driver, a process that holds Dask's scheduler and client: seconds of CPU, with many workers.
+
+    python -m benchmarks driver
+
+The workers are Dask's own, each with an encrypted connection of its own; to save memory, many of them share a process.
+Bundles of one unit, which takes no time, so that the driver is always behind; `WINDOW` of them are handed out for each
+worker, as in a sweep. What workers cost that have nothing to do, which is their heartbeats, is a figure of its own.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+
+from pipeline.execution.clusters import Executor
+from pipeline.execution.clusters.executor import DASK, scheduler, scratch, threads
+from pipeline.execution.clusters.keys import temporary
+from pipeline.execution.sweep import run
+from pipeline.execution.task import Runner
+
+PROCESSES, BUNDLES, WINDOW = 2, 2000, 2
+WORKERS = (2, 20, 100)
+IDLE = 10.0  # seconds
+
+
+def nothing(units: list[int]) -> list[bool]:
+    """Compute no unit; none failed."""
+    return [False for _ in units]
+
+
+def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tuple[float, float]:
+    """CPU seconds of this process for a bundle, and in each second in which there is none."""
+    security = temporary()
+    tls = security.get_tls_config_for_role("worker")
+    with scratch() as folder, scheduler(folder, n_workers=0, processes=True, host="127.0.0.1", protocol="tls://",
+                                        security=security) as (cluster, client):
+        order = json.dumps({"address": cluster.scheduler_address, "folder": folder, "count": workers // PROCESSES,
+                            "dask": DASK, "tls": {"tls_ca_file": tls["ca_file"], "tls_worker_cert": tls["cert"],
+                                                  "tls_worker_key": tls["key"]}})
+        served = [subprocess.Popen([sys.executable, "-m", "benchmarks.driver"], stdin=subprocess.PIPE, text=True,
+                                   stderr=subprocess.DEVNULL)
+                  for _ in range(PROCESSES)]
+        try:
+            for process in served:
+                process.stdin.write(order + "\n")
+                process.stdin.flush()
+            client.wait_for_workers(workers, timeout=300)
+            executor = Executor(client, workers, lambda: threads(cluster), window=WINDOW)
+            run(executor, runner, ((unit, 1.0) for unit in range(workers)), bundle_seconds=1e-9)  # opens connections
+            start, wall = time.process_time(), time.monotonic()
+            run(executor, runner, ((unit, 1.0) for unit in range(bundles)), bundle_seconds=1e-9)
+            seconds, wall = time.process_time() - start, time.monotonic() - wall
+            start = time.process_time()
+            time.sleep(IDLE)
+            idle = (time.process_time() - start) / IDLE
+            return (seconds - idle * wall) / bundles, idle
+        finally:
+            for process in served:
+                process.kill()
+                process.wait()
+
+
+def loop() -> float:
+    """Seconds of ten million additions, by which machines can be compared."""
+    start, total = time.process_time(), 0
+    for number in range(10_000_000):
+        total += number
+    return time.process_time() - start
+
+
+def main() -> None:
+    """Print a table."""
+    print("workers  ms of CPU a bundle  bundles a second  idle: % of a core  ten million additions, s")
+    for workers in WORKERS:
+        seconds, idle = cost(workers)
+        print(f"{workers:>7} {1e3 * seconds:>19.2f} {(1 - idle) / seconds:>17.0f} {idle:>18.1%} {loop():>25.2f}",
+              flush=True)
+
+
+async def serve(order: dict) -> None:
+    """Run workers in this process until it is killed."""
+    import dask
+    import distributed
+    from distributed.security import Security
+
+    dask.config.set(order["dask"])
+    security = Security(require_encryption=True, **order["tls"])
+    async with asyncio.TaskGroup() as group:
+        for _ in range(order["count"]):
+            worker = distributed.Worker(
+                order["address"], nthreads=1, local_directory=order["folder"], memory_limit=0, host="127.0.0.1",
+                protocol="tls://", security=security, dashboard=False, dashboard_address="127.0.0.1:0")
+            group.create_task(worker.start())
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(json.loads(sys.stdin.readline())))

@@ -1,0 +1,97 @@
+"""Workers that come and go while a sweep runs: all that there are have units, and the sealed bytes do not change."""
+
+import functools
+import threading
+import time
+
+import distributed
+import pytest
+from engine import pending, sealed, stored, study
+
+from pipeline.cli import reduce
+from pipeline.execution.clusters import Address
+from pipeline.execution.runner import Runner
+from pipeline.execution.sweep import run
+from pipeline.storage.replications import Store
+
+MANY, PATIENCE = 8, 60.0
+STUDY = study(replications=160)  # 128 units: for every worker as many as are handed out at once
+
+
+class Meeting:
+    """Workers wait in it for each other, once it is `called`; they are threads of this process."""
+
+    def __init__(self):
+        self.lock, self.called, self.complete = threading.Lock(), threading.Event(), threading.Event()
+        self.here = set()
+
+    def attend(self):
+        with self.lock:
+            self.here.add(threading.get_ident())
+            if len(self.here) == MANY:
+                self.complete.set()
+        if self.called.is_set():
+            assert self.complete.wait(PATIENCE), f"only {len(self.here)} workers have units"
+        with self.lock:
+            self.here.remove(threading.get_ident())
+
+
+MEETING = Meeting()
+
+
+def meet(runner, units):
+    time.sleep(0.02)  # Dask gives what takes less than 5 ms to no other worker that has nothing to do
+    MEETING.attend()
+    return runner(units)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    return sealed(STUDY, tmp_path_factory.mktemp("alone"))
+
+
+@pytest.fixture
+def workers():
+    """A scheduler without any worker; those that it gets are threads, which speak to it as processes do."""
+    with distributed.LocalCluster(n_workers=0, threads_per_worker=1, processes=False, protocol="tcp://",
+                                  host="127.0.0.1", dashboard_address=None, memory_limit=0) as started:
+        yield started
+
+
+def grow_and_shrink(workers, done):
+    """One worker first; eight from its first unit on; two from when all eight have had one."""
+    if not done:
+        workers.scale(1)
+    elif not MEETING.called.is_set():
+        MEETING.called.set()
+        workers.scale(MANY)
+    elif MEETING.complete.is_set():
+        workers.scale(2)
+
+
+def adapt(workers, done):
+    """As many as Dask thinks are needed for what waits, from none on."""
+    if not done:
+        MEETING.called.set()
+        workers.adapt(minimum=0, maximum=MANY, interval="100ms")
+
+
+@pytest.mark.parametrize("change, window", [(grow_and_shrink, 2), (adapt, None)])
+def test_every_worker_that_comes_has_units_and_the_bytes_are_the_same(change, window, workers, expected, tmp_path,
+                                                                       monkeypatch):
+    """With two bundles for a worker, eight workers have one each only if the sweep has seen that they are there."""
+    monkeypatch.setitem(globals(), "MEETING", Meeting())
+    store = Store(STUDY, tmp_path)
+    schedule, done = pending(STUDY, store), []
+
+    def on_done(failed, *_):
+        done.extend(failed)
+        change(workers, len(done))
+
+    with Address(workers.scheduler_address).open() as executor:
+        change(workers, 0)
+        outcome = run(executor, functools.partial(meet, Runner(store, schedule.references)), iter(schedule),
+                      bundle_seconds=1e-9, window=window, on_done=on_done)
+        assert MEETING.complete.is_set() and outcome.workers == MANY and len(done) == outcome.units_done == 128
+        reduce.seal(stored(STUDY, tmp_path), executor)
+    assert sealed(STUDY, tmp_path) == expected
