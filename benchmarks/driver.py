@@ -3,8 +3,8 @@
     python -m benchmarks driver
 
 The workers are Dask's own, each with an encrypted connection of its own; to save memory, many of them share a process.
-Bundles of one unit, which takes no time, so that the driver is always behind; `WINDOW` of them are handed out for each
-worker, as in a sweep. What workers cost that have nothing to do, which is their heartbeats, is a figure of its own.
+Bundles of one unit, which takes no time, so that the driver is always behind; `UNDER_WAY` of them are handed out at any
+time. What workers cost that have nothing to do, which is their heartbeats, is a figure of its own.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.sweep import run
 from pipeline.execution.task import Runner
 
-PROCESSES, BUNDLES, WINDOW = 2, 2000, 2
+PROCESSES, BUNDLES, UNDER_WAY = 2, 2000, 200
 WORKERS = (2, 20, 100)
 IDLE = 10.0  # seconds
 
@@ -46,7 +46,7 @@ def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tupl
                 process.stdin.write(order + "\n")
                 process.stdin.flush()
             client.wait_for_workers(workers, timeout=300)
-            executor = Executor(client, workers, lambda: threads(cluster), window=WINDOW)
+            executor = Executor(client, workers, lambda: threads(cluster), window=UNDER_WAY // workers)
             run(executor, runner, ((unit, 1.0) for unit in range(workers)), bundle_seconds=1e-9)  # opens connections
             start, wall = time.process_time(), time.monotonic()
             run(executor, runner, ((unit, 1.0) for unit in range(bundles)), bundle_seconds=1e-9)

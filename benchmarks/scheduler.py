@@ -4,9 +4,9 @@
 
 `Sweep` and `Bundler` are those of real sweeps; only workers, Dask and the time are modelled. Each worker has a speed of
 its own, 1 ± 30 %, and one is 20 times slower. Each bundle costs the driver `DRIVER` seconds of CPU, half when it is
-handed out and half when it ends, one after the other. Dask gives a bundle to the worker that has the fewest; one that
-has nothing to do takes, `STEAL` later, what waits elsewhere. Efficiency: seconds that all workers would need if no
-time were lost, by their true speeds, over seconds that they took.
+handed out and half when it ends, one after the other; what heartbeats of workers leave of its time goes into that. Dask
+gives a bundle to the worker that has the fewest; one that has nothing to do takes, `STEAL` later, what waits elsewhere.
+Efficiency: seconds that all workers would need if no time were lost, by their true speeds, over seconds that they took.
 """
 
 import heapq
@@ -20,7 +20,7 @@ from pipeline.execution.bundles import Bundle, Bundler
 from pipeline.execution.sweep import Sweep
 from pipeline.execution.task import Ending
 
-DRIVER = 1.7e-3  # measured by `python -m benchmarks driver`, see docs/scale.md
+DRIVER, HEARTBEAT = 1.6e-3, 1e-3  # measured by `python -m benchmarks driver`, see docs/scale.md
 STEAL = 0.1  # seconds between two rounds of Dask's work stealing
 WINDOW = 2  # bundles handed out for each worker
 SPREAD, SLOWEST = 0.3, 0.05
@@ -43,6 +43,8 @@ class Simulated:
         self.workers = self.capacity = self.most = len(speeds)
         self.room = WINDOW * len(speeds)
         self.now = 0.0  # of the driver
+        beats = len(speeds) / (len(speeds) / 200 + 1)  # a second, of 200 workers and more; Dask's own rule
+        self.cost = DRIVER / (1 - HEARTBEAT * beats)
         self.handed_out = 0
         self.running: list[Bundle | None] = [None] * len(speeds)
         self.waiting: list[deque[Bundle]] = [deque() for _ in speeds]
@@ -55,7 +57,7 @@ class Simulated:
 
     def submit(self, bundle: Bundle, worker: int | None = None) -> None:
         """Give a bundle to a worker with nothing to do, or else to the one with the fewest."""
-        self.now += DRIVER / 2
+        self.now += self.cost / 2
         self.handed_out += 1
         if worker is None:
             worker = next(iter(self.free)) if self.free else self._least()
@@ -84,7 +86,7 @@ class Simulated:
             if id(bundle) in self.dropped:
                 self.dropped.remove(id(bundle))
                 continue
-            self.now = max(self.now, when) + DRIVER / 2
+            self.now = max(self.now, when) + self.cost / 2
             seconds = len(bundle.units) * self.seconds / self.speeds[worker]
             return [(bundle, Ending("done", bundle.units, seconds))]
         self.now += 1.0
@@ -162,8 +164,8 @@ def efficiency(workers: int, drivers: int, units: int, seconds: float, seed: int
 
 def main() -> None:
     """Print a table."""
-    print(f"speeds 1 ± {SPREAD:.0%}, one {1 / SLOWEST:.0f} times slower; a bundle costs the driver {1e3 * DRIVER:g} ms"
-          f"; least and most of {len(SEEDS)} seeds")
+    print(f"speeds 1 ± {SPREAD:.0%}, one {1 / SLOWEST:.0f} times slower; a bundle costs the driver {1e3 * DRIVER:g} ms,"
+          f" a heartbeat {1e3 * HEARTBEAT:g}; least and most of {len(SEEDS)} seeds")
     print("workers  drivers      units  s a unit     efficiency  without copies  wanted  bundles  simulated in")
     for workers, drivers, units, seconds, wanted in CASES:
         start = time.perf_counter()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker costs when units are tiny
-MOST_BUNDLES = 250  # a second, from all workers together: each costs the driver more than 1 ms of CPU
+MOST_BUNDLES = 240  # a second, from all workers together: each costs the driver 2 ms of CPU, with heartbeats
 LEAST_SECONDS = 0.05  # shortest planned bundle: scheduling then takes a small share of the time
 FIRST_SECONDS = 1.0  # longest planned bundle before any has ended: a prediction may be wrong by a factor
 SHORT = 0.4  # of the usual duration, with more workers than MOST_BUNDLES: first bundles, and the shortest at the end

@@ -9,13 +9,14 @@ import time
 
 import psutil
 import pytest
-from engine import ROOT, environment
+from engine import ROOT, command, environment
 from servers import slurm
 from servers.sockets import doors
-from servers.study import Run, edited, unavailable
+from servers.study import UNITS, Run, edited, unavailable
 
 from pipeline.__main__ import main
 
+FULL = pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults")
 BATCH = {"cluster": "slurm", "cluster.jobs": "2", "cluster.interface": "lo", "cluster.memory": "500MiB"}
 
 
@@ -107,17 +108,64 @@ def test_a_walltime_drains_and_requeues(warned, system, submit):
     assert system.wait(again) == "COMPLETED" and run.is_right(), output(run)
 
 
+def goes_down(system, job):
+    """Set the node of a job down; its name. The job is queued again."""
+    node = system.call("squeue", "-h", "-o", "%N", "-j", job)
+    system.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    return node
+
+
+def comes_up(system, node):
+    if "down" in system.call("sinfo", "-h", "-n", node, "-o", "%T"):
+        system.call("scontrol", "update", f"nodename={node}", "state=resume")
+
+
 def test_a_node_goes_down(system, submit, study):
     job = submit(study)
     study.reaches(4)
-    node = system.call("squeue", "-h", "-o", "%N", "-j", job)
-    system.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+    node = goes_down(system, job)
     try:
         assert system.wait(job) == "COMPLETED", output(study)
         assert study.is_right()
     finally:
-        if "down" in system.call("sinfo", "-h", "-n", node, "-o", "%T"):
-            system.call("scontrol", "update", f"nodename={node}", "state=resume")
+        comes_up(system, node)
+
+
+PAUSE = """
+import os, sys, time
+from pipeline.__main__ import main
+from pipeline.execution import sweep
+run = sweep.run
+
+def paused(executor, runner, *rest, **options):
+    outcome = run(executor, runner, *rest, **options)
+    if type(runner).__name__ == "Reduce" and not os.path.exists("reduced"):
+        open("reduced", "w").close()
+        time.sleep(600)
+    return outcome
+
+sweep.run = paused
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@FULL
+def test_a_node_goes_down_in_the_reduction(system, scripts, shell, study):
+    """When values are written and the documents by which they count are not."""
+    (study.where / "pause.py").write_text(PAUSE)
+    program = study.where / "pipeline"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {study.where}/pause.py "$@"\n')
+    program.chmod(0o755)
+    job = system.call("sbatch", "--parsable", str(scripts / "slurm.sh"), *study.words(), cwd=study.where,
+                      env=shell | {"PIPELINE": str(program)})
+    slurm.until((study.where / "reduced").exists, seconds=120)
+    assert study.done() == UNITS and not (study.folder / "results.zarr/zarr.json").exists()
+    node = goes_down(system, job)
+    try:
+        assert system.wait(job) == "COMPLETED", output(study)
+        assert study.is_right()
+    finally:
+        comes_up(system, node)
 
 
 def through_dask(system, run, **changes):
@@ -208,6 +256,37 @@ def test_jobs_that_die_at_once_end_the_sweep(system, study):
     line, = (line for line in err.splitlines() if line.startswith("error: "))
     assert driver.returncode == 1 and line.startswith("error: 3 jobs ended before their workers joined"), err
     assert "ModuleNotFoundError" in line and "same command goes on" in line
+
+
+OTHER = """
+from pipeline.problems.ranking.model import BTL
+from pipeline.execution import runner
+truth, here = BTL.truth, runner.environment
+BTL.truth = lambda self, rng, *more: rng.random() and truth(self, rng, *more)
+runner.environment = lambda: here() | {"CPU features": "OTHER"}
+"""
+
+
+@FULL
+@pytest.mark.parametrize("wrong", ["mkdir one", "true"], ids=["the first", "every"])
+def test_jobs_on_nodes_that_compute_other_numbers(wrong, system, study):
+    """The first job is retired with one line and replaced; where all are alike, their reason ends the run."""
+    begun = command(study.words(cluster="synchronous", shard="1/40"))
+    assert begun.returncode == 0, begun.stderr
+    shared = study.where / "shared"
+    (shared / "other").mkdir(parents=True)
+    (shared / "other/sitecustomize.py").write_text(OTHER)
+    (shared / "environment").write_text(
+        f"if {wrong} 2>/dev/null; then export PYTHONPATH={shared}/other:$PYTHONPATH; fi\n")
+    driver = through_dask(system, study, **{"cluster.jobs": "1"})
+    _, err = driver.communicate(timeout=300)
+    lines = [line for line in err.splitlines() if "numbers come out differently on" in line]
+    assert "Traceback" not in err
+    if wrong == "true":
+        assert driver.returncode == 1 and lines[-1].startswith("error: ") and 0 < study.done() < UNITS, err
+    else:
+        assert driver.returncode == 0 and len(lines) == 1 and "is retired: " in lines[0] and study.is_right(), err
+    assert mine(system) == []
 
 
 def test_a_hung_job_meets_its_walltime(hung, system, submit):
