@@ -8,11 +8,9 @@ One unit is (cell, block of replications). Its numbers pass through four steps, 
     fit     = estimator.fit(release, rng)            has `converged`, (reps,)
     values  = metric(truth, release, fit)            (reps,)
 
-Only neighbours in this chain know each other's types: a mechanism `accepts` what the model `produces`, an
-estimator `accepts` what the mechanism `releases`. What each part must offer is stated in `pipeline.study.protocols`.
-
-Every component is a frozen dataclass whose fields are parameters of the study, matched by name. Parameters
-come from three sources: constants, the labels of the cell, and derivations (functions of other parameters).
+Only neighbours in this chain know each other's types: what each part must offer is in `pipeline.study.protocols`. Every
+component is a frozen dataclass whose fields are parameters of the study, matched by name. Parameters come from three
+sources: constants, the labels of the cell, and derivations (functions of other parameters).
 """
 
 import contextlib
@@ -160,8 +158,7 @@ class Study(Checked):
     def _with_levels(
         asked: Problem, products: Sequence[Mapping[str, Any]], constants: Mapping[str, Any]
     ) -> list[dict[str, Sequence[Any]]]:
-        """The products, with the levels of every axis that names a derivation of the constants, such as a file's items.
-        """
+        """The products, with the levels of every axis that names a derivation, such as a file's items."""
         given: dict[tuple[str, str], Sequence[Any]] = {}
         for axis, name in {(axis, one) for product in products for axis, one in product.items()
                            if isinstance(one, str)}:
@@ -202,8 +199,7 @@ class Study(Checked):
             available.add(name)
 
     def _check_cells(self, files: set[str]) -> None:
-        """Check that every part of every cell can be built and every coordinate computed. files: parameters that are
-        files."""
+        """Check that all parts of all cells can be built, coordinates computed. files: parameters that are files."""
         available = {*self.grid.axes, *self.parameters, *self.derivations}
         missing = [(name, argument) for name in self.coordinates for argument in self.derivations[name][1]
                    if argument not in available]
@@ -236,10 +232,7 @@ class Study(Checked):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What makes stored numbers comparable: all but the levels of the grid and the replications.
-
-        A data file counts by its content, not by its path.
-        """
+        """What makes stored numbers comparable: all but levels and replications; a file counts by its content."""
         constants = {n: str(v) if isinstance(v, DataFile) else v for n, v in self.parameters.items()}
         return dict(
             name=self.name, problem=self.problem, seed=self.seed, block=self.block, axes=list(self.grid.axes),
@@ -327,9 +320,8 @@ class Study(Checked):
     ) -> dict[str, Array]:
         """Simulate one unit: (block,) float64 per metric, and `status`, (block,) int8.
 
-        memo keeps the last data, release and estimate, so that cells which share them do not make them again.
-        slice_bytes: above which the block is cut into slices, where its parts allow it; None is `slices.BYTES`. The
-        numbers depend on neither.
+        memo keeps the last data, release and estimate, for cells which share them. slice_bytes: above which the block
+        is cut into slices, where parts allow it; None is `slices.BYTES`. The numbers depend on neither.
         """
         memo = {} if memo is None else memo
         parts = self.components(labels)
