@@ -64,7 +64,7 @@ def test_it_shows_what_python_says(page, browser):
     rows = {one["mechanism"]: one["boundary"] for one in first(read(ASKED)).record()["mechanisms"]}
     shown = browser.run(LEAST)
     assert len(shown) == len(rows) == 2 and np.allclose(shown, [*rows.values()], rtol=3e-3)
-    assert f"ε at least {min(rows.values()):.3g}" in browser.run(ANSWER)
+    assert f"from ε = {min(rows.values()):.3g} on" in browser.run(ANSWER)
     words = shlex.split(browser.run("document.getElementById('command').textContent"))
     again = read(dict(word.split("=", 1) for word in words[2:] if not word.startswith(("m=", "L=")))
                  | {"m": int(words[4][2:]), "L": int(words[3][2:])})
