@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from dask.utils import format_bytes
 
+from pipeline.execution import limits
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
@@ -163,9 +164,9 @@ class Runner:
             values = self._limited(unit, memo, writer_id, limit)
         except OSError:
             raise
-        except Exception:
+        except Exception as error:
             memo.clear()  # what it shares with others may be half drawn
-            self.store.fail(unit.cell, unit.block, traceback.format_exc(), writer_id)
+            self.store.fail(unit.cell, unit.block, _text(error), writer_id)
             return True
         self.store.write(unit.cell, unit.block, values, writer_id)
         return False
@@ -252,3 +253,11 @@ class Runner:
             f"numbers come out differently on {socket.gethostname()}: {different[0]}{more}; "
             f"{agreement.changes(self.store, me)}; go on with the code and versions that it was begun "
             "with, start anew in another folder with outputs=…, or mix the two with accept_code=yes")
+
+
+def _text(error: Exception) -> str:
+    """An error with its traceback from the study's code on: how a unit was called differs with limits and retries."""
+    where = error.__traceback__
+    while where and where.tb_next and where.tb_frame.f_code.co_filename in (__file__, limits.__file__):
+        where = where.tb_next
+    return "".join(traceback.format_exception(type(error), error, where))

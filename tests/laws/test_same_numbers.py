@@ -138,7 +138,7 @@ class Forgetful(Runner):
     """Runner that never shares data between cells."""
 
     def __call__(self, units):
-        return [self._run(unit, {}, self.agree()) for unit in units]
+        return [self._run(unit, {}, self.agree(), limit=None, again=False) for unit in units]
 
 
 def test_shared_data_is_the_data_drawn_alone(tmp_path, expected):
