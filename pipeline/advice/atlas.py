@@ -23,7 +23,7 @@ from pipeline.study.problem import Problem
 from pipeline.study.study import Study
 
 FILE = "atlas.json"
-SEED = 20_231  # of the cells; no default of any command, so that nobody's certificate counts their replications again
+SEED = 20_231  # of the cells; no command has it by default: certificates are of other replications
 AT = 0.05  # false alarms of the attacks whose true alarms are stored
 
 
@@ -130,8 +130,9 @@ def current(problem: Problem, mechanism: str, solved: Solved) -> bool:
     return code(question(problem, mechanism, sizes)) == solved.code
 
 
-def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
-    """Mechanism -> the question with it, and its cells; NotInAtlas where a question needs other cells."""
+def fitting(asked: Question) -> tuple[Atlas, dict[str, tuple[Question, Solved]]]:
+    """The atlas, and mechanism -> the question with it, and its cells; NotInAtlas where a question needs other cells.
+    """
     atlas = stored(asked.problem)
     if atlas is None:
         raise NotInAtlas("this problem has none")
@@ -150,7 +151,7 @@ def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
         if not current(asked.problem, name, solved):
             raise NotInAtlas("its cells were made by other code than this; `make atlas` makes them again")
         found[name] = other, solved
-    return found
+    return atlas, found
 
 
 def _check(asked: Question, atlas: Atlas) -> None:

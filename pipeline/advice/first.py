@@ -70,9 +70,9 @@ class First:
 
 def first(asked: Question) -> First:
     """The first answer to a question; NotInAtlas, and why, if the atlas has none."""
-    stored, best, rows, refused = atlas.stored(asked.problem), None, list[dict[str, Any]](), ""
-    for name, (question, solved) in atlas.fitting(asked).items():
-        assert stored is not None
+    best, rows, refused = None, list[dict[str, Any]](), ""
+    stored, fitting = atlas.fitting(asked)
+    for name, (question, solved) in fitting.items():
         found = curve(question, stored, solved)
         row: dict[str, Any] = {"mechanism": name, "estimator": solved.estimator, "boundary": None, "low": None,
                                "high": None, "why": None}

@@ -32,15 +32,11 @@ def perform(request: Mapping[str, Any], as_json: bool = False) -> int:
         print(advise_files.save(where, question), file=sys.stderr if as_json else None, flush=True)
     if question is None:
         return EXIT_DONE
-    if quick:
-        found = first_record(question)
-        print(json.dumps(plain(found), ensure_ascii=False) if as_json else text(found))
-        return EXIT_DONE
-    if not as_json:
+    if not quick and not as_json:
         print(_preface(question), flush=True)
-    certified = answer(question)
-    print(json.dumps(plain(certified.record()), ensure_ascii=False) if as_json else text(certified.record()))
-    return EXIT_DONE if certified.certified else EXIT_FAILED
+    found = first_record(question) if quick else answer(question).record()
+    print(json.dumps(plain(found), ensure_ascii=False) if as_json else text(found))
+    return EXIT_DONE if quick or found["certified"] else EXIT_FAILED
 
 
 def _flag(request: Mapping[str, Any], name: str) -> bool:

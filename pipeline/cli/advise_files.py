@@ -105,9 +105,8 @@ def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
 def _curves(question: Question) -> list[Curve]:
     """The curve of each mechanism along the unknown; InvalidInput where the atlas has none."""
     try:
-        found = atlas.fitting(question)
-        stored = atlas.stored(question.problem)
-        return [curve(one, stored, solved) for one, solved in found.values()] if stored else []
+        stored, found = atlas.fitting(question)
+        return [curve(one, stored, solved) for one, solved in found.values()]
     except atlas.NotInAtlas as error:
         raise InvalidInput("save", "…", f"no curves from the atlas: {error}") from None
 

@@ -27,9 +27,7 @@ def reached(stored: StoredStudy) -> StoredStudy:
     if not study.refine:
         return stored
     grid = max((_walked(study, moments) for moments in _sealed(stored.store)), key=len, default=study.grid)
-    study = dataclasses.replace(study, grid=grid)
-    store = Store(study, stored.store.folder, stored.store.url, stored.store.timeout)
-    return stored._replace(experiment=dataclasses.replace(stored.experiment, study=study), store=store)
+    return stored.grown(dataclasses.replace(study, grid=grid))
 
 
 def boundary_lines(stored: StoredStudy) -> list[str]:

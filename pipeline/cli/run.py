@@ -204,9 +204,11 @@ def _sweep(
         # Code that a person added to this program may end the process, which then had better be a worker's.
         if cluster.needless(seconds) and not any(registered()):
             here = Executor(description=f"about {format_time(seconds)} of work: no workers, computing in this process")
-            compute(waiting, here, stop, patience=MISJUDGED * seconds + 10)
-            again = [(stored, _again(stored, schedule, settings)) for stored, schedule in waiting]
-            waiting = [(stored, schedule) for stored, schedule in again if schedule.pending]
+            if compute(waiting, here, stop, patience=MISJUDGED * seconds + 10):
+                waiting = []
+            else:
+                again = [(stored, _again(stored, schedule, settings)) for stored, schedule in waiting]
+                waiting = [(stored, schedule) for stored, schedule in again if schedule.pending]
         if waiting and not stop.is_set():
             compute(waiting, stack.enter_context(cluster.open()), stop)
     for stored in studies if alike.kinds else ():
@@ -217,8 +219,11 @@ def _sweep(
 def _compute(
     waiting: Sequence[tuple[StoredStudy, Schedule]], executor: Executor, stop: threading.Event, settings: Settings,
     command: str, alike: FailuresAlike, patience: float = math.inf,
-) -> None:
-    """Simulate what is missing of some studies, one after the other; start nothing after `patience` seconds."""
+) -> bool:
+    """Simulate what is missing of some studies, one after the other; start nothing after `patience` seconds.
+
+    Returns whether it took no longer.
+    """
     print(executor.description, flush=True)
     schedules = [schedule for _, schedule in waiting]
     ends = time.monotonic() + patience
@@ -247,6 +252,7 @@ def _compute(
             if not stop.is_set() and time.monotonic() < ends:
                 session = Session(stored.store.folder, command, schedule.pending, schedule.cost, settings.shard)
                 _in_session(stored, session, functools.partial(swept, stored, schedule, session))
+    return time.monotonic() < ends
 
 
 def _left(schedules: Sequence[Schedule]) -> Callable[[], tuple[int, float]] | None:

@@ -1,5 +1,6 @@
 """The studies of one command, each with where it is stored."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +27,11 @@ class StoredStudy(NamedTuple):
     def study(self) -> Study:
         """The study itself."""
         return self.experiment.study
+
+    def grown(self, study: Study) -> "StoredStudy":
+        """The same study with more levels or other replications, in the same place."""
+        store = Store(study, self.store.folder, self.store.url, self.store.timeout)
+        return self._replace(experiment=dataclasses.replace(self.experiment, study=study), store=store)
 
 
 def stored_studies(

@@ -54,12 +54,7 @@ def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
                 undecided.remove(claim)
         if not undecided:
             break
-    return _with(stored, dataclasses.replace(study, replications=look.replications))
-
-
-def _with(stored: StoredStudy, study: Study) -> StoredStudy:
-    store = Store(study, stored.store.folder, stored.store.url, stored.store.timeout)
-    return stored._replace(experiment=dataclasses.replace(stored.experiment, study=study), store=store)
+    return stored.grown(dataclasses.replace(study, replications=look.replications))
 
 
 def _sealed(store: Store) -> tuple[str, int]:

@@ -88,7 +88,7 @@ class Bundler:
 
     def expected(self, bundle: Bundle) -> float | None:
         """Seconds that a bundle should take, by those of recent ones; None before any has ended."""
-        return bundle.cost * self.recent_seconds / self.recent_cost if self.recent_cost else None
+        return bundle.cost * self.seconds_per_cost if self.recent_cost else None
 
     def _most_units(self, workers: int) -> int:
         """Most units in the next bundle.

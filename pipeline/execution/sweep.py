@@ -92,8 +92,8 @@ def run(
         on_retired: called in this thread with one line for each worker that is retired as unfit.
 
     Raises:
-        SweepError: the runner raised, a unit killed `kills` workers and nobody takes the `blame`, every worker was
-            unfit, or there was no worker for `worker_timeout` seconds.
+        SweepError: the runner raised; without `blame`, a unit killed `kills` workers; every worker was unfit; or there
+            was no worker for `worker_timeout` seconds.
         InvalidInput: the runner raised it.
     """
     stop = stop or threading.Event()
@@ -163,8 +163,7 @@ class Sweep:
             if not (bundle := self._next()):
                 self._back_up()
                 break
-            bundle.expected = self.bundler.expected(bundle)
-            self.pool.submit(bundle)
+            self._submit(bundle)
             self.running.add(bundle, self.clock())
 
     def collect(self) -> None:
@@ -208,8 +207,11 @@ class Sweep:
             if not idle:
                 break
             for part in self.running.copy(handed, len(idle), now):
-                part.expected = self.bundler.expected(part)
-                self.pool.submit(part, idle.pop())
+                self._submit(part, idle.pop())
+
+    def _submit(self, bundle: Bundle, worker: str | None = None) -> None:
+        bundle.expected = self.bundler.expected(bundle)
+        self.pool.submit(bundle, worker)
 
     def _done(self, bundle: Bundle, ending: Ending) -> None:
         self.bundler.learn(bundle, ending.seconds)

@@ -62,7 +62,7 @@ def compute(sweep: str, number: int, bundle: Bundle) -> Ending:
 def attempt(runner: Runner, bundle: Bundle) -> Ending:
     """Call the runner and catch whatever it raises: as text, since the exception itself may not survive pickling.
 
-    A runner that has `careful` is told of the bundle: how often it died with its workers, how long it should take.
+    A runner that has `careful` gets the whole bundle: it says how many workers died of it, and how long it should take.
     """
     start, careful = time.perf_counter(), getattr(runner, "careful", None)
     try:

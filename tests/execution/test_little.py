@@ -26,6 +26,7 @@ def opened(monkeypatch):
         yield Executor(description="its workers")
 
     monkeypatch.setattr(Local, "open", open_it)
+    monkeypatch.setattr("pipeline.cli.run.registered", lambda: registry.Registered((), ()))  # by other tests
     without_report(monkeypatch)
     return found
 

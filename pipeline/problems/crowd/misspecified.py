@@ -1,4 +1,5 @@
-"""Crowds that are not as Dawid and Skene say: some guess, all are less able, and one answer is told less often."""
+"""Crowds that break the model of Dawid and Skene: some workers guess, all err more, one label is reported less often.
+"""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -108,27 +108,22 @@ def test_a_walltime_drains_and_requeues(warned, system, submit):
     assert system.wait(again) == "COMPLETED" and run.is_right(), output(run)
 
 
-def goes_down(system, job):
-    """Set the node of a job down; its name. The job is queued again."""
+def completes_after_its_node_goes_down(system, job, study):
+    """The job is queued again, and does what was lost."""
     node = system.call("squeue", "-h", "-o", "%N", "-j", job)
     system.call("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
-    return node
-
-
-def comes_up(system, node):
-    if "down" in system.call("sinfo", "-h", "-n", node, "-o", "%T"):
-        system.call("scontrol", "update", f"nodename={node}", "state=resume")
+    try:
+        assert system.wait(job) == "COMPLETED", output(study)
+        assert study.is_right()
+    finally:
+        if "down" in system.call("sinfo", "-h", "-n", node, "-o", "%T"):
+            system.call("scontrol", "update", f"nodename={node}", "state=resume")
 
 
 def test_a_node_goes_down(system, submit, study):
     job = submit(study)
     study.reaches(4)
-    node = goes_down(system, job)
-    try:
-        assert system.wait(job) == "COMPLETED", output(study)
-        assert study.is_right()
-    finally:
-        comes_up(system, node)
+    completes_after_its_node_goes_down(system, job, study)
 
 
 PAUSE = """
@@ -160,12 +155,7 @@ def test_a_node_goes_down_in_the_reduction(system, scripts, shell, study):
                       env=shell | {"PIPELINE": str(program)})
     slurm.until((study.where / "reduced").exists, seconds=120)
     assert study.done() == UNITS and not (study.folder / "results.zarr/zarr.json").exists()
-    node = goes_down(system, job)
-    try:
-        assert system.wait(job) == "COMPLETED", output(study)
-        assert study.is_right()
-    finally:
-        comes_up(system, node)
+    completes_after_its_node_goes_down(system, job, study)
 
 
 def through_dask(system, run, **changes):
