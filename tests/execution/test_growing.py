@@ -54,7 +54,7 @@ def expected(tmp_path_factory):
 def workers():
     """A scheduler without any worker; those that it gets are threads, which speak to it as processes do."""
     with distributed.LocalCluster(n_workers=0, threads_per_worker=1, processes=False, protocol="tcp://",
-                                  host="127.0.0.1", dashboard_address=None, memory_limit=0) as started:
+                                  host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0) as started:
         yield started
 
 

@@ -35,7 +35,8 @@ results = pl.run("xu/lemmas", cluster={"kind": "local", "workers": 1}, **wanted)
 print(dict(results.sizes))
 ''', '''
 import distributed
-with distributed.LocalCluster(n_workers=1, processes=False, threads_per_worker=1, dashboard_address=None) as cluster:
+with distributed.LocalCluster(n_workers=1, processes=False, threads_per_worker=1,
+                              dashboard_address="127.0.0.1:0") as cluster:
     with distributed.Client(cluster) as client:
         again = pl.run("xu/lemmas", cluster=client, progress=False, seed=3, **wanted)
         same = pl.simulate("xu/lemmas", seed=3, **wanted)

@@ -229,7 +229,8 @@ def test_results_by_any_of_their_names(tmp_path):
 def test_a_client_is_used_and_stays_open(tmp_path):
     import distributed
 
-    with distributed.LocalCluster(n_workers=1, processes=False, threads_per_worker=1, dashboard_address=None) as one:
+    with distributed.LocalCluster(n_workers=1, processes=False, threads_per_worker=1,
+                                  dashboard_address="127.0.0.1:0") as one:
         with distributed.Client(one) as client:
             results = run(cluster=client)
             (session,) = (json.loads(path.read_text()) for path in tmp_path.glob("outputs/xu/*/sessions/*.json"))
