@@ -152,7 +152,17 @@ def n12():
         ratios.append(math.log(disjoint) / math.log(printed))
     assert disjoint == pytest.approx(5.5e-7, rel=0.01) and printed == pytest.approx(1e-8, rel=0.01)
     assert ratios[1] < 0.8 < ratios[0] and math.exp(-mean / 10) * m**2 > 0.9  # as it should be: it says nothing there
-    return "5.5e-7", "1.0e-8"
+    m, p = 2300, 0.05  # Lemma 1.2: the persons are independent
+    n = math.floor(math.exp(m * p / 10))
+    inside = range(math.ceil(m * p / 2), math.floor(1.5 * m * p) + 1)
+    one = stats.binom.cdf(inside[0] - 1, m, p) + stats.binom.sf(inside[-1], m, p)
+    terms = [math.exp(math.lgamma(m + 1) - math.lgamma(k + 1) - math.lgamma(m - k + 1) + k * math.log(p)
+                      + (m - k) * math.log1p(-p)) for k in range(m) if k not in inside]
+    assert sum(terms) == pytest.approx(one, rel=1e-6)
+    found, printed = -math.expm1(n * math.log1p(-one)), math.exp(-n * p**2 / 10) + math.exp(-m * p / 10)
+    assert n == 98_715 and n * p**2 > 20 * math.log(m) and m * p >= 10 * math.log(n)
+    assert found == pytest.approx(0.0127, rel=0.005) and printed == pytest.approx(1.0e-5, rel=0.02)
+    return "5.5e-7", "1.0e-8", "98,715", "0.0127", "1.0e-5"
 
 
 def n13():
@@ -195,7 +205,48 @@ def n16():
     return ("more than 5",)
 
 
-ROWS = {f"N{number}": globals()[f"n{number}"] for number in (1, 2, 3, 12, 13, 14, 15, *range(4, 12), 16)}
+def n17():
+    """The item that most fail, of 50: found exactly, by SciPy's binomial law, and by Boole's inequality by hand."""
+    m, delta = 50, 8
+    chance = {x: math.exp(0.5) / (math.exp(0.5) + math.exp(x)) for x in (0, delta)}
+    c = math.e**2 / (2 * min(chance[delta], 1 - chance[0]))
+    n = math.floor(c * math.log(m) / (8 * delta**2))
+    solved = np.arange(n + 1)
+    found = stats.binom.pmf(solved, n, chance[delta]) @ stats.binom.sf(solved, n, chance[0]) ** (m - 1)
+    few = [math.comb(n, k) * chance[0]**k * (1 - chance[0]) ** (n - k) for k in range(11)]
+    many = math.comb(n, 11) * chance[delta]**11  # 11 or more of n
+    assert 1 - found <= many + (m - 1) * sum(few) < 1e-6 and n == 51
+    assert c == pytest.approx(6684, abs=1)
+    divergence = max(a * math.log(a / b) + (1 - a) * math.log((1 - a) / (1 - b))
+                     for a, b in (chance.values(), reversed(chance.values())))
+    assert 4 * delta**2 / c < 2 * divergence <= c * delta**2  # of two items: as printed, and by Lemma 2.6
+    return "c = 6,684", "51 persons", "10⁻⁶"
+
+
+def n18():
+    assert 2**20 == 1_048_576 < math.exp(20) == pytest.approx(4.9e8, rel=0.02)
+    return "1,048,576", "4.9·10⁸"
+
+
+def n19():
+    """E‖π*ᵀ(M − M*)‖² by its formula, and of simulated responses; equal items and persons, all answer all."""
+    rng, n = np.random.default_rng(3), 1000
+    for m, ratio in ((100, 1.79), (400, 5.55)):
+        formula = n * m * (m * (m - 1) / 4) / (m * 1.5 * m * n) ** 2
+        drawn = []
+        for _ in range(20):
+            solved = rng.random((n, m), dtype=np.float32) < 0.5
+            score, total = solved.sum(axis=0), solved.sum()  # Σ_l Σ_j (X_lj − X_li)/(md)
+            drawn.append(np.square((total - m * score) / (m * 1.5 * m * n)).sum())
+        printed = 4 * math.log(m) / (3 * n) / m**2  # of C₁ = 1, squared
+        bound = stats.t.isf(5e-7, 19) * stats.sem(drawn) / formula
+        print(f"m={m}: n=20 statistic={np.mean(drawn) / formula - 1:.3f} bound={bound:.3f} alpha=1e-06")
+        assert abs(np.mean(drawn) / formula - 1) < bound < 0.3
+        assert formula / printed == pytest.approx(ratio, abs=0.005) and min(drawn) > printed
+    return "1.79 at m = 100", "5.55 at 400"
+
+
+ROWS = {f"N{number}": globals()[f"n{number}"] for number in (1, 2, 3, 12, 13, 14, 15, 17, 19, *range(4, 12), 16, 18)}
 
 
 @pytest.mark.parametrize("row", ROWS)
