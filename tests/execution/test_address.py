@@ -208,9 +208,12 @@ def test_a_scheduler_that_adapts_grows_from_no_worker():
     with distributed.LocalCluster(n_workers=0, threads_per_worker=1, host="127.0.0.1",
                                   dashboard_address="127.0.0.1:0") as workers:
         workers.adapt(minimum=0, maximum=3, interval="100ms")
+        seen = []
         with Address(workers.scheduler_address).open() as executor:
             assert executor.alive() == {}
-            assert run(executor, pause, pairs(1000), total_cost=1000.0).workers == 3
+            outcome = run(executor, pause, endless(lambda: len(set(seen)) < 3),
+                          on_done=lambda pids, *_: seen.extend(pids))
+    assert outcome.workers == 3
 
 
 def test_an_unfit_worker_is_retired_and_the_others_finish(keys):
