@@ -1,4 +1,4 @@
-"""Who listens where, and whether he lets everybody in."""
+"""Sockets that listen, and whether they answer anybody."""
 
 import socket
 import ssl
@@ -11,11 +11,14 @@ TLS_ALERT = b"\x15"
 
 
 def listening(process: psutil.Process) -> set[Any]:
-    """Addresses at which a process listens."""
-    return {c.laddr for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN}
+    """Addresses at which a process listens; none if it has ended."""
+    try:
+        return {c.laddr for c in process.net_connections(kind="inet") if c.status == psutil.CONN_LISTEN}
+    except psutil.NoSuchProcess:  # or it has ended and nobody has waited for it
+        return set()
 
 
-def doors(processes: Iterable[psutil.Process]) -> dict[Any, bool]:
+def listeners(processes: Iterable[psutil.Process]) -> dict[Any, bool]:
     """Address -> whether it is locked, of every listening socket of these processes."""
     return {address: locked(address) for process in processes for address in listening(process)}
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from engine import ROOT, command, environment
 from servers import slurm
-from servers.sockets import doors
+from servers.sockets import listeners
 from servers.study import UNITS, Run, edited, unavailable
 
 from pipeline.__main__ import main
@@ -176,7 +176,7 @@ def test_through_dask_with_a_job_cancelled(system, study):
     keys, = (study.where / "shared").glob("keys-*")
     assert {oct(p.stat().st_mode & 0o777) for p in (keys, *keys.glob("*.pem"))} == {"0o700", "0o600"}
     first, second = mine(system)
-    found = doors([psutil.Process(driver.pid), *workers(keys)])
+    found = listeners([psutil.Process(driver.pid), *workers(keys)])
     assert sum(found.values()) >= 3, "scheduler, nanny and worker speak TLS"
     assert {address.ip for address, locked in found.items() if not locked} == {"127.0.0.1"}, "dashboards"
     system.call("scancel", first)
