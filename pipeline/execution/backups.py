@@ -7,7 +7,7 @@ from pipeline.execution.bundles import Bundle
 
 LEAST_AGE = 1.0  # seconds since a bundle was handed out before it is copied
 SLOW = 2.0  # times the seconds that one of its units was expected to take
-MOST_COPIES = 2  # of a unit, besides the first: a copy may reach a worker that is stuck as well
+AGAIN = 2.0  # times as long until it is copied once more: a copy may reach a worker that is stuck as well
 
 
 @dataclass
@@ -50,12 +50,16 @@ class HandedOut:
         handed = self._all[id(bundle)] = Handed(bundle, now, set(range(len(bundle.units))))
         self._give(handed, bundle, list(range(len(bundle.units))))
 
-    def late(self, now: float, seconds_per_cost: float = 0.0) -> list[Handed]:
-        """Bundles that were handed out a while ago, old and long ones first; O(bundles log bundles)."""
+    def late(self, now: float, seconds_per_cost: float = 0.0, ahead: float | None = None) -> list[Handed]:
+        """Bundles that were handed out a while ago, old and long ones first; O(bundles log bundles).
+
+        ahead: bundles that each worker has at once, for which these are then given time; None, near the end: they are
+        given time for one of their units.
+        """
         def is_late(one: Handed) -> bool:
-            of_a_unit = seconds_per_cost * one.bundle.cost / len(one.bundle.units)
-            return (one.copies < MOST_COPIES and not one.bundle.kills
-                    and now - one.since > max(LEAST_AGE, SLOW * of_a_unit))
+            share = 1 / len(one.bundle.units) if ahead is None else ahead
+            expected = SLOW * seconds_per_cost * one.bundle.cost * share
+            return not one.bundle.kills and now - one.since > max(LEAST_AGE, expected) * AGAIN**one.copies
 
         return sorted(filter(is_late, self._all.values()),
                       key=lambda one: one.since - SLOW * seconds_per_cost * one.bundle.cost)

@@ -24,7 +24,8 @@ __all__ = ["Outcome", "SweepError", "run"]
 
 OnDone = Callable[[list[Any], Bundle, int], None]
 Blame = Callable[[Any, str], Any]
-LOOK = 0.5  # seconds between two looks for idle workers: each asks the scheduler
+LOOK = 0.5  # seconds between two looks for idle workers near the end: each asks the scheduler
+LOOK_EARLY = 5.0  # the same before that
 
 
 @dataclass(frozen=True)
@@ -158,10 +159,16 @@ class Sweep:
         self.abandoned = True
 
     def hand_out(self) -> None:
-        """Give bundles to the pool while it has room, and copies to idle workers when nothing else is left."""
-        while not self.halted and not self.alone and len(self.running) < self.pool.room:
+        """Give bundles to the pool while it has room, and copies to idle workers when nothing else is left.
+
+        Or when there is no room, as one worker that came first, and then froze, has what was meant for all.
+        """
+        while not self.halted and not self.alone:
+            if len(self.running) >= self.pool.room:
+                self._back_up(LOOK_EARLY, self.pool.room / self.pool.capacity)
+                break
             if not (bundle := self._next()):
-                self._back_up()
+                self._back_up(LOOK)
                 break
             self._submit(bundle)
             self.running.add(bundle, self.clock())
@@ -195,13 +202,16 @@ class Sweep:
         self.alone = suspect
         return self.retry.popleft()
 
-    def _back_up(self) -> None:
-        """Hand bundles that take long out once more, cut among the workers with nothing to do."""
+    def _back_up(self, every: float, ahead: float | None = None) -> None:
+        """Hand bundles that take long out once more, cut among the workers with nothing to do.
+
+        every: seconds between two looks for such workers. ahead: see `HandedOut.late`.
+        """
         now = self.clock()
-        if not self.backups or now - self.looked < LOOK:
+        if not self.backups or now - self.looked < every:
             return
         self.looked = now
-        late = self.running.late(now, self.bundler.seconds_per_cost)
+        late = self.running.late(now, self.bundler.seconds_per_cost, ahead)
         idle = self.pool.idle()[:MOST_BUNDLES] if late else []
         for handed in late:
             if not idle:
