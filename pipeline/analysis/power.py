@@ -9,6 +9,7 @@ from pipeline.analysis.tolerances import CONTRADICTED, NoException, Tolerance, f
 
 POWER = 0.9  # probability that a deviation of the stated size is contradicted
 STEPS = 60  # of bisection: past the last digit of a double
+FAR = 500.0  # of logarithms, so that e to that power is a double
 
 
 def detected(
@@ -17,9 +18,10 @@ def detected(
     """True values, below and above the tolerance, that data as precise as these contradict with probability `power`.
 
     An estimate with an interval of the same width, moved to x, contradicts from some x on; a normal estimate is beyond
-    that with chance `power` if the truth is z standard errors further, z the quantile of `power`. Infinite where no
-    value is contradicted, on the free side of a bound. For `NoException`, where n replications had no exception: shares
-    p with 1 − (1 − p)ⁿ = power. NaN where the interval is not finite.
+    that with chance `power` if the truth is z standard errors further, z the quantile of `power`. A ratio whose
+    interval is symmetric in its logarithm, low·high = value², is moved in its logarithm. Infinite where no value is
+    contradicted, on the free side of a bound. For `NoException`, where n replications had no exception: shares p with
+    1 − (1 − p)ⁿ = power. NaN where the interval is not finite.
 
     >>> from pipeline.analysis.tolerances import AtMost
     >>> [round(end, 3) for end in detected(Estimate(0.5, 0.4, 0.6, 0.05), AtMost(1))]
@@ -33,6 +35,9 @@ def detected(
     spread = 0.0 if math.isnan(estimate.standard_error) else estimate.standard_error
     further = NormalDist().inv_cdf(power) * spread
     below, above = (_border(estimate, tolerance, side) for side in (-1, 1))
+    if _log_symmetric(estimate, tolerance):
+        times = math.exp(further / estimate.value)
+        return below / times, above * times
     return below - further, above + further
 
 
@@ -54,13 +59,26 @@ def _replications(estimate: Estimate, confidence: float) -> float:
     return math.log(1 - confidence) / math.log(1 - estimate.high) if estimate.value == 0 < estimate.high < 1 else 0.0
 
 
+def _log_symmetric(estimate: Estimate, tolerance: Tolerance) -> bool:
+    """Whether both are positive and the interval is [value/f, value·f]."""
+    positive = min(tolerance.target, estimate.low) > 0 and estimate.high > estimate.low
+    return positive and math.isclose(estimate.low * estimate.high, estimate.value**2, rel_tol=1e-9)
+
+
 def _border(estimate: Estimate, tolerance: Tolerance, side: int) -> float:
     """The value nearest to the target, on this side of it, at which an interval of this width contradicts."""
     below, above = estimate.value - estimate.low, estimate.high - estimate.value
+    ratio = _log_symmetric(estimate, tolerance)
+
+    def at(distance: float) -> float:
+        if ratio:
+            return tolerance.target * math.exp(side * min(distance, FAR))
+        return tolerance.target + side * distance
 
     def contradicted(distance: float) -> bool:
-        x = tolerance.target + side * distance
-        return tolerance.verdict(Estimate(x, x - below, x + above)) == CONTRADICTED
+        x = at(distance)
+        scale = x / estimate.value if ratio else 1.0
+        return tolerance.verdict(Estimate(x, x - scale * below, x + scale * above)) == CONTRADICTED
 
     far = max(1e-12, abs(tolerance.target), below, above)
     for _ in range(STEPS):
@@ -73,4 +91,4 @@ def _border(estimate: Estimate, tolerance: Tolerance, side: int) -> float:
     for _ in range(STEPS):
         middle = (near + far) / 2
         near, far = (near, middle) if contradicted(middle) else (middle, far)
-    return tolerance.target + side * far
+    return at(far)

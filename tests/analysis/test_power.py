@@ -22,6 +22,17 @@ def test_half_an_interval_and_a_quantile_beyond_the_border(tolerance, below, abo
     assert detected(ONE, tolerance) == pytest.approx((below - HALF - FURTHER, above + HALF + FURTHER))
 
 
+def test_ratios_are_moved_in_their_logarithm():
+    """[109/1.2, 109·1.2] and a relative error of 7 %: a bound 1 is missed from 1/1.2 over exp(z 0.07) on."""
+    ratio = Estimate(109.0, 109 / 1.2, 109 * 1.2, 109 * 0.07)
+    factor = math.exp(stats.norm.ppf(0.9) * 0.07) * 1.2
+    assert detected(ratio, AtLeast(1)) == (pytest.approx(1 / factor), math.inf)
+    assert detected(ratio, Within(1, 0.15)) == pytest.approx((0.85 / factor, 1.15 * factor))
+    assert sentence(ratio, AtLeast(1)).startswith("A true value of 0.762 or less would")
+    plain = Estimate(109.0, 109 / 1.2, 109 * 1.25, 109 * 0.07)  # another interval is moved as it is: the wrong variant
+    assert detected(plain, AtLeast(1))[0] < 0
+
+
 @pytest.mark.parametrize("tolerance", [Within(1, 0.1), AtMost(1), AtLeast(-0.5)])
 def test_nine_of_ten_such_estimates_contradict(tolerance):
     """n estimates of a truth there; the negative control is the truth at the border itself."""

@@ -37,7 +37,8 @@ VALUES = {
 # Parts whose units are not cut: those of `clustering` draw users of all replications by kind, and take little memory.
 WHOLE = {
     "ranking": {"misspecified", "recorded", "pooled", "tilted"}, "response": set(), "crowd": set(),
-    "clustering": {"none", "adaptive", "average_one_bit", "max_sense", "multi_max_sense", "one_bit"},
+    "clustering": {"none", "adaptive", "average_one_bit", "adaptive_one_bit", "max_sense",
+                   "multi_max_sense", "one_bit"},
 }
 
 

@@ -12,6 +12,7 @@ PROBLEM = Problem(
     },
     mechanisms={
         "adaptive": ".mechanisms.adaptive:Adaptive",
+        "adaptive_one_bit": ".mechanisms.adaptive_one_bit:AdaptiveOneBit",
         "average_one_bit": ".mechanisms.average_one_bit:AverageOneBit",
         "max_sense": ".mechanisms.max_sense:MaxSense",
         "multi_max_sense": ".mechanisms.multi_max_sense:MultiMaxSense",

@@ -135,19 +135,22 @@ def distortion(printed):
 
 def adaptive(printed):
     axes = dict(N=[20, 28, 40, 57, 80, 113, 160], margin=MARGINS,
-                mechanism=["none", "adaptive", "average_one_bit", "one_bit", "max_sense"],
+                mechanism=["none", "adaptive", "average_one_bit", "one_bit", "max_sense", "adaptive_one_bit"],
                 estimator=["seen_clustering", "score_clustering"])
 
     def users(c):
         log = np.log(c["N"])
+        fixed = xr.apply_ufunc(blocks.users_fixed_questions, c["N"], 1.0)
         return c["margin"] * xr.where(c["mechanism"] == "none", c["N"] * log, xr.where(
-            c["mechanism"] == "adaptive", 2 * c["N"] ** 2,
-            xr.where(c["mechanism"] == "average_one_bit", log, c["N"]) * c["N"] * log * levels(
-                c, "mechanism", none=1, adaptive=1, average_one_bit=1.5, one_bit=2.5, max_sense=40)))
+            c["mechanism"] == "adaptive", 2 * c["N"] ** 2, xr.where(
+                c["mechanism"] == "adaptive_one_bit", 0.95 * fixed,
+                xr.where(c["mechanism"] == "average_one_bit", log, c["N"]) * c["N"] * log * levels(
+                    c, "mechanism", none=1, adaptive=1, average_one_bit=1.5, one_bit=2.5, max_sense=40,
+                    adaptive_one_bit=1))))
 
     return successes(axes, dict(U=users, users_over_log=lambda c: users(c) / np.log(c["N"])),
                      lambda c: rising(c["margin"]),
-                     lambda c: c["mechanism"].isin(["none", "adaptive", "average_one_bit"]) == (
+                     lambda c: c["mechanism"].isin(["none", "adaptive", "average_one_bit", "adaptive_one_bit"]) == (
                          c["estimator"] == "seen_clustering"))
 
 

@@ -41,6 +41,8 @@ def test_boundaries_of_pairs_and_of_several_questions():
     one = boundary.users_predicted_multi("max_sense", 100, 25, 4.0, 1.0, 1, **LAW)
     assert one == boundary.users_predicted("max_sense", "score_clustering", 100, 25, 4.0, 1.0, **LAW)
     assert boundary.users_predicted("adaptive", "seen_clustering", 40, 1, 1.0, 1.0, **LAW) == 2 * 40**2
+    fixed = boundary.users_predicted("adaptive_one_bit", "seen_clustering", 40, 1, 1.0, 1.0, **LAW)
+    assert half(stats.norm.cdf(math.tanh(0.5) * math.sqrt(fixed) / 40) ** 40)
 
 
 def test_opposite_tastes_have_no_boundary():

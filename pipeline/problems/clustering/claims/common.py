@@ -26,6 +26,7 @@ DRAWS = 200  # for a standard error
 ESTIMATOR_OF = dict(
     max_sense="score_clustering", pairwise_preference="spectral_clustering", none="seen_clustering",
     adaptive="seen_clustering", average_one_bit="seen_clustering", one_bit="score_clustering",
+    adaptive_one_bit="seen_clustering",
 )
 ROUNDING = 1e-9  # of enumerated numbers
 EXACT = "A number, no estimate: informations are enumerated."

@@ -14,7 +14,7 @@ import numpy as np
 from pipeline.study.parameters import InvalidInput
 
 from ..block_law import BlockLaw, block_law, sizes
-from . import sketch_means, success
+from . import sample_sizes, sketch_means, success
 
 MOST = 10**9  # users
 SEEN = 10**4  # ratings of an item in the mean, the most that are tried
@@ -26,7 +26,8 @@ def users_predicted(
 ) -> HALF:
     """Of max_sense, pairwise_preference as in Appendix B, one_bit, average_one_bit, adaptive with one answer, and none.
 
-    InvalidInput for other mechanisms. What does not matter to the mechanism is not used.
+    For adaptive_one_bit that of the same questions fixed beforehand, where ratings are labels. InvalidInput for other
+    mechanisms. What does not matter to the mechanism is not used.
     """
     adjusted = estimator.endswith("_adjusted")
     if mechanism == "max_sense":
@@ -41,8 +42,10 @@ def users_predicted(
         return _one_bit(N, alpha, beta, b)
     if mechanism == "adaptive":
         return 2 * N**2 / w
+    if mechanism == "adaptive_one_bit":
+        return float(sample_sizes.users_fixed_questions(N, epsilon))
     raise InvalidInput("mechanism", mechanism, "must be max_sense, pairwise_preference, one_bit, average_one_bit, "
-                       "adaptive or none: no boundary is predicted for others")
+                       "adaptive, adaptive_one_bit or none: no boundary is predicted for others")
 
 
 def users_predicted_multi(

@@ -171,6 +171,16 @@ def users_adaptive(N: Array | float, epsilon: Array | float) -> Floats:
     return users
 
 
+def users_fixed_questions(N: Array | float, epsilon: Array | float) -> Floats:
+    """(N Φ⁻¹(2^(−1/N))/tanh(ε/2))²: private one-bit answers about one rating, questions fixed beforehand; Gaussian.
+
+    A user says whether a guess of her rating, a label, is right, and every guess is a fair coin: an item's sum has mean
+    ± U t/N and variance U, so that half of all replications have all N signs right. Of order N² log N.
+    """
+    users: Floats = (N * scipy.special.ndtri(2.0 ** (-1 / np.asarray(N))) / np.tanh(np.asarray(epsilon) / 2)) ** 2
+    return users
+
+
 def ball_bits(N: int, d: int, Lc: int = 2) -> float:
     """log₂ Σ_{i≤d} C(N, i)(Lc − 1)^i: labelings within Hamming distance d of one of them. Source: Appendix A."""
     if d >= N:
