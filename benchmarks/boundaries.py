@@ -19,8 +19,9 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from pipeline.analysis.boundaries import crossing
+from pipeline.analysis.levels import next_levels
 from pipeline.analysis.moments import STATISTICS
-from pipeline.analysis.refinement import Curve, Found, find, next_levels
+from pipeline.analysis.refinement import Curve, Found, find
 from pipeline.problems.clustering.theory.success import maxsense_success
 from pipeline.problems.crowd.theory.vote_errors import vote_error
 from pipeline.problems.crowd.theory.wisdom import private_ability

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import xarray as xr
+from scipy import special
 
 from pipeline.analysis.estimate import Estimate, aligned, logarithms_if_positive, quantile_interval
 from pipeline.study.arrays import Floats, Integers
@@ -15,17 +16,20 @@ class Collapse:
     """How well curves fall on one another: 1 is a perfect `quality`, 0 a perfect `spread`.
 
     `quality`: mean squared deviation of a point from the other curves, in standard errors (NaN without any
-    Monte Carlo error); `spread`: root mean square relative deviation beyond the Monte Carlo error; `n`:
-    points that lie in the range of another curve.
+    Monte Carlo error); `spread`: root mean square relative deviation beyond the Monte Carlo error, with
+    its interval `low`, `high`; `n`: points that lie in the range of another curve.
     """
 
     quality: float
     spread: float
     n: int
+    low: float = math.nan
+    high: float = math.nan
 
 
 def collapse(
-    mean: xr.DataArray, mcse: xr.DataArray | float, position: xr.DataArray, curves: tuple[str, ...]
+    mean: xr.DataArray, mcse: xr.DataArray | float, position: xr.DataArray, curves: tuple[str, ...],
+    error: xr.DataArray | float = 0.0, confidence: float = 0.95,
 ) -> Collapse:
     """Whether the curves of `mean`, one for each label of the dimensions `curves`, agree in `position`.
 
@@ -35,15 +39,53 @@ def collapse(
     positive, else of the mean in units of the range of all means; `spread` is in the same scale, 0.02 for
     curves that agree to 2 %. Not finite or not positive positions are not used. NaN for n = 0. Raises
     ValueError if a curve has two cells at one position: one of their dimensions is missing in `curves`.
+
+    error: standard error of a curve's log position, one for all of its cells, as where positions are in units of an
+    estimated boundary: `collapse(mean, mcse, at / boundary.value, curves, boundary.standard_error)`. To first order it
+    moves the values of a curve by its slope, all together, so quality, spread and interval carry it; if the means
+    are those of which the boundary was found, errors partly cancel, and the interval is rather too wide.
     Source: Houdayer, Hartmann, Physical Review B 70 (2004) 014418, Appendix.
     """
-    y, s, (x,), curve = _points(mean, mcse, curves, position)
+    y, s, (x,), curve, shift = _points(mean, mcse, curves, position, error=error)
     deviate, variance = _leave_one_out(np.log(x), s**2, curve)
-    if not len(deviate):
+    n = len(deviate)
+    if not n:
         return Collapse(math.nan, math.nan, 0)
-    squares = (deviate @ y) ** 2
-    quality = float((squares / variance).mean()) if (s > 0).any() else math.nan
-    return Collapse(quality, math.sqrt(max(0.0, (squares - variance * (s > 0).any()).mean())), len(squares))
+    moves = (_slopes(np.log(x), y, curve) * shift)[:, None] * (curve[:, None] == np.unique(curve))
+    errors = np.concatenate([deviate * s, deviate @ moves], axis=1)
+    off, covariance = deviate @ y, errors @ errors.T
+    variance = np.diag(covariance)
+    quality = float((off**2 / variance).mean()) if (variance > 0).all() else math.nan
+    square = float((off**2 - variance).mean())
+    low, high = _interval(float(off @ off), covariance, confidence)
+    return Collapse(quality, math.sqrt(max(0.0, square)), n, low, high)
+
+
+def _interval(squares: float, covariance: Floats, confidence: float) -> tuple[float, float]:
+    """Interval of √(δᵀδ/n) from dᵀd with d ~ Normal(δ, C): dᵀd/a is about χ'² with tr C/a degrees and δᵀδ/a.
+
+    a = tr C²/tr C, so that mean and variance are right for δ = 0. Source: Patnaik, Biometrika 36 (1949) 202.
+    """
+    n, trace = len(covariance), float(np.trace(covariance))
+    if trace == 0:
+        return math.sqrt(squares / n), math.sqrt(squares / n)
+    a = float((covariance**2).sum()) / trace
+    tails = (1 + confidence) / 2, (1 - confidence) / 2
+    ends = (float(special.chndtrinc(squares / a, trace / a, tail))
+            if special.chndtr(squares / a, trace / a, 0) > tail else 0.0 for tail in tails)
+    low, high = (math.sqrt(a * end / n) for end in ends)
+    return low, high
+
+
+def _slopes(x: Floats, y: Floats, curve: Integers) -> Floats:
+    """dy/dx of every point along its own curve; 0 for a curve of one point."""
+    slopes = np.zeros_like(y)
+    for label in np.unique(curve):
+        own = np.flatnonzero(curve == label)
+        own = own[np.argsort(x[own])]
+        if own.size > 1:
+            slopes[own] = np.gradient(y[own], x[own])
+    return slopes
 
 
 def collapse_exponent(
@@ -66,7 +108,7 @@ def collapse_exponent(
     open on the side where a minimiser is on the bounds. Arguments as in `collapse`; NaN without any point
     to compare.
     """
-    y, s, (a, b), curve = _points(mean, mcse, curves, at, size)
+    y, s, (a, b), curve, _ = _points(mean, mcse, curves, at, size)
     noise = np.random.default_rng(seed).standard_normal((draws, y.size)) * s
     columns = np.concatenate([y[None], y + noise]).T
     grid = np.linspace(*bounds, 61)
@@ -93,19 +135,22 @@ def _estimate(alpha: Floats, bounds: tuple[float, float], inflation: float, conf
 
 
 def _points(
-    mean: xr.DataArray, mcse: xr.DataArray | float, curves: tuple[str, ...], *positions: xr.DataArray
-) -> tuple[Floats, Floats, list[Floats], Integers]:
-    """Usable cells as flat arrays: value and error in the scale of `collapse`, positions, number of the curve."""
-    mean, mcse, *positions_aligned = aligned(mean, mcse, *positions)
+    mean: xr.DataArray, mcse: xr.DataArray | float, curves: tuple[str, ...], *positions: xr.DataArray,
+    error: xr.DataArray | float = 0.0,
+) -> tuple[Floats, Floats, list[Floats], Integers, Floats]:
+    """Usable cells as flat arrays: value and error in the scale of `collapse`, positions, number of the curve, and
+    error of the log positions.
+    """
+    mean, mcse, moved, *positions_aligned = aligned(mean, mcse, error, *positions)
     order = [*curves, *(axis for axis in mean.dims if axis not in curves)]
-    y, s, *x = (array.transpose(*order).values.ravel() for array in (mean, mcse, *positions_aligned))
+    y, s, e, *x = (array.transpose(*order).values.ravel() for array in (mean, mcse, moved, *positions_aligned))
     labels = np.arange(math.prod(mean.sizes[axis] for axis in curves))
     curve = np.repeat(labels, y.size // max(labels.size, 1))
-    usable = np.isfinite(y) & np.isfinite(s) & np.all([np.isfinite(p) & (p > 0) for p in x], axis=0)
+    usable = np.isfinite(y) & np.isfinite(s) & np.isfinite(e) & np.all([np.isfinite(p) & (p > 0) for p in x], axis=0)
     y, s, positive = logarithms_if_positive(y, s, usable)
     y, s = y[usable], s[usable]
     unit = 1.0 if positive or not y.size or np.ptp(y) == 0 else np.ptp(y)
-    return y / unit, s / unit, [p[usable] for p in x], curve[usable]
+    return y / unit, s / unit, [p[usable] for p in x], curve[usable], e[usable]
 
 
 def _leave_one_out(x: Floats, variance: Floats, curve: Integers) -> tuple[Floats, Floats]:

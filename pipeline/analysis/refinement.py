@@ -1,7 +1,7 @@
-"""Where curves cross a level, and at which further levels of their axis to look: one round of a refinement.
+"""Where curves cross a level, from the moments of their cells.
 
-What is found is a function of the moments of a curve's cells, of which each is simulated independently of the others.
-So where later levels are placed may depend on earlier results without a bias of what is simulated there.
+Each cell is simulated independently of the others. So where later levels are placed (`analysis.levels`) may depend on
+earlier results without a bias of what is simulated there.
 """
 
 import itertools
@@ -21,9 +21,9 @@ from pipeline.study.arrays import Array, Floats
 from pipeline.study.grid import Level
 from pipeline.study.refinement import LEVELS, CurveLabels, Refinement
 
-SIDES = 0.2  # share of the error probability for the sides of all cells of a curve, the rest is for the fit
+SIDES = 0.02  # share of the error probability for the sides of all cells of a curve, the rest is for the fit
 FITTED = 5  # undecided cells from which on a parabola is fitted
-POINTS = 2001  # of a bracket, at which the parabola is compared with the level
+POINTS = 5001  # of a bracket, at which the parabola is compared with the level
 
 
 class Curve(NamedTuple):
@@ -42,7 +42,7 @@ class Place(NamedTuple):
     """A crossing, or where one may be: its position and the ends of its interval, in the unit of the axis.
 
     first, last: numbers of the cells next to it that are decided; None beyond an end of the curve, where the interval
-    is open. value: NaN where it is not known that there is a crossing.
+    is open. value: NaN where it is not known that there is a crossing. fitted: whether a parabola gave the interval.
     """
 
     low: float
@@ -51,6 +51,7 @@ class Place(NamedTuple):
     width: float
     first: int | None
     last: int | None
+    fitted: bool = False
 
 
 class Found(NamedTuple):
@@ -69,11 +70,13 @@ def find(curve: Curve, asked: Refinement, bounds: tuple[float, float]) -> Found:
     """Where a curve crosses a level, from the moments of its cells; bounds: of the metric's values.
 
     A cell is decided where its interval leaves out the level; intervals hold for all cells together (Bonferroni), at a
-    fifth of the error probability. Between neighbours that are decided for different sides lies a crossing, if the
+    fiftieth of the error probability. Between neighbours that are decided for different sides lies a crossing, if the
     mean is continuous; if the curve crosses once, their levels are an interval of its position. With five undecided
-    cells or more between them a parabola is fitted to these, by least squares with equal weights (so that errors
-    cannot correlate with weights), and the interval is where |parabola − level| is at most z standard errors of it.
+    cells or more between them a parabola is fitted to these, by least squares, and the interval is where
+    |parabola − level| is at most z standard errors of it. Weights are 1 − u², u = ±1 at the decided cells: not of the
+    cells' own spread, with which errors correlate, and small where a cell's error decides whether it takes part.
     Without any crossing found, `places` are where undecided cells leave room for one. O(levels).
+    Source: Fan and Gijbels, Local Polynomial Modelling (1996), chapter 3 (local fit, Epanechnikov's weights).
     """
     low, high = _sides(curve, asked, bounds)
     sides = np.where(low > asked.level, 1, np.where(high < asked.level, -1, 0))
@@ -88,33 +91,6 @@ def find(curve: Curve, asked: Refinement, bounds: tuple[float, float]) -> Found:
     places = tuple(_place(curve, i, j, asked) for i, j in [*ends, *((i, j) for i, j in pairs if j > i + 1)])
     distance = float((low - asked.level).min() if sides[decided[0]] > 0 else (high - asked.level).max())
     return Found(0, places, 0.0 if places else distance)
-
-
-def next_levels(curve: Curve, found: Found, asked: Refinement, done: int) -> tuple[Level, ...]:
-    """Levels to add to a curve after `done` rounds; none where it is known well enough, or can be no better.
-
-    The largest gaps are halved, one after the other: of the whole axis in the first rounds, then of the brackets of
-    places whose intervals are too wide. Levels are rounded to a hundredth of the width, so that all machines compute
-    the same ones.
-    """
-    if done >= asked.most:
-        return ()
-    brackets: list[tuple[int | None, int | None]] = [(None, None)] if done < asked.least else [
-        (one.first, one.last) for one in found.places if not one.width <= asked.width]
-    at = positions(curve.levels)
-    gaps = {(a, b) for first, last in brackets for a, b in itertools.pairwise(at[first : None if last is None
-                                                                               else last + 1].tolist())}
-    taken, new = {*curve.levels}, list[Level]()
-    while gaps and len(new) < LEVELS:
-        a, b = max(gaps, key=lambda gap: (round(gap[1] - gap[0], 9), -gap[0]))
-        gaps.remove((a, b))
-        level = _rounded((a + b) / 2, curve.levels, asked.width)
-        middle = float(positions((level,), curve.levels)[0])
-        if level not in taken and a < middle < b:
-            gaps |= {(a, middle), (middle, b)}
-            taken.add(level)
-            new.append(level)
-    return tuple(sorted(new))
 
 
 def positions(levels: Sequence[Level], of: Sequence[Level] | None = None) -> Floats:
@@ -231,36 +207,25 @@ def _place(curve: Curve, first: int | None, last: int | None, asked: Refinement)
     low, high, ends = at[first], at[last], (part["mean"][first] - asked.level, part["mean"][last] - asked.level)
     same = ends[0] * ends[1] > 0
     value = math.nan if same else low + (high - low) * ends[0] / (ends[0] - ends[1])
-    inside = slice(first + 1, last)
+    inside, fitted = slice(first + 1, last), False
     if last - first - 1 >= FITTED and not same:
         n, m2 = part["n"][inside], part["m2"][inside]
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = m2 / (n * (n - 1))
-        x = np.linspace(low, high, POINTS)
-        scale = (high - low) / 2
-        fit = np.vander((x - low) / scale - 1, 3) @ np.linalg.pinv(np.vander((at[inside] - low) / scale - 1, 3))
-        distance = np.abs(fit @ part["mean"][inside] - asked.level)
+        u, x = 2 * (at[inside] - low) / (high - low) - 1, np.linspace(low, high, POINTS)
+        root, parabolas = np.sqrt(1 - u**2), np.vander(np.linspace(-1, 1, POINTS), 3)
+        fit = np.linalg.pinv(root[:, None] * np.vander(u, 3)) * root  # (coefficients, cells)
+        distance = np.abs(parabolas @ (fit @ part["mean"][inside]) - asked.level)
         z = special.ndtri(1 - (1 - SIDES) * (1 - asked.confidence) / 2)
-        near = np.flatnonzero(distance <= z * np.sqrt(fit**2 @ variance))
-        if near.size:  # else no parabola fits, and the bracket remains
+        near = np.flatnonzero(distance <= z * np.sqrt(np.vecdot(parabolas @ (fit * variance @ fit.T), parabolas)))
+        if fitted := near.size > 0:  # else no parabola fits, and the bracket remains
             low, high = x[max(near[0] - 1, 0)], x[min(near[-1] + 1, POINTS - 1)]
             value = x[near[distance[near].argmin()]]
     width = float(high - low)
     low, value, high = (float(np.exp(u)) if min(map(float, curve.levels)) > 0 else float(u * _range(curve.levels))
                         for u in (low, value, high))
-    return Place(low, value, high, width, first, last)
+    return Place(low, value, high, width, first, last, fitted)
 
 
 def _range(levels: Sequence[Level]) -> float:
     return float(np.ptp(np.array(levels, float)))
-
-
-def _rounded(position: float, levels: Sequence[Level], width: float) -> Level:
-    """The level at a position, with no more digits than matter."""
-    digits = 2 - math.floor(math.log10(width))
-    if min(map(float, levels)) > 0:
-        level = float(f"{math.exp(position):.{digits - 1}e}")
-    else:
-        scale = _range(levels)
-        level = round(position * scale, digits - math.floor(math.log10(scale)))
-    return round(level) if all(isinstance(one, int) for one in levels) else level

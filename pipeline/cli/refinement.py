@@ -14,7 +14,6 @@ from pipeline.cli.studies import StoredStudy
 from pipeline.storage import results
 from pipeline.storage.replications import Store
 from pipeline.study.grid import Grid
-from pipeline.study.refinement import curves, grown
 from pipeline.study.study import Study
 
 if TYPE_CHECKING:  # loaded where there is a refinement
@@ -31,34 +30,27 @@ def reached(stored: StoredStudy) -> StoredStudy:
 
 
 def boundary_lines(stored: StoredStudy) -> list[str]:
-    """A line for every curve of sealed results on where it crosses; none without a refinement."""
+    """A line for every curve of sealed results on where it crosses, and for every boundary over a second axis.
+
+    None without a refinement.
+    """
     if not (asked := stored.study.refine) or not is_current(stored.store):
         return []
+    from pipeline.analysis.levels import unresolved
     from pipeline.analysis.refinement import statements
 
     moments = results.load(stored.store, results.place(stored.store) + results.SUMMARY)
     return [f"{asked.metric} = {asked.level:g}{f' at {where}' if where else ''}: {text}"
-            for where, text in statements(moments, asked)]
+            for where, text in [*statements(moments, asked), *unresolved(moments, asked)]]
 
 
 def _walked(study: Study, moments: "xr.Dataset") -> Grid:
     """The grid after all rounds that follow from some moments, and that of the first round that is not among them."""
-    from pipeline.analysis.refinement import bounds_of, curves_of, find, next_levels
+    from pipeline.analysis.levels import walked
+    from pipeline.analysis.refinement import bounds_of, curves_of
 
-    grid, asked = study.grid, study.refine
-    assert asked
-    known, bounds = curves_of(moments, asked), bounds_of(moments, asked.metric)
-    for done in range(asked.most):
-        now = curves(grid, asked.along)
-        if any(labels not in known or not {*levels} <= {*known[labels].levels} for labels, levels in now.items()):
-            break
-        cells = {labels: known[labels].at(levels) for labels, levels in now.items()}
-        added = {labels: new for labels, curve in cells.items()
-                 if (new := next_levels(curve, find(curve, asked, bounds), asked, done))}
-        if not added:
-            break
-        grid = grown(grid, asked.along, added)
-    return grid
+    assert study.refine
+    return walked(study.grid, curves_of(moments, study.refine), bounds_of(moments, study.refine.metric), study.refine)
 
 
 def _sealed(store: Store) -> "Iterator[xr.Dataset]":

@@ -99,8 +99,9 @@ def text(store: Store, cluster: Cluster) -> str:
     expected = predict(store, listing)
     workers = cluster.workers or cores()
     asked = [f"  precision     {target}; {study.replications:,} replications at most" for target in study.precision]
-    refined = [f"  refine        {study.refine}; up to {study.refine.most} rounds add {LEVELS} levels to a curve each, "
-               "of which these numbers know none before it is reached"] if study.refine else []
+    curves = f", and {LEVELS} curves over {study.refine.second}" if study.refine and study.refine.second else ""
+    refined = [f"  refine        {study.refine}; up to {study.refine.most} rounds add {LEVELS} levels to a curve each"
+               f"{curves}, of which these numbers know none before it is reached"] if study.refine else []
     looks = [f"{look.replications:,}" for look in study.until.looks(study.block)] if study.until else []
     refined += [f"  until         {study.until}; looks after {', '.join(looks)}: these numbers are of the one that is "
                 "reached"] if looks else []

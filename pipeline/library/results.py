@@ -89,7 +89,7 @@ def boundary(
     identity = _identity(data)
     given = {"along": along, "metric": metric, "level": level, "confidence": confidence, "width": width}
     asked = {"width": 0.05, **json.loads(data.attrs.get("refine", "{}")),
-             **{name: one for name, one in given.items() if one is not None}}
+             **{name: one for name, one in given.items() if one is not None}, "second": ""}
     axes = {str(axis): data[axis].values.tolist() for axis in data["status"].dims if axis != REPLICATION}
     ranges = {str(name): refinement.bounds_of(data, str(name)) for name, one in data.data_vars.items()
               if one.dtype.kind == "f" and REPLICATION in one.dims}

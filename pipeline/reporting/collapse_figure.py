@@ -79,4 +79,5 @@ def _agreement(spec: Collapse, columns: xr.Dataset, at: xr.DataArray, size: xr.D
     draws = 200 if mean.size <= 500 else 50  # the cost grows with the square of the cells
     best = collapse_exponent(mean, mcse, at, size, spec.size, bounds, draws)
     drawn = f" Best exponent {interval(best)} (95 %), drawn {number(spec.exponent)}." * math.isfinite(best.value)
-    return f"Rescaled curves agree to {percent(rescaled.spread)}{quality}{before}.{drawn}"
+    agree = f"{percent(rescaled.spread)} [{percent(rescaled.low)}, {percent(rescaled.high)}]"
+    return f"Rescaled curves agree to {agree}{quality}{before}.{drawn}"

@@ -18,7 +18,8 @@ class Refinement(Checked):
     """Where the mean of `metric` crosses `level` along the axis `along`, to be known to `width` for every curve.
 
     A curve is the cells that differ in the level of `along` only. The width of its crossing's interval is relative
-    (log high/low) where all levels are positive, else a share of the axis' range.
+    (log high/low) where all levels are positive, else a share of the axis' range. With a `second` axis there are new
+    curves, too, at further levels of that one: where the boundary, the crossings over this axis, bends or ends.
 
     >>> print(Refinement("epsilon", "error_l2", level=0.5, width=0.02))
     error_l2 = 0.5 along epsilon, to 0.02 at confidence 0.95
@@ -31,6 +32,7 @@ class Refinement(Checked):
     confidence: float = parameter("confidence of the interval", default=0.95, above=0.5, below=1)
     least: int = parameter("first rounds, whose levels are spread over the whole axis", default=1, low=0, high=20)
     most: int = parameter("rounds of new levels at most", default=6, low=1, high=20)
+    second: str = parameter("second axis that gets new levels, where the boundary bends or ends", default="")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -38,8 +40,8 @@ class Refinement(Checked):
             raise InvalidInput("least", self.least, f"must be at most most={self.most}")
 
     def __str__(self) -> str:
-        return (f"{self.metric} = {self.level:g} along {self.along}, to {self.width:g} at confidence "
-                f"{self.confidence:g}")
+        axes = self.along + f" and {self.second}" * bool(self.second)
+        return f"{self.metric} = {self.level:g} along {axes}, to {self.width:g} at confidence {self.confidence:g}"
 
 
 def config_of(refinement: Refinement | None) -> dict[str, Any] | None:
@@ -68,20 +70,27 @@ def read_refinement(
     low, high = ranges[made.metric]
     if not low <= made.level <= high:
         raise InvalidInput("refine.level", made.level, f"{made.metric} lies between {low:g} and {high:g}")
-    if made.along not in grid.axes:
-        raise InvalidInput("refine.along", made.along, f"is no axis of this study; {nearest(made.along, grid.axes)}")
-    for level in grid.axes[made.along]:
-        if isinstance(level, (bool, str)) or not math.isfinite(level):
-            raise InvalidInput("refine.along", made.along, f"has the level {level}; must be an axis of finite numbers")
-    if made.along in {*paired}:
-        raise InvalidInput("refine.along", made.along, "is paired: its levels share their data, but errors of the "
-                           "cells of a curve must be independent; take it out of paired")
-    for labels, levels in curves(grid, made.along).items():
-        if len(levels) < 2:
-            where = ", ".join(f"{axis}={level}" for axis, level in labels)
-            raise InvalidInput(f"grid.{made.along}", list(levels), "must have two levels at least, between which "
-                               "refine adds others" + f" [at {where}]" * bool(where))
+    for key, axis in [("along", made.along), *[("second", made.second)][: bool(made.second)]]:
+        _check_axis(f"refine.{key}", axis, grid, paired, made.along)
+    if made.second == made.along:
+        raise InvalidInput("refine.second", made.second, "is the first axis, refine.along; must be another one")
     return made
+
+
+def _check_axis(key: str, axis: str, grid: Grid, paired: Iterable[str], along: str) -> None:
+    if axis not in grid.axes:
+        raise InvalidInput(key, axis, f"is no axis of this study; {nearest(axis, grid.axes)}")
+    for level in grid.axes[axis]:
+        if isinstance(level, (bool, str)) or not math.isfinite(level):
+            raise InvalidInput(key, axis, f"has the level {level}; must be an axis of finite numbers")
+    if axis in {*paired}:
+        raise InvalidInput(key, axis, "is paired: its levels share their data, but errors of the cells of a curve must "
+                           "be independent; take it out of paired")
+    for labels, levels in curves(grid, axis, along).items():
+        if len(levels) < 2:
+            where = ", ".join(f"{name}={level}" for name, level in labels)
+            raise InvalidInput(f"grid.{axis}", list(levels), "must have two levels at least, between which refine adds "
+                               "others" + f" [at {where}]" * bool(where))
 
 
 def _made(value: Any) -> Refinement:
@@ -102,13 +111,16 @@ def _made(value: Any) -> Refinement:
         raise InvalidInput(f"refine.{error.key}", error.value, error.allowed) from None
 
 
-def curves(grid: Grid, along: str) -> dict[CurveLabels, tuple[Level, ...]]:
-    """The levels of `along`, in rising order, of every curve: of each combination of the other axes."""
-    found: dict[CurveLabels, list[Level]] = {}
+def curves(grid: Grid, along: str, *and_any: str) -> dict[CurveLabels, tuple[Level, ...]]:
+    """The levels of `along`, in rising order, of every curve: of each combination of the other axes.
+
+    and_any: further axes of which the levels do not matter.
+    """
+    found: dict[CurveLabels, set[Level]] = {}
     for labels in grid:
-        found.setdefault(tuple((axis, level) for axis, level in labels.items() if axis != along),
-                         []).append(labels[along])
-    return {labels: tuple(sorted(levels)) for labels, levels in found.items()}
+        found.setdefault(tuple((axis, level) for axis, level in labels.items() if axis not in (along, *and_any)),
+                         set()).add(labels[along])
+    return {labels: tuple(sorted(levels)) for labels, levels in found.items()}  # type: ignore[type-var]
 
 
 def grown(grid: Grid, along: str, added: Mapping[CurveLabels, tuple[Level, ...]]) -> Grid:

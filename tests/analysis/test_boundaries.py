@@ -130,6 +130,27 @@ def test_spread_is_the_distance_between_the_curves():
     assert 0.009 < found.spread < 0.021 and found.quality > 20
 
 
+@pytest.mark.parametrize("apart, noise, error", [(0.0, 0.01, 0.03), (0.05, 0.01, 0.03)])
+def test_collapse_carries_the_error_of_the_boundary(apart, noise, error, covered):
+    """Curves in units of an estimated boundary: the spread's interval covers, and not where its error is left out."""
+    rng, factor = np.random.default_rng(13), xr.DataArray(1 + apart * np.array([1, -1, 1, -1]), {"N": N.N}, "N")
+    position = X * (1 + 0.15 * np.log(N / 100))
+    exact = factor / (1 + position / 3)
+    true, fits, without = collapse(exact, 0, position, ("N",)).spread, [], []
+    for _ in range(60):
+        mean = exact * (1 + noise * rng.standard_normal(exact.shape))
+        estimated = position * np.exp(error * xr.DataArray(rng.standard_normal(4), {"N": N.N}, "N"))
+        fits.append(collapse(mean, noise * exact, estimated, ("N",), error=error))
+        without.append(collapse(mean, noise * exact, estimated, ("N",)))
+    assert covered([fit.low <= true <= fit.high for fit in fits], 0.95, f"spread {true:.3f}, boundary to {error}")
+    assert all(fit.low <= fit.spread <= fit.high for fit in fits if fit.spread)
+    assert not covered([fit.low <= true <= fit.high for fit in without], 0.95, "negative control: error left out")
+    if not apart:
+        quality = float(np.mean([fit.quality for fit in fits]))
+        print(f"quality with the boundary's error: n=60 mean={quality:.3f}, without {without[0].quality:.2f}")
+        assert 0.8 < quality < 1.2 < np.mean([fit.quality for fit in without])
+
+
 def test_collapse_exponent_covers(covered):
     rng = np.random.default_rng(8)
     fits = []

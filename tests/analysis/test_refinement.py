@@ -8,8 +8,9 @@ import pytest
 import xarray as xr
 
 from pipeline.analysis.boundaries import boundary_exponent
+from pipeline.analysis.levels import next_levels
 from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments
-from pipeline.analysis.refinement import Curve, boundary, find, next_levels, says, statements
+from pipeline.analysis.refinement import Curve, boundary, find, says, statements
 from pipeline.study.refinement import LEVELS, Refinement
 
 ASKED = Refinement("x", "share", level=0.5, width=0.03, most=3)

@@ -85,6 +85,39 @@ def test_a_finished_study_simulates_nothing(expected, capsys):
     assert before == {path: path.stat().st_mtime_ns for path in (expected[1] / SEALED).rglob("*")}
 
 
+TWO = {"refine": ASKED | {"second": "L", "width": 0.3}, "grid": GRID | {"m": [3], "L": [20, 80]}}
+
+
+@pytest.fixture(scope="module")
+def of_two_axes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    return complete(refined(**TWO), folder), folder
+
+
+def test_levels_of_a_second_axis_are_added(of_two_axes):
+    one, folder = of_two_axes
+    items = one.study.grid.axes["L"]
+    assert len(items) >= 2 + LEVELS and all(type(level) is int for level in items)
+    *lines, last = boundary_lines(one)
+    assert len(lines) == len(items) and all(": crosses at epsilon = " in line for line in lines)
+    assert last.startswith("error_l2 = 0.5: the boundary ") and "L" in last
+    found = pl.boundary(xr.open_zarr(folder / SEALED)).squeeze().sortby("L")
+    assert found.sizes == {"L": len(items)} and (found["crossings"] == 1).all()
+    assert found["low"][0] > found["high"][-1]  # more users need less ε
+    assert reached(stored(refined(**TWO), folder)).study == one.study
+
+
+@pytest.mark.parametrize("how", ["threads", "interrupted"])
+def test_same_levels_of_both_axes_anywhere(how, of_two_axes, tmp_path):
+    if how == "interrupted":  # one round less, then units of the next
+        complete(refined(**TWO | {"refine": TWO["refine"] | {"most": 1}}), tmp_path)
+        one = reached(stored(refined(**TWO), tmp_path))
+        units = [unit for unit, _ in Schedule(one.study, one.store.listing())]
+        Runner(one.store)(units[1::2])
+    complete(refined(**TWO), tmp_path, Threads(workers=4) if how == "threads" else None)
+    assert sealed(tmp_path) == sealed(of_two_axes[1])
+
+
 TARGETED = {"precision": {"error_l2": {"relative": 0.1, "least": 40}}, "replications": 400, "block": 20}
 
 
@@ -137,6 +170,10 @@ def test_same_levels_and_numbers_in_a_bucket(targeted, tmp_path, monkeypatch):
     ({"most": 0}, "refine.most=0: must be a whole number"),
     ({"least": 4}, "refine.least=4: must be at most most=2"),
     ({"steps": 4}, "refine.steps=4: no such key"),
+    ({"second": "n"}, "refine.second=n: is no axis of this study"),
+    ({"second": "epsilon"}, "refine.second=epsilon: is the first axis, refine.along; must be another one"),
+    ({"second": "estimator"}, "refine.second=estimator: has the level debiased; must be an axis of finite numbers"),
+    ({"second": "L"}, "grid.L=[20]: must have two levels at least"),
 ])
 def test_bad_input_is_one_line(changes, message):
     with pytest.raises(InvalidInput) as error:
@@ -147,6 +184,8 @@ def test_bad_input_is_one_line(changes, message):
 def test_levels_that_share_their_data_are_refused():
     with pytest.raises(InvalidInput, match="refine.along=epsilon: is paired"):
         refined(paired=["estimator", "epsilon"])
+    with pytest.raises(InvalidInput, match="refine.second=m: is paired"):
+        refined(paired=["estimator", "m"], refine=ASKED | {"second": "m"})
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
