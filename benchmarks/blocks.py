@@ -55,33 +55,34 @@ def main() -> None:
         for (items, w), users in SIZES.items():
             model = BlockModel(U=users, N=items, w=w, b="0.9, 0.1")
             truth = model.truth(rng, 1, rng)
-            few, data = (BlockModel(U=n, N=items, w=w, b="0.9, 0.1").simulate(truth, rng) for n in (users // 10, users))
-            many = BlockModel(U=MANY, N=items, w=w, b="0.9, 0.1").simulate(truth, rng)
+            data, many = (BlockModel(U=n, N=items, w=w, b="0.9, 0.1").simulate(truth, rng) for n in (users, MANY))
             single = MaxSense(N=items, w=w, epsilon=1.0)
             several = MultiMaxSense(N=items, w=w, epsilon=4.0)
             one_bit, pairs = OneBitSketch(N=items), PairwisePreference(N=items, epsilon=1.0)
             likes = np.where(truth.clusters[0], 0.1, 0.9)
             entries = {"MaxSense": users * items / w, f"MaxSense, {MANY:.0e} users": MANY * items / w,
-                       "Multi-MaxSense, Q = 4": users // 10 * several.questions * several.size}
+                       "Multi-MaxSense, Q = 4": users * several.questions * several.size,
+                       f"Multi-MaxSense, {MANY:.0e} users": MANY * several.questions * several.size}
             runs = {
                 "MaxSense": lambda m=single, d=data: m.release(d, rng),
                 f"MaxSense, {MANY:.0e} users": lambda m=single, d=many: m.release(d, rng),
-                "Multi-MaxSense, Q = 4": lambda m=several, d=few: m.release(d, rng),
+                "Multi-MaxSense, Q = 4": lambda m=several, d=data: m.release(d, rng),
+                f"Multi-MaxSense, {MANY:.0e} users": lambda m=several, d=many: m.release(d, rng),
                 "one bit": lambda m=one_bit, d=data: m.release(d, rng),
                 "Pairwise-Preference": lambda m=pairs, d=data: m.release(d, rng),
                 "dense": lambda likes=likes, w=w: dense(rng, DENSE, w, likes, 0.73, 1.0),
-                "generator": lambda n=users // 10 * several.questions * several.size: _numbers(rng, n),
+                "generator": lambda: _numbers(rng, DRAWS),
             }
             times = {name: [] for name in runs}
             for _ in range(ROUNDS):
                 for name, run in runs.items():
                     times[name].append(_seconds(run))
             found = {name: float(np.median(taken)) for name, taken in times.items()}
-            own = 1e9 * found["generator"] / entries["Multi-MaxSense, Q = 4"]
+            own = 1e9 * found["generator"] / DRAWS
             print(f"N={items} w={w}, {users:.0e} users; the generator alone {own:.1f} ns a number", flush=True)
             for name, n in entries.items():
                 each = 1e9 * found[name] / n
-                print(f"  {name:22s} {1e3 * found[name]:8.1f} ms, {n:.1e} entries, {each:8.4f} ns each, "
+                print(f"  {name:27s} {1e3 * found[name]:8.1f} ms, {n:.1e} entries, {each:8.4f} ns each, "
                       f"÷ generator {each / own:.4f}")
             scale = users / DENSE
             print(f"  replications a second of {users:.0e} users: MaxSense {1 / found['MaxSense']:.1f}, dense "

@@ -14,6 +14,7 @@ from checks import ALPHA, counts_agree, mean_agrees
 from reference import blocks_literal as literal
 from scipy import stats
 
+from pipeline.problems.clustering.mechanisms import multi_max_sense
 from pipeline.problems.clustering.mechanisms.adaptive import Adaptive
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
@@ -187,8 +188,10 @@ def multi_law(N, w, Q, size, keep, clusters, classes=(1, 1)):
     return of_classes(lambda k: literal.law_of_scores(w, B[k, clusters], keep, questions), classes)
 
 
-@pytest.mark.parametrize("N, w, Q, size", [(5, 3, 2, 2), (4, 2, 3, 1)])
-def test_joint_law_of_multi_max_sense(N, w, Q, size):
+@pytest.mark.parametrize("N, w, Q, size, few", [(5, 3, 2, 2, 3), (4, 2, 3, 1, 3), (4, 2, 3, 1, 0)])
+def test_joint_law_of_multi_max_sense(N, w, Q, size, few, monkeypatch):
+    """By counts of users, and entry by entry as where there are many clusters."""
+    monkeypatch.setattr(multi_max_sense, "FEW", few)
     clusters = np.array([0, 1, 1, 0, 1])[:N]
     mechanism = MultiMaxSense(N=N, w=w, epsilon=Q - 0.2, theta=size * w / N)
     assert (mechanism.questions, mechanism.size) == (Q, size)
@@ -197,6 +200,39 @@ def test_joint_law_of_multi_max_sense(N, w, Q, size):
     assert follows(found, multi_law(N, w, Q, size, keep, clusters), "law")
     assert not follows(found, multi_law(N, w, Q, size, 1 / (1 + math.exp(-(Q - 0.2))), clusters), "control: ε a bit")
     assert not follows(found, multi_law(N, w, Q, size, 1 - keep, clusters), "control: turned over")
+
+
+def test_multi_max_sense_by_counts_is_that_by_entries(monkeypatch):
+    """Three clusters, two classes, more users than can be enumerated: sums and spreads of scores, by cluster."""
+    clusters, classes, w, reps = np.repeat([0, 1, 2], [9, 12, 7]), [40, 30], 8, 900
+    b = np.array([[0.9, 0.2, 0.5], [0.3, 1.0, 0.6]])
+    mechanism = MultiMaxSense(N=28, w=w, theta=8 / 7, epsilon=4.0, Q=3)
+
+    def drawn(few, seed):
+        monkeypatch.setattr(multi_max_sense, "FEW", few)
+        release = mechanism.release(users(clusters, classes, w, reps, b), rng(seed))
+        return release.scores, release.sensed
+
+    def told(scores, sensed):
+        parts = [(one[:, clusters == c], what) for c in range(3) for one in (scores, sensed, 2 * scores - sensed)
+                 for what in (np.sum, np.var)]
+        parts += [(scores[:, clusters == c] * sensed[:, clusters == d].mean(axis=1, keepdims=True), np.sum)
+                  for c, d in ((0, 1), (1, 2), (2, 0))]
+        return [what(one, axis=1) for one, what in parts]
+
+    def alike(first, second, what):
+        both = [*zip(told(*first), told(*second), strict=True)]
+        statistic, bound = max(stats.ks_2samp(x, y).statistic for x, y in both), math.sqrt(
+            math.log(2 * len(both) / ALPHA) / reps)  # 2 exp(−n D²), Wei and Dudley 2012
+        print(f"{what}: n={reps} of each, statistic={statistic:.4f} bound={bound:.4f} alpha={ALPHA:g}")
+        return statistic <= bound
+
+    entries = drawn(0, 11)
+    assert alike(drawn(3, 3), entries, "law")
+    whole = multi_max_sense.subset_sums
+    monkeypatch.setattr(multi_max_sense, "subset_sums", lambda rng, where, count, some: np.concatenate([
+        whole(rng, where, count, [one._replace(sizes=one.sizes[k:k + 1]) for one in some]) for k in range(2)]))
+    assert not alike(drawn(3, 3), entries, "control: sets that may overlap")
 
 
 # Pairwise-Preference

@@ -68,14 +68,18 @@ class Users:
     def _stream(self) -> np.random.Generator:
         return self._rng.spawn(1)[0]
 
+    def portions(self) -> Iterator[UserCounts]:
+        """All users by columns rep and user_class; where there are so many clusters that few are alike, in batches."""
+        return _portions(self.classes, len(self.truth.clusters), None if self.truth.count <= FEW else BATCH)
+
     def batches(self) -> Iterator[UserCounts]:
         """Batches of users, those of one kind in one row: columns rep, user_class, rated_0, …, rated_{Lc−1}.
 
         rated: multivariate hypergeometric, w of N items without replacement. At most one row a user; up to 3
         clusters, a number of rows that does not grow with U.
         """
-        rng, (reps, clusters) = self.generator(), self.truth.sizes.shape
-        for batch in _portions(self.classes, reps, None if clusters <= FEW else BATCH):
+        rng, clusters = self.generator(), self.truth.count
+        for batch in self.portions():
             users = batch
             for cluster in range(clusters):
                 size = self.truth.sizes[users["rep"]]
@@ -88,9 +92,9 @@ class Users:
         """All ratings as they are, without privacy, counted by item: what a coupon collector sees. O(N) draws."""
         rng, (reps, clusters) = self.generator(), self.truth.sizes.shape
         classes = len(self.classes)
-        rated = [SubsetCounts(users["rep"] * classes + users["user_class"], c, users[f"rated_{c}"], users.count)
+        rated = [SubsetCounts(users["rep"] * classes + users["user_class"], c, (users[f"rated_{c}"],), users.count)
                  for users in self.batches() for c in range(clusters)]
-        seen = subset_sums(rng, self.truth.clusters.repeat(classes, axis=0), clusters, rated)
+        (seen,) = subset_sums(rng, self.truth.clusters.repeat(classes, axis=0), clusters, rated)
         seen = seen.reshape(reps, classes, self.items)
         likes = self.b[:, self.truth.clusters].swapaxes(0, 1)
         return SeenRatings(rng.binomial(seen, likes).sum(axis=1), seen.sum(axis=1), self.users,

@@ -4,7 +4,7 @@ The next step of a thousand users with equal properties is one multinomial draw,
 single users to within rounding; values that have a probability below about 1e-18 are left out where a law is tabulated.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,10 +40,15 @@ class UserCounts:
         """These columns only, equal rows added up. Values are small whole numbers ≥ 0. O(rows log rows)."""
         if not self.count.size:
             return UserCounts({name: self[name] for name in names}, self.count)
-        bases = [int(self[name].max()) + 1 for name in names]
-        key, where = np.unique(np.ravel_multi_index([self[name] for name in names], bases), return_inverse=True)
-        total = np.bincount(where, self.count, key.size)  # exact: far below 2⁵³
-        return UserCounts(dict(zip(names, np.unravel_index(key, bases), strict=True)), total.astype(np.int64))
+        key, most = np.zeros_like(self.count), 1
+        for name in names:
+            base = int(self[name].max()) + 1
+            if most * base > 2**62:
+                key, most = np.unique(key, return_inverse=True)[1], key.size
+            key, most = key * base + self[name], most * base
+        _, first, where = np.unique(key, return_index=True, return_inverse=True)
+        total = np.bincount(where, self.count, first.size)  # exact: far below 2⁵³
+        return UserCounts({name: self[name][first] for name in names}, total.astype(np.int64))
 
 
 def binomial(rng: np.random.Generator, users: UserCounts, name: str, n: Integers, p: Floats) -> UserCounts:
@@ -77,6 +82,38 @@ def hypergeometric(
     variance = mean * bad / np.maximum(total, 1)
     return _split(rng, users, name, (np.maximum(0, sample - bad), np.minimum(good, sample)), mean, variance, law,
                   lambda row: rng.hypergeometric(good[row], bad[row], sample[row]))
+
+
+def sampled(
+    rng: np.random.Generator, users: UserCounts, names: Sequence[str], sizes: Sequence[str], sample: str
+) -> UserCounts:
+    """Users split by how many of a user's sample without replacement are of each kind: new columns `names`.
+
+    sizes, sample: names of columns, how many there are of each kind, and in the sample; multivariate hypergeometric.
+    """
+    for k, name in enumerate(names):
+        others = sum((users[one] for one in sizes[k + 1:]), np.zeros_like(users.count))
+        left = users[sample] - sum((users[one] for one in names[:k]), np.zeros_like(users.count))
+        users = hypergeometric(rng, users, name, users[sizes[k]], others, left)
+    return users
+
+
+def tabulated(rng: np.random.Generator, users: UserCounts, name: str, law: Integers, table: Floats) -> UserCounts:
+    """Users split by a new column whose law is a row of a table; law: (rows,), table: (laws, values) of chances."""
+    last = np.full_like(law, table.shape[1] - 1)
+    total = table.cumsum(axis=1)
+    with np.errstate(divide="ignore"):
+        log = np.log(table)
+
+    def draw(row: Integers) -> Integers:
+        value = np.empty(row.size, np.int64)
+        for start in range(0, row.size, step := max(1, CELLS // table.shape[1])):
+            some = total[law[row[start:start + step]]]
+            value[start:start + step] = (rng.random(len(some)) * some[:, -1] >= some.T).sum(axis=0)
+        return value
+
+    return _split(rng, users, name, (np.zeros_like(law), last), last / 2, last.astype(float) ** 2,
+                  lambda row, value: log[law[row, None], value], draw)
 
 
 def _log_factorials(n: Integers) -> Floats:

@@ -105,30 +105,42 @@ def test_a_table_leaves_out_nothing_that_counts():
         assert missing < 1e-18
 
 
+def test_equal_kinds_of_users_are_merged_whatever_their_range():
+    """Six columns up to 10⁴ have 10²⁴ combinations, more than a whole number holds."""
+    columns = rng(2).choice([0, 7, 10_000], (6, 5000))
+    users = UserCounts({f"c{k}": column for k, column in enumerate(columns)}, np.arange(5000))
+    merged = users.merged(*users.columns)
+    rows, where = np.unique(columns, axis=1, return_inverse=True)
+    assert np.array_equal([*merged.columns.values()], rows)
+    assert np.array_equal(merged.count, np.bincount(where.ravel(), users.count))
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 25), st.integers(1, 4), st.integers(0, 2**32), st.integers(1, 3))
 def test_sums_of_subsets_keep_totals(items, clusters, seed, groups):
     draw = rng(seed)
     where = draw.integers(0, clusters, (groups, items))
-    subsets, total = [], np.zeros((groups, clusters), int)
+    subsets, total = [], np.zeros((2, groups, clusters), int)
     for c in range(clusters):
         size = (where == c).sum(axis=1)
         group, held, count = draw.integers(0, groups, 5), draw.random(5), draw.integers(0, 1000, 5)
         held = np.floor(held * (size[group] + 1)).astype(int)
-        subsets.append(SubsetCounts(group, c, held, count))
-        np.add.at(total[:, c], group, held * count)
+        rest = np.floor(draw.random(5) * (size[group] - held + 1)).astype(int)
+        subsets.append(SubsetCounts(group, c, (held, rest), count))
+        np.add.at(total[0, :, c], group, held * count)
+        np.add.at(total[1, :, c], group, rest * count)
     sums = subset_sums(draw, where, clusters, subsets)
     for c in range(clusters):
-        assert ((sums * (where == c)).sum(axis=1) == total[:, c]).all()
+        assert ((sums * (where == c)).sum(axis=2) == total[:, :, c]).all()
     users = sum(np.bincount(g, n, groups) for g, _, _, n in subsets)
-    assert (sums >= 0).all() and (sums <= users[:, None]).all()
+    assert (sums >= 0).all() and (sums.sum(axis=0) <= users[:, None]).all()
 
 
 def test_subsets_are_uniform_without_replacement():
     """Sets of 3 of 7 items, by 40 users: means, variances and covariances of the sums are those of random sets."""
     reps, users = 20_000, 40
-    three_of_seven = SubsetCounts(np.arange(reps), 0, np.full(reps, 3), np.full(reps, users))
-    sums = subset_sums(rng(5), np.zeros((reps, 7), int), 1, [three_of_seven])
+    three_of_seven = SubsetCounts(np.arange(reps), 0, (np.full(reps, 3),), np.full(reps, users))
+    (sums,) = subset_sums(rng(5), np.zeros((reps, 7), int), 1, [three_of_seven])
     mean, variance = users * 3 / 7, users * 3 / 7 * 4 / 7
     for i in range(7):
         assert mean_agrees(sums[:, i], mean, f"item {i}")

@@ -22,6 +22,8 @@ class Sensing(OneBit):
 
     w: int = parameter("items that a user has rated", unit="items", low=1)
     theta: float = parameter("θ, sensing probability of an item times w", default=1.0, above=0)
+    U: int = parameter("users", unit="users", default=1, low=1)
+    beta: str = parameter("shares of the clusters of items", default="0.5, 0.5")
 
     releases: ClassVar[type] = ScoreSketches
 
@@ -65,7 +67,8 @@ class MaxSense(Sensing):
         for users in data.batches():
             for group in self._released(rng, users, data):
                 sensed += [part for c in range(clusters) if (part := self._sensed(rng, group, c, data)).users.size]
-        sums = subset_sums(rng, data.truth.clusters.repeat(2, axis=0), clusters, sensed).reshape(-1, 2, data.items)
+        (sums,) = subset_sums(rng, data.truth.clusters.repeat(2, axis=0), clusters, sensed)
+        sums = sums.reshape(-1, 2, data.items)
         return ScoreSketches(sums[:, 1], sums.sum(axis=1), self.keep, data.users)
 
     def _released(self, rng: np.random.Generator, users: UserCounts, data: Users) -> tuple[UserCounts, UserCounts]:
@@ -92,7 +95,7 @@ class MaxSense(Sensing):
         users = binomial(rng, users, "more", users["unrated"], np.full(users.count.size, self.p))
         users = UserCounts(dict(group=users["group"], sensed=users["sensed"] + users["more"]),
                            users.count).merged("group", "sensed")
-        return SubsetCounts(users["group"], c, users["sensed"], users.count)
+        return SubsetCounts(users["group"], c, (users["sensed"],), users.count)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -6,18 +6,19 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy import special
 
 from pipeline.privacy.attacks import Attack, FlippedBits
-from pipeline.study.arrays import Array, Booleans, Floats, Integers
+from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, parameter
 
-from ..model import Users
+from ..block_law import proportions
+from ..model import FEW, Users
 from ..releases import ScoreSketches
-from ..user_counts import UserCounts, hypergeometric
+from ..set_entries import by_entries
+from ..subset_sums import SubsetCounts, subset_sums
+from ..user_counts import UserCounts, binomial, hypergeometric, sampled, tabulated
 from .max_sense import Sensing
-
-ENTRIES = 1 << 21  # of the shuffled items of a batch of users: fit the L2 cache, and amortise calls
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,6 @@ class MultiMaxSense(Sensing):
     budget: pure ε-LDP a user, by composition of Q bits. Source: Banerjee, Hegde and Massoulié, Figure 3.
     """
 
-    U: int = parameter("users", unit="users", default=1, low=1)
     Q: int | None = parameter("questions a user; null is ⌈ε⌉", default=None, low=1)
 
     budget: ClassVar[str] = "pure ε-LDP for a user's record: Q bits of budget ε/Q"
@@ -56,7 +56,7 @@ class MultiMaxSense(Sensing):
     @cached_property
     def keep(self) -> float:
         """Probability that one bit is released as it is, at budget ε/Q."""
-        return float(expit(self.epsilon / self.questions))
+        return float(special.expit(self.epsilon / self.questions))
 
     def spent(self) -> dict[str, float]:
         """Budgets in nats: exactly of a user, of her by composition, of one of her bits.
@@ -73,73 +73,102 @@ class MultiMaxSense(Sensing):
         return {"answer": FlippedBits(one, 1), "person": FlippedBits(one, min(self.questions, 2 * self.w))}
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
-        """Scores of a block: O(reps · U · Q · N θ/w), memory of one batch of users."""
-        sums = np.zeros((len(data.truth.clusters), 2 * data.items), np.int64)
-        batch = max(256, ENTRIES // data.items)
-        kind = np.min_scalar_type(2 * data.items)
-        order = np.tile(np.arange(data.items, dtype=kind)[:, None], batch)  # (item, user), shuffled again and again
-        for total, clusters in zip(sums, data.truth.clusters, strict=True):
-            for users, likes in zip(data.classes, data.b, strict=True):
-                rated = self._rated(rng, users, data)
-                for start in range(0, users, batch):
-                    shuffled = order if users - start >= batch else order[:, : users - start].copy()
-                    kinds = np.searchsorted(rated.count.cumsum(), np.arange(start, start + shuffled.shape[1]), "right")
-                    _shuffle(rng, shuffled, self.questions * self.size)
-                    ratings = [rated[f"rated_{q}"][kinds] for q in range(self.questions)]
-                    self._add_bits(rng, shuffled, ratings, likes[clusters], total)
-        by_bit = sums.reshape(-1, 2, data.items)
-        return ScoreSketches(by_bit[:, 1], by_bit.sum(axis=1), self.keep, data.users)
+        """Scores of a block, exact in joint law. Up to 3 clusters the number of draws hardly depends on U; where there
+        are more, so that hardly two users are alike, O(reps · U · Q · N θ/w): `by_entries`.
 
-    def _rated(self, rng: np.random.Generator, users: int, data: Users) -> UserCounts:
-        """Users of a class by the numbers of rated items in their sets: columns rated_0, …, rated_{Q−1}."""
-        counts, left, unseen = UserCounts({}, np.array([users])), np.array([data.w]), data.items
-        for q in range(self.questions):
-            unseen -= self.size
-            counts = hypergeometric(rng, UserCounts({**counts.columns, "left": left}, counts.count), f"rated_{q}",
-                                    np.full_like(left, self.size), np.full_like(left, unseen), left)
-            left = counts["left"] - counts[f"rated_{q}"]
-        return counts
-
-    def _add_bits(
-        self, rng: np.random.Generator, order: Array, rated: list[Integers], likes: Floats, total: Integers
-    ) -> None:
-        """Add the released bits of a batch of users to the scores of a replication.
-
-        order: (items, users), whose first rows are the sensed sets, one after the other. rated: (users,) for each set,
-        rated items in it. likes: (N,). total: (2 N,), how often an item was sensed by bits that are 0, then 1.
+        Items of one cluster are exchangeable, also given a user's bits. So all that is drawn of users is how many items
+        of each cluster they sense with bits that are 1, and with bits that are 0; which items those are is uniform:
+        `subset_sums`.
         """
-        items = len(likes)
-        for q in range(self.questions):
-            sensed = order[q * self.size:(q + 1) * self.size]
-            bit = self._bits(rng, sensed, rated[q], likes)
-            sensed = sensed + np.where(bit, items, 0).astype(order.dtype)
-            total += np.bincount(sensed.ravel(), minlength=2 * items)
+        if data.truth.count > FEW:
+            ones, zeros = by_entries(rng, data, self.questions, self.size, self.keep)
+            return ScoreSketches(ones, ones + zeros, self.keep, data.users)
+        sensed = list[SubsetCounts]()
+        for batch in data.portions():
+            users = self._answered(rng, self._sensed(rng, batch, data), data)
+            for c in range(data.truth.count):
+                part = users.merged("rep", f"one_{c}", f"zero_{c}")
+                sensed.append(SubsetCounts(part["rep"], c, (part[f"one_{c}"], part[f"zero_{c}"]), part.count))
+        ones, zeros = subset_sums(rng, data.truth.clusters, data.truth.count, sensed)
+        return ScoreSketches(ones, ones + zeros, self.keep, data.users)
 
-    def _bits(self, rng: np.random.Generator, sensed: Array, rated: Integers, likes: Floats) -> Booleans:
-        """(users,): released bits of one set each; sensed: (size, users) in random order, rated: (users,)."""
-        bit = rng.random(rated.size) >= self.keep
-        sketch = np.zeros(rated.size, bool)
-        for row in range(int(rated.max(initial=0))):  # the order is random, so let the first items be the rated ones
-            users = np.flatnonzero(rated > row)
-            sketch[users] |= rng.random(users.size) < likes[sensed[row, users]]
-        return bit ^ sketch
+    def _sensed(self, rng: np.random.Generator, users: UserCounts, data: Users) -> UserCounts:
+        """Users by how many sensed items of each cluster they like, liked_c, and do not, other_c; and rep.
+
+        A hypergeometric number of all sensed items is rated, those are of all clusters alike, and so are the others.
+        """
+        size, rated, liked, other, unrated = (_names(what, data) for what in ("size", "rated", "liked", "other", "un"))
+        sizes = data.truth.sizes[users["rep"]].T
+        total = np.full_like(users.count, self.questions * self.size)
+        users = UserCounts({**users.columns, **dict(zip(size, sizes, strict=True))}, users.count)
+        good = np.full_like(total, data.w)
+        users = hypergeometric(rng, users, "rated", good, data.items - good, total)
+        users = sampled(rng, users, rated, size, "rated")
+        for c, name in enumerate(liked):
+            users = binomial(rng, users, name, users[rated[c]], data.b[users["user_class"], c])
+        users = users.merged("rep", *rated, *liked)
+        left = {one: data.truth.sizes[users["rep"], c] - users[rated[c]] for c, one in enumerate(size)}
+        more = self.questions * self.size - sum((users[one] for one in rated), np.zeros_like(users.count))
+        users = UserCounts({**users.columns, **left, "more": more}, users.count)
+        users = sampled(rng, users, unrated, size, "more")
+        others = {name: users[rated[c]] - users[liked[c]] + users[unrated[c]] for c, name in enumerate(other)}
+        return UserCounts({**users.columns, **others}, users.count).merged("rep", *liked, *other)
+
+    def _answered(self, rng: np.random.Generator, users: UserCounts, data: Users) -> UserCounts:
+        """Users by how many items of each cluster are in sets whose released bit is 1, one_c, or 0, zero_c; and rep.
+
+        Sensed items that are liked fall into the sets uniformly; so do those of each cluster among the liked, and among
+        the others.
+        """
+        liked, other, ones, more = (_names(what, data) for what in ("liked", "other", "one", "more"))
+        likes = sum((users[one] for one in liked), np.zeros_like(users.count))
+        most = int(likes.max(initial=0))
+        users = tabulated(rng, users, "bits", likes, self._bits(most))
+        bits, hit = np.divmod(users["bits"], most + 1)
+        users = UserCounts({**users.columns, "hit": hit, "rest": bits * self.size - hit}, users.count)
+        users = sampled(rng, users, ones, liked, "hit")
+        both = {f"all_{c}": users[liked[c]] + users[name] for c, name in enumerate(other)}
+        users = UserCounts({**users.columns, **both}, users.count).merged("rep", "rest", *both, *other, *ones)
+        users = sampled(rng, users, more, other, "rest")
+        columns = {"rep": users["rep"]}
+        for c, name in enumerate(both):
+            columns[f"one_{c}"] = users[ones[c]] + users[more[c]]
+            columns[f"zero_{c}"] = users[name] - columns[f"one_{c}"]
+        return UserCounts(columns, users.count)
+
+    def _bits(self, most: int) -> Floats:
+        """(most + 1, (Q + 1)(most + 1)): law of j (most + 1) + k, where j bits are 1, and k of the liked items are in
+        their sets; a row for each number l of liked items in all sets.
+
+        [x^k] f₁^j · [y^(l − k)] f₀^(Q − j) · C(Q, j), over its sum: f₁, f₀ generate the liked items of a set whose bit
+        is 1, or 0. Binomial numbers in each set, given their sum, are uniform.
+        """
+        Q, size = self.questions, special.gammaln(self.size + 1)
+        table = np.zeros((most + 1, Q + 1, most + 1))
+        for likes, row in enumerate(table):
+            chance, share, k = np.zeros(likes + 1), likes / (Q * self.size), np.arange(min(likes, self.size) + 1)
+            chance[: k.size] = np.exp(special.xlogy(k, share) + special.xlogy(self.size - k, 1 - share)
+                                      - special.gammaln(k + 1) - special.gammaln(self.size - k + 1) + size)
+            one, zero = self.keep * chance, (1 - self.keep) * chance
+            one[0], zero[0] = (1 - self.keep) * chance[0], self.keep * chance[0]
+            powers = [[np.eye(1, likes + 1)[0]] for _ in range(2)]
+            for factor, some in zip((one, zero), powers, strict=True):
+                for _ in range(Q):
+                    some.append(np.convolve(some[-1], factor)[: likes + 1])
+            for j in range(Q + 1):
+                row[j, : likes + 1] = special.comb(Q, j) * powers[0][j] * powers[1][Q - j][::-1]
+        laws: Floats = table.reshape(most + 1, -1)
+        laws /= laws.sum(axis=1, keepdims=True)
+        return laws
 
     def cost(self) -> float:
-        """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 20.0 * self.questions * self.size * self.U
+        """Predicted cost of one replication, in steps of about a nanosecond: of halves of items, or of entries."""
+        total = self.questions * self.size
+        if len(proportions("beta", self.beta)) > FEW:
+            return 50.0 * total * self.U
+        return 7e3 * self.questions * math.sqrt(self.N * total) * float(self.U**0.25)
 
 
-def _shuffle(rng: np.random.Generator, order: Array, heads: int) -> None:
-    """Make the first rows of order, in each column, a uniform ordered sample of it without replacement.
-
-    Fisher and Yates; the result does not depend on the order before. order: (items, users), contiguous.
-    """
-    items, users = order.shape
-    flat, column = order.reshape(-1), np.arange(users)
-    for row in range(heads):
-        entry = rng.integers(row, items, users, np.int32).astype(np.intp)
-        entry *= users
-        entry += column
-        picked = flat.take(entry)
-        flat[entry] = order[row]
-        order[row] = picked
+def _names(what: str, data: Users) -> list[str]:
+    """Names of a column for each cluster."""
+    return [f"{what}_{c}" for c in range(data.truth.count)]
