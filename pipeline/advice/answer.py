@@ -69,6 +69,14 @@ def answer(request: Mapping[str, Any] | Question) -> Answer:
     Raises InvalidInput, in one line, for every mistake, and where no value of the unknown, or each, meets the targets.
     """
     question = request if isinstance(request, Question) else read(request)
+    try:
+        return _answer(question)
+    except MemoryError as error:
+        raise InvalidInput("problem", question.problem.name, f"takes more memory than there is here ({error}); ask for "
+                           "smaller sizes") from None
+
+
+def _answer(question: Question) -> Answer:
     simulator, found, others = choose(question)
     question = simulator.question
     certificate = certify(simulator, found)

@@ -174,6 +174,8 @@ def read(request: Mapping[str, Any]) -> Question:
     targets = tuple(_targets(asked, given.pop("target", None)))
     seed = check(SEED, given.pop("seed", 0), "seed")
     word = given.pop("unknown", None)
+    if "data.path" in given and not advice.recorded:
+        raise InvalidInput("data.path", given["data.path"], f"problem={asked.name} takes no data of one's own")
     own = {f"data_{name}": given.pop(f"data.{name}") for name in FILES if f"data.{name}" in given}
     chosen = frozenset(given)
     values = {**advice.parameters, **(advice.recorded if own else {}), **own}
@@ -237,8 +239,8 @@ def _unknown(asked: Problem, advice: Advice, word: Any, values: Mapping[str, Any
     words = advice.unknowns
     if word is not None:
         word = next((one for one, unknown in words.items() if word == unknown.parameter), word)
-        if word not in words:
-            raise InvalidInput("unknown", word, nearest(word, words))
+        if not isinstance(word, str) or word not in words:
+            raise InvalidInput("unknown", word, nearest(str(word), words))
         name = words[word].parameter
         if name in values or name in derive:
             where = values[name] if name in values else "taken from the file"

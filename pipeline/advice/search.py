@@ -175,6 +175,7 @@ def met(simulator: Simulator, level: float) -> bool:
 
 def _climb(simulator: Simulator, axis: Axis) -> tuple[float, float]:
     """Two levels with the beginning between them, from the predicted one on, in steps that double."""
+    simulator.check_time(axis.level(axis.position(simulator.question.unknown.low)))  # before theory predicts anything
     level, step = start(simulator.question), math.log(1.5)
     level = axis.level(axis.position(level))
     simulator.check_time(level)

@@ -88,9 +88,17 @@ class Simulator:
         parts = self.question.parts(level)
         memory = math.fsum(part.memory() for part in parts[:3] if hasattr(part, "memory"))
         if memory > _machine() / 2:
-            raise InvalidInput(self.question.parameter, level, f"takes {memory / 2**30:,.1f} GiB for one replication, "
-                               "more than half of this machine's memory; ask for smaller sizes")
+            raise InvalidInput(*self._largest(level), f"takes {memory / 2**30:,.1f} GiB for one replication, more than "
+                               "half of this machine's memory; ask for smaller sizes")
         return int(min(BLOCK, max(1, BYTES // max(memory, 1.0))))
+
+    def _largest(self, level: float) -> tuple[str, Any]:
+        """The largest size at a level, by its name, and its value."""
+        question = self.question
+        values = {**question.values, question.parameter: level}
+        sizes = {one.parameter: values[one.parameter] for word, one in question.advice.unknowns.items()
+                 if word != "epsilon" and not one.left and isinstance(values.get(one.parameter), (int, float))}
+        return max(sizes.items(), key=lambda one: one[1], default=(question.parameter, level))
 
     def affordable(self, level: float, share: float) -> int:
         """Replications of a level that a share of all steps allows, 100 at least."""

@@ -89,7 +89,8 @@ def _lines(record: Mapping[str, Any]) -> Iterator[str]:
     named = f" ({record['parameter']})" if record["parameter"] != word else ""
     targets = ", ".join(f"{one['metric']} {one['relation']} {one['value']:g}" for one in record["target"])
     yield f"{record['problem']}: {word}{named} {share} {record['value']:,g}, for {targets}"
-    yield f"  the targets begin to be met at {record['boundary']:,.4g}, 95 % interval {_ends(record)}"
+    interval = "95 % interval" if record["source"] == "simulation" else "band"
+    yield f"  the targets begin to be met at {record['boundary']:,.4g}, {interval} {_ends(record)}"
     yield from _atlas(record) if record["source"] == "atlas" else _certificate(record)
     yield from _privacy(record)
     for name, means in record.get("beside", {}).items():

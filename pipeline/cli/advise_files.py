@@ -74,7 +74,7 @@ def _shown(problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Sol
         label = unknowns.get(name) or (declared[name].metadata["meaning"] if name in declared else name)
         short = name if len(axes) + 1 < len(stored.axes) else "ε"
         axes.append({"name": name, "label": f"{label} ({short})", "short": short, "levels": levels,
-                     "middle": round(math.sqrt(levels[0] * levels[-1]))})
+                     "middle": round(float(f"{math.sqrt(levels[0] * levels[-1]):.2g}"))})
     first = next(iter(usable.values()))
     metrics = []
     for name, mean in first.mean.items():

@@ -179,9 +179,11 @@ function say(found, axis, people) {
     `in ${interval([best.begins[0], best.begins[2]])}, with ${words(best.one.name)}.` :
     `<b>Out of reach</b> at every ${axis.short} of the atlas: ${escaped(metric.label)} is ` +
     `${digits(metric.sign > 0 ? Math.min(...missed) : Math.max(...missed))} at ${axis.short} = ${digits(axis.levels.at(-1))}.`;
-  $("rows").innerHTML = found.map((one, k) => `<tr><th scope="row"><svg width="34" height="12" aria-hidden="true"><path ` +
+  const named = found.map((one, k) => '<svg class="swatch" width="34" height="12" aria-hidden="true"><path ' +
     `class="line m${k}" d="M1 6h32" stroke-dasharray="${DASHES[k]}"/><path class="mark m${k}" d="${MARKS[k](17, 6)}"/></svg> ` +
-    `${words(one.one.name)}</th><td data-value="${one.begins[1] === null ? "" : Math.exp(one.begins[1])}">` +
+    words(one.one.name));
+  $("legend").innerHTML = named.map(one => `<li>${one}</li>`).join("");
+  $("rows").innerHTML = found.map((one, k) => `<tr><th scope="row">${named[k]}</th><td data-value="${one.begins[1] === null ? "" : Math.exp(one.begins[1])}">` +
     `${one.begins[1] === null ? "–" : `${digits(Math.exp(one.begins[1]))} ${interval([one.begins[0], one.begins[2]])}`}</td>` +
     `<td>${percent(one.begins[1] === null ? NaN : one.risk(one.begins[1]))}</td><td>${digits(one.look[0])} ` +
     `[${digits(one.look[1])}, ${digits(one.look[2])}]</td>` +
