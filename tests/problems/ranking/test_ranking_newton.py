@@ -220,6 +220,18 @@ def test_slices_do_not_change_results(monkeypatch):
     assert np.abs((alone - whole.theta) / scale).max() < 1e-9
 
 
+@pytest.mark.parametrize("m", [2, 3, 10, 33])
+def test_a_replication_has_the_same_bits_in_every_batch(m):
+    mean, ridge = released(9, 23, m, epsilon=2.0)
+    mean[5] = 0.5  # all items alike: solved at the start
+    s = scores(mean, m)
+    whole = minimise(s, ridge)
+    assert whole.converged.all() and whole.iterations[5] == 1 and not whole.theta[5].any()
+    for first, last in [(0, 1), (1, 3), (3, 5), (5, 6), (4, 7), (7, 18), (18, 23)]:
+        for ours, part in zip(whole, minimise(s[first:last], ridge), strict=True):
+            assert np.array_equal(ours[first:last], part)
+
+
 @st.composite
 def problems(draw):
     """z̄ (rep, pair) in [−4, 5], m and λ."""

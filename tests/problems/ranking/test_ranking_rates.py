@@ -292,10 +292,25 @@ def test_out_of_reach_is_nan_and_alone():
     both, covariance = btl_risk.risks(theta, 1.0, 10), btl_risk.sandwich_covariance(theta, 1.0, 10)
     assert np.isnan(both[:, 1]).all() and np.isnan(covariance[1]).all()
     assert np.array_equal(both[:, [0, 2]], btl_risk.risks(theta[[0, 2]], 1.0, 10))
-    singular = np.ones((2, 2, 2))
-    singular[1] = [[2, 1], [1, 2]]
-    inverse = btl_risk._invert(singular)
-    assert np.isnan(inverse[0]).all() and inverse[1] == pytest.approx(np.array([[2, -1], [-1, 2]]) / 3)
+    for m in (2, 21):  # swept, and by LAPACK
+        matrices = np.ones((3, m, m))
+        matrices[1] += np.eye(m)
+        inverse = btl_risk._invert(matrices)
+        assert not np.isfinite(inverse[[0, 2]]).any()
+        assert inverse[1] == pytest.approx(np.eye(m) - 1 / (m + 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("m", [2, 3, 10, 11, 20, 21, 40])
+def test_inverses_agree_with_lapack_whatever_the_batch(m):
+    rng = np.random.default_rng(m)
+    factor = rng.normal(size=(7, m, m + 3))
+    matrices = factor @ factor.mT * np.geomspace(1e-150, 1e150, 7)[:, None, None]
+    inverse = btl_risk._invert(matrices)
+    assert np.abs(inverse @ matrices - np.eye(m)).max() < 1e-7
+    lapack = np.linalg.inv(matrices)
+    assert (np.abs(inverse - lapack) / np.abs(lapack).max(axis=(1, 2), keepdims=True)).max() < 1e-10
+    for rows in (slice(0, 1), slice(2, 4), slice(4, 7)):
+        assert np.array_equal(btl_risk._invert(matrices[rows]), inverse[rows])
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -49,7 +49,7 @@ def minimise(scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations
     rounding of the gradient itself; it only matters for scores or θ above about 1e6. Never raises or warns
     about data. Not converged: non-finite or unusable input (NaN); λ = 0 with scores that no θ matches to
     within the tolerance, separable data for one (stops at once); `iterations` reached. O(m²) per iteration,
-    usually 3 to 10; temporary memory max(2 MB, 8m² bytes), a few times that with far minimisers.
+    usually 3 to 10; temporary memory max(2 MB, 16m² bytes), a few times that with far minimisers.
     """
     scores = np.asarray(scores, float)
     reps, m = scores.shape
@@ -58,13 +58,18 @@ def minimise(scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations
     result = Minimum(nan, np.zeros(reps, bool), np.zeros(reps, int), nan[:, 0].copy())
     regular = (ridge == 0) | ((ridge > 1 / USABLE) & (ridge < USABLE))
     usable = np.flatnonzero(regular & (np.abs(scores) < USABLE).all(1))
-    length = max(1, SLICE_BYTES // (8 * m * m))
-    workspace = np.empty((min(length, usable.size), m, m))
+    length = max(2, SLICE_BYTES // (8 * m * m))
+    workspace = np.empty((max(2, min(length, usable.size)), m, m))
     with np.errstate(all="ignore"):
         for start in range(0, usable.size, length):
-            rows = usable[start : start + length]
+            rows = _pair(usable[start : start + length])
             _minimise_slice(rows, scores[rows], ridge[rows], tolerance, iterations, workspace, result)
     return result
+
+
+def _pair(rows: Integers) -> Integers:
+    """The same, a single one twice: NumPy adds up one column in another order than each of several."""
+    return np.repeat(rows, 2) if rows.size == 1 else rows
 
 
 def _minimise_slice(
@@ -74,45 +79,58 @@ def _minimise_slice(
     s = s - s.mean(1, keepdims=True)
     inside = _inside(s, tolerance)
     exists = (ridge > 0) | inside
-    curve = 2 * ridge[:, None]
-    x = s / (m / 4 + curve)  # the exact Newton step from 0, where the Laplacian is m/4 on Σθ = 0
+    curve = 2 * ridge
+    x = s / (m / 4 + curve[:, None])  # the exact Newton step from 0, where the Laplacian is m/4 on Σθ = 0
     far = np.flatnonzero(~inside & (ridge > 0) & (np.ptp(s, 1) > FAR * ridge))
     if far.size:
-        x[far] = _excess(s[far]) / curve[far]
-    base, step, descent = x, np.zeros_like(x), np.zeros(len(x))
-    length, safe = np.zeros(len(x)), np.ones(len(x))
+        x[far] = _excess(s[far]) / curve[far, None]
+    x, s = np.ascontiguousarray(x.T), np.ascontiguousarray(s.T)
+    base, step, descent, size = x, np.zeros_like(x), np.zeros(len(rows)), np.sqrt(_dot(s, s))
+    length, safe = np.zeros(len(rows)), np.ones(len(rows))
     for k in range(1, iterations + 1):
-        u, weight, wins = _win_sums(x, workspace[: len(x)])
+        u, weight, wins = _win_sums(x, workspace[: len(rows)])
         gradient = wins - s + curve * x
-        gradient -= gradient.mean(1, keepdims=True)
-        norm = _norm(gradient)
-        rounding = 4 * np.finfo(float).eps * (_norm(s) + (m / 4 + curve[:, 0]) * _norm(x))
+        gradient -= gradient.sum(0) / m
+        norm = np.sqrt(_dot(gradient, gradient))
+        rounding = 4 * np.finfo(float).eps * (size + (m / 4 + curve) * np.sqrt(_dot(x, x)))
         done = exists & (norm <= np.maximum(tolerance, rounding))
         stop = done | ~exists | (k == iterations)
-        result.theta[rows], result.converged[rows] = x, done
-        result.iterations[rows], result.gradient_norm[rows] = k, norm
-        if stop.all():
-            return
+        if stop.any():
+            over = rows[stop]
+            result.theta[over], result.converged[over] = x[:, stop].T, done[stop]
+            result.iterations[over], result.gradient_norm[over] = k, norm[stop]
+            if stop.all():
+                return
         # By convexity a trial that is still on a descending slope has decreased the objective.
-        slope = np.vecdot(gradient, step)
+        slope = _dot(gradient, step)
         accept = (length <= safe) | (slope <= 0)
         newton = _newton_step(u, weight, curve, gradient, norm, tolerance)
-        base = np.where(accept[:, None], x, base)
-        step = np.where(accept[:, None], newton, step)
-        radius = np.ptp(step, 1)
+        base = np.where(accept, x, base)
+        step = np.where(accept, newton, step)
+        radius = np.ptp(step, 0)
         safe = np.where(radius <= 1, 1, np.log1p(radius) / radius)
         secant = length * np.maximum(descent / (descent + slope), 0.25)  # where the slope should vanish
         length = np.where(accept, 1, np.maximum(safe, np.minimum(secant, 0.9 * length)))
-        descent = np.where(accept, -np.vecdot(gradient, newton), descent)
+        descent = np.where(accept, -_dot(gradient, newton), descent)
         if stop.any():
-            state = rows, s, curve, exists, base, step, descent, length, safe
-            rows, s, curve, exists, base, step, descent, length, safe = (a[~stop] for a in state)
-        x = base + length[:, None] * step
+            live = _pair(np.flatnonzero(~stop))
+            rows, exists = rows[live], exists[live]
+            state = s, size, curve, base, step, descent, length, safe
+            s, size, curve, base, step, descent, length, safe = (a.take(live, -1) for a in state)
+        x = base + length * step
 
 
-def _norm(a: Floats) -> Floats:
-    norm: Floats = np.sqrt(np.vecdot(a, a))
-    return norm
+def _dot(a: Floats, b: Floats) -> Floats:
+    """(reps,): Σ_i a_i b_i of arrays (item, rep)."""
+    dot: Floats = np.einsum("ir,ir->r", a, b)
+    return dot
+
+
+def _times(matrix: Floats, x: Floats) -> Floats:
+    """(item, rep): products of matrices (rep, item, item) with vectors (item, rep)."""
+    product = np.empty_like(x)
+    np.matvec(matrix, x.T, out=product.T)
+    return product
 
 
 def _inside(s: Floats, margin: float) -> Booleans:
@@ -145,28 +163,29 @@ def _excess(s: Floats) -> Floats:
 def _win_sums(x: Floats, workspace: Floats) -> tuple[Floats, Floats, Floats]:
     """(u, K, wins): edge weights are u_i K_ij u_j with K_ii = 0, wins_i = Σ_{j≠i} (σ(θ_i−θ_j) − ½).
 
-    K overwrites `workspace`, the only large array.
+    x: (item, rep). K overwrites `workspace`, (rep, item, item), the only large array.
     """
-    centred = x - (x.max(1, keepdims=True) + x.min(1, keepdims=True)) / 2
-    diagonal = np.einsum("bii->bi", workspace)  # a view
+    (m, reps), columns = x.shape, x.T
+    centred = x - (x.max(0) + x.min(0)) / 2
+    diagonal = np.einsum("rii->ri", workspace)  # a view
     if np.abs(centred).max() < 300:  # u^-2 is finite
         u = np.exp(centred)
-        left, right = np.ones((*x.shape, 2)), np.ones((len(x), 2, x.shape[1]))
-        left[:, :, 0] = right[:, 1] = u
+        left, right = np.ones((reps, m, 2)), np.ones((reps, 2, m))
+        left[:, :, 0] = right[:, 1] = u.T
         np.matmul(left, right, out=workspace)  # u_i + u_j; BLAS is three times faster here than broadcasting
         np.divide(1.0, workspace, out=workspace)
         diagonal[...] = 0
-        wins = u * np.matvec(workspace, np.ones_like(u))
+        wins = u * _times(workspace, np.ones_like(u))
         np.multiply(workspace, workspace, out=workspace)
     else:
         u = np.ones_like(x)
-        np.subtract(x[:, None, :], x[:, :, None], out=workspace)
+        np.subtract(columns[:, None, :], columns[:, :, None], out=workspace)
         np.exp(np.clip(workspace, -700, 700, out=workspace), out=workspace)
         np.divide(1.0, np.add(workspace, 1, out=workspace), out=workspace)
         diagonal[...] = 0
-        wins = np.matvec(workspace, u)
+        wins = _times(workspace, u)
         np.multiply(workspace, workspace.swapaxes(1, 2), out=workspace)
-    return u, workspace, wins - (x.shape[1] - 1) / 2
+    return u, workspace, wins - (m - 1) / 2
 
 
 def _newton_step(u: Floats, weight: Floats, curve: Floats, gradient: Floats, norm: Floats, tolerance: float) -> Floats:
@@ -175,20 +194,26 @@ def _newton_step(u: Floats, weight: Floats, curve: Floats, gradient: Floats, nor
     Truncated at a residual of 0.1·min(1, norm)·norm: superlinear; the slope along p stays −pᵀHp, as for the
     exact step, on which the safe length rests. Each replication stops for itself, whatever the batch.
     """
-    degree = u * np.matvec(weight, u) + curve
+    m = len(u)
+    degree = u * _times(weight, u) + curve
     target = np.maximum(0.1 * np.minimum(1, norm) * norm, tolerance / 10)
-    step, residual, direction, before = np.zeros_like(u), -gradient, 0.0, np.ones(len(u))
-    for _ in range(u.shape[1] + 5):
-        scaled = residual / np.maximum(degree, 1 / USABLE)
-        scaled -= scaled.mean(1, keepdims=True)
-        rho = np.vecdot(residual, scaled)
-        direction = scaled + np.where(rho > 0, rho / before, 0)[:, None] * direction  # 0/0 if solved exactly
-        image = degree * direction - u * np.matvec(weight, u * direction)
-        curvature = np.vecdot(direction, image)
-        alpha = np.where((_norm(residual) > target) & (curvature > 0), rho / curvature, 0)
+    step, residual, direction, before = np.zeros_like(u), -gradient, np.zeros_like(u), np.ones(u.shape[1])
+    scale = 1 / np.maximum(degree, 1 / USABLE)
+    for _ in range(m + 5):
+        rough = np.sqrt(_dot(residual, residual)) > target
+        if not rough.any():
+            break
+        scaled = residual * scale
+        scaled -= scaled.sum(0) / m
+        rho = _dot(residual, scaled)
+        direction *= np.where(rho > 0, rho / before, 0)  # 0/0 if solved exactly
+        direction += scaled
+        image = degree * direction - u * _times(weight, u * direction)
+        curvature = _dot(direction, image)
+        alpha = np.where(rough & (curvature > 0), rho / curvature, 0)
         if not alpha.any():
             break
-        step += alpha[:, None] * direction
-        residual -= alpha[:, None] * image
+        step += alpha * direction
+        residual -= alpha * image
         before = rho
     return step

@@ -6,7 +6,7 @@ information with weights Σ_l t²w²/(p̃(1 − p̃)). Xu, Sun and Cheng give ra
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ Risk: TypeAlias = Callable[[Floats, Floats, Floats], Floats]  # of (curvature, t
 
 # Bytes of one slice's (rep, item, item) array: a few such arrays stay in the cache.
 _SLICE_BYTES = 1 << 19
-# Up to this size LAPACK's inverse beats splitting the matrix.
+# Up to this size a matrix is inverted as a whole: larger ones are split.
 _SMALL = 10
 # An inverse keeps about four digits at this condition number.
 _WORST_CONDITION = 1e12
@@ -41,8 +41,13 @@ def curvature(theta: Floats) -> Floats:
     theta = np.asarray(theta, float)
     middle = (theta.max(axis=-1, keepdims=True) + theta.min(axis=-1, keepdims=True)) / 2
     odds = np.exp(theta - middle)
-    share = odds[..., :, None] / (odds[..., :, None] + odds[..., None, :])
-    weights = share * share.mT
+    left, right = np.ones((*odds.shape, 2)), np.ones((*odds.shape[:-1], 2, odds.shape[-1]))
+    left[..., 0] = right[..., 1, :] = odds
+    weights = left @ right  # odds_i + odds_j; BLAS is three times faster here than broadcasting
+    np.divide(1.0, weights, out=weights)
+    np.multiply(weights, weights, out=weights)
+    weights *= odds[..., :, None]
+    weights *= odds[..., None, :]
     np.einsum("...ii->...i", weights)[...] = 0
     values: Floats = weights
     return values
@@ -183,9 +188,11 @@ def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
 
 
 def _invert(matrix: Floats) -> Floats:
-    """Inverses of (reps, m, m) positive definite matrices; NaN for those that are singular to LAPACK."""
+    """Inverses of (reps, m, m) positive definite matrices; not finite for those that are singular."""
+    if matrix.shape[1] <= 2 * _SMALL:  # the more items, the fewer replications there are in a slice
+        return _split_inverse(matrix, _swept)
     try:
-        return _split_inverse(matrix)
+        return _split_inverse(matrix, np.linalg.inv)
     except np.linalg.LinAlgError:
         half = len(matrix) // 2
         if half == 0:
@@ -193,18 +200,18 @@ def _invert(matrix: Floats) -> Floats:
         return np.concatenate([_invert(matrix[:half]), _invert(matrix[half:])])
 
 
-def _split_inverse(matrix: Floats) -> Floats:
+def _split_inverse(matrix: Floats, whole: Callable[[Floats], Any]) -> Floats:
     """Inverse by Schur complements of halves: mostly matrix products, twice as fast as LAPACK's at m = 40.
 
-    Needs no pivoting, because every Schur complement of a positive definite matrix is one.
+    Needs no pivoting, because every Schur complement of a positive definite matrix is one. whole: inverts small ones.
     """
     m = matrix.shape[1]
     if m <= _SMALL:
-        return np.asarray(np.linalg.inv(matrix), float)
+        return np.asarray(whole(matrix), float)
     k = m // 2
-    corner = _split_inverse(matrix[:, :k, :k])
+    corner = _split_inverse(matrix[:, :k, :k], whole)
     slope = corner @ matrix[:, :k, k:]
-    rest = _split_inverse(matrix[:, k:, k:] - matrix[:, k:, :k] @ slope)
+    rest = _split_inverse(matrix[:, k:, k:] - matrix[:, k:, :k] @ slope, whole)
     cross = slope @ rest
     inverse = np.empty_like(matrix)
     inverse[:, :k, :k] = corner + cross @ slope.mT
@@ -212,3 +219,17 @@ def _split_inverse(matrix: Floats) -> Floats:
     inverse[:, k:, :k] = -cross.mT
     inverse[:, k:, k:] = rest
     return inverse
+
+
+def _swept(matrix: Floats) -> Floats:
+    """Inverse by sweeping rows, replications on the last axis: for hundreds of small matrices twice LAPACK's speed."""
+    swept = np.ascontiguousarray(np.moveaxis(matrix, 0, 2))
+    work = np.empty_like(swept)
+    with np.errstate(all="ignore"):
+        for k in range(len(swept)):
+            row = swept[k].copy()
+            scaled = row / row[k]
+            swept -= np.multiply(row[:, None], scaled, out=work)
+            swept[k] = swept[:, k] = scaled
+            swept[k, k] = -1 / row[k]
+    return np.ascontiguousarray(np.moveaxis(-swept, 2, 0))
