@@ -21,6 +21,7 @@ NAMES = {
     "code": "the check that a number knows its code: fingerprints, and reference units of many workers",
     "rare": "errors of 1e-9 to 10 % by tilted laws: against exact tails, and plain replications at 1e-5",
     "control_variates": "variance per CPU-second with control variates, on the scenarios of Xu, Sun and Cheng",
+    "precision": "stopping at a half-width: coverage of the final interval, replications against an oracle's",
     "until": "stopping when claims are decided: errors over all looks, replications against fixed numbers",
     "boundaries": "boundaries found in rounds against the uniform grid, on four surfaces with known truth",
     "scheduler": "efficiency on 1,000 and 10,000 simulated workers, one of them 20 times slower",

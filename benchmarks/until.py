@@ -2,13 +2,20 @@
 
 First 2,000 synthetic studies of each kind of value: how many have an interval that misses at any look, at the levels of
 the looks, and at one level (peeking); and at the last look alone, for a number fixed in advance. Then the experiments
-of the four suites at their quick size, with their quick numbers of replications as the most: at which of the looks all
-claims are decided that the fixed numbers decide.
+of the four suites, with their numbers of replications as the most: at which of the looks all claims are decided that
+the fixed numbers decide. Looks are multiples of 50 replications; a run needs `block=50` for them, here larger blocks
+are simulated and read in part, which gives numbers of the same law.
+
+Arguments: `quick` for the quick sizes, names of experiments; without names, those with 200 replications at least.
 """
 
 import itertools
 import json
+import sys
+import time
+from collections import Counter
 from dataclasses import asdict
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -68,52 +75,70 @@ def errors() -> None:
 
 def experiments() -> dict[str, list[Claim]]:
     """Experiments of the suites -> their claims, without those about people's files."""
-    names = dict.fromkeys(one["name"] for suite in SUITES for one in compose([f"suite={suite}", "size=quick"]))
+    names = dict.fromkeys(one["name"] for suite in SUITES for one in compose([f"suite={suite}"]))
     claims = [claim for one in problems().values() for claim in one.load(one.claims) if claim.recorded is None]
     found = {name: [claim for claim in claims if claim.experiment == name] for name in names}
     return {name: own for name, own in found.items() if own}
 
 
-def stops(name: str, claims: list[Claim]) -> tuple[int, int, int, int, int, list[str]]:
-    """Cells, replications fixed, at which the claims that these decide are decided, how many, all, and other verdicts.
-    """
-    study = read_experiment(compose([f"experiment={name}", "size=quick"])[0]).study
-    most, block = study.replications, min(study.block, 50)
+class Stop(NamedTuple):
+    """What looks do for an experiment. ends: claim -> replications at which it is decided; differ: other verdicts."""
+
+    cells: int
+    most: int
+    claims: int
+    ends: dict[str, int]
+    differ: list[str]
+
+
+def stops(name: str, claims: list[Claim], size: str) -> Stop:
+    """At which look each claim is decided that the fixed number of replications decides."""
+    study = read_experiment(compose([f"experiment={name}", *[f"size={size}"] * bool(size)])[0]).study
+    most = study.replications
     if most < LEAST:
-        return len(study.grid), most, most, 0, len(claims), []
-    data = pl.simulate(name, size="quick", block=block)
+        return Stop(len(study.grid), most, len(claims), {}, [])
+    data = pl.simulate(name, **{"size": size} if size else {})
     data = data.assign_attrs(until=json.dumps(asdict(Until(most=most))), cells=len(study.grid))
-    ends, differ, plain = [0], [], {claim.id: judge(claim, data).check.verdict for claim in claims}
-    decided = [claim for claim in claims if plain[claim.id] not in (INCONCLUSIVE, NOT_TESTED)]
-    for claim in decided:
-        looks = Until(most=most).looks(block)
+    ends, differ = {}, []
+    for claim in claims:
+        fixed = judge(claim, data).check.verdict
+        if fixed in (INCONCLUSIVE, NOT_TESTED):
+            continue
+        looks = Until(most=most).looks(BLOCK)
         first = next(((look, one) for look in looks if (one := judge_at(claim, data, look))), None)
-        ends.append(first[0].replications if first else most)
-        verdict = first[1].check.verdict if first else INCONCLUSIVE
-        if verdict != plain[claim.id]:
-            differ.append(f"{claim.id}: {plain[claim.id]}, {verdict} by looks")
-    return len(study.grid), most, max(ends) or most, len(decided), len(claims), differ
+        ends[claim.id] = first[0].replications if first else most
+        if (verdict := first[1].check.verdict if first else INCONCLUSIVE) != fixed:
+            differ.append(f"{claim.id}: {fixed}, {verdict} by looks")
+    return Stop(len(study.grid), most, len(claims), ends, differ)
 
 
-def main(*names: str) -> None:
+def main(*arguments: str) -> None:
     """Print errors over all looks, then the replications of every experiment, or of those named, and of all."""
+    size, names = ("quick" if "quick" in arguments else ""), {*arguments} - {"quick"}
     with threadpool_limits(1):
-        errors()
+        if not names:
+            errors()
         total = np.zeros(2, int)
         for name, claims in experiments().items():
             if names and name not in names:
                 continue
+            start = time.perf_counter()
             try:
-                cells, fixed, used, decided, several, differ = stops(name, claims)
+                found = stops(name, claims, size)
             except InvalidInput as error:  # it is about a person's file
                 print(f"{name:26s} not run: {error}")
                 continue
-            total += (cells * fixed, cells * used) if decided else (0, 0)
-            print(f"{name:26s} {cells:4d} cells: {decided} of {several} claims decided by {fixed:,} replications, "
-                  f"by looks after {used:,}" + "".join(f"; {one}" for one in differ), flush=True)
+            used = max(found.ends.values(), default=found.most)
+            total += found.cells * np.array([found.most, used]) * bool(found.ends)
+            ends = Counter(found.ends.values())
+            print(f"{name:26s} {found.cells:4d} cells: {len(found.ends)} of {found.claims} claims decided by "
+                  f"{found.most:,} replications, by looks after "
+                  + ", ".join(f"{end:,} ({count})" for end, count in sorted(ends.items()))
+                  + "".join(f"; {one}" for one in found.differ)
+                  + f"; {time.perf_counter() - start:.0f} s", flush=True)
         print(f"all with decided claims: {total[0]:,} replications fixed, {total[1]:,} by looks, "
               f"{total[0] / max(total[1], 1):.2f} times fewer")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -120,7 +120,7 @@ def curves(grid: Grid, along: str, *and_any: str) -> dict[CurveLabels, tuple[Lev
     for labels in grid:
         found.setdefault(tuple((axis, level) for axis, level in labels.items() if axis not in (along, *and_any)),
                          set()).add(labels[along])
-    return {labels: tuple(sorted(levels)) for labels, levels in found.items()}  # type: ignore[type-var]
+    return {labels: tuple(sorted(levels)) for labels, levels in found.items()}
 
 
 def grown(grid: Grid, along: str, added: Mapping[CurveLabels, tuple[Level, ...]]) -> Grid:
