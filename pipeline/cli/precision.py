@@ -48,9 +48,8 @@ def settled(store: Store, listing: Listing) -> Settled | None:
 
 def on_target(store: Store) -> str:
     """A line on how many groups of cells of sealed results met their targets; empty without targets."""
-    if not store.study.precision or not is_current(store):
+    if not store.study.precision or not is_current(store, said := results.attributes(store)):
         return ""
-    said = results.attributes(store)
     met, groups = said["groups_on_target"], said["groups"]
     rest = "" if met == groups else f"; the others have all {store.study.replications:,} replications"
     return f"{met:,} of {groups:,} groups of cells on target{rest}"

@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import json
 import math
 import re
 import shlex
@@ -40,7 +41,8 @@ PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failur
 CODE = (".py", ".j2", ".css", ".js")
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
 FINISHED = "# of {} replications"
-OF_FILES, OF_RESULTS = "# of files", "# of results"
+REQUESTED = ("name", "grid", "replications", "precision", "refine", "until")
+OF_FILES, OF_RESULTS, OF_REQUEST = "# of files", "# of results", "# of request"
 QUOTES = "'\""
 SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite", "suite_title", "common")
 
@@ -65,16 +67,16 @@ def shown(raw: Mapping[str, Any]) -> str:
 def folder(settings: Settings, studies: Sequence[StoredStudy], interim: bool = False) -> Path:
     """Where the report goes: the folder of the study or suite, or one in it, beside the report of a larger request.
 
-    An interim one goes beside any finished one.
+    An interim one goes beside any finished one, and beside one of another request.
     """
     whole = _suite_folder(settings, studies)
-    if not whole:
-        where = studies[0].store.folder / seal.place(studies[0].store)
-        return _beside(studies) if interim and finished_size(where / own_experiments.RECORD) else where
-    finished = finished_size(whole / own_experiments.RECORD)
-    if not finished or not interim and finished <= sum(seal.size(stored.study) for stored in studies):
-        return whole
-    return _beside(studies, whole)
+    where = whole or studies[0].store.folder / seal.place(studies[0].store)
+    finished = finished_size(where / own_experiments.RECORD)
+    if interim:
+        taken = finished > 0 or _said(where / own_experiments.RECORD, f"{OF_REQUEST} (.+)") not in ("", _asked(studies))
+    else:
+        taken = whole is not None and finished > sum(seal.size(stored.study) for stored in studies)
+    return _beside(studies, whole) if taken else where
 
 
 def _beside(studies: Sequence[StoredStudy], suite: Path | None = None) -> Path:
@@ -84,6 +86,12 @@ def _beside(studies: Sequence[StoredStudy], suite: Path | None = None) -> Path:
     return suite / seal.REQUESTS / digest("".join(seal.request(stored.study) for stored in studies), 8).hex()
 
 
+def _asked(studies: Sequence[StoredStudy]) -> str:
+    """Digest of what configs ask for, the same in all rounds of a study that grows."""
+    asked = [[stored.raw.get(key) for key in REQUESTED] for stored in studies]
+    return digest(json.dumps(asked, sort_keys=True, default=str), 8).hex()
+
+
 def _suite_folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path | None:
     suite = studies[0].raw.get("suite")
     return path_of(settings.outputs, "outputs") / f"suite-{suite}" if suite else None
@@ -91,11 +99,16 @@ def _suite_folder(settings: Settings, studies: Sequence[StoredStudy]) -> Path | 
 
 def finished_size(record: Path) -> int:
     """Replications of a finished report, from what it was made of; 0 where there is none."""
+    return int(_said(record, FINISHED.format("([0-9]+)")) or 0)
+
+
+def _said(record: Path, pattern: str) -> str:
+    """What a line of a report's record says; "" where there is none."""
     try:
-        said = re.search(f"^{FINISHED.format('([0-9]+)')}$", record.read_text("utf-8"), re.M)
+        said = re.search(f"^{pattern}$", record.read_text("utf-8"), re.M)
     except (OSError, ValueError):
-        return 0
-    return int(said[1]) if said else 0
+        return ""
+    return said[1] if said else ""
 
 
 def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str:
@@ -107,7 +120,8 @@ def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str
     size = FINISHED.format(sum(seal.size(stored.study) for stored in studies)) + "\n" if finished else ""
     common = f"# of figure {studies[0].raw.get('common')}\n" if studies[0].raw.get("common") else ""
     sealed = "".join(f"{OF_RESULTS} {one}\n" for one in stamps)
-    return configs + common + files + f"# of program {_code(packages)}\n" + sealed + size
+    made_of = f"# of program {_code(packages)}\n{OF_REQUEST} {_asked(studies)}\n"
+    return configs + common + files + made_of + sealed + size
 
 
 def _code(packages: Iterable[str]) -> str:

@@ -1,5 +1,6 @@
 """Whether sealed results are what a study asks for, reduced by the code that is here."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pipeline.analysis.moments import block_moments, merged
@@ -19,7 +20,10 @@ def reduced_by(study: Study) -> list[str]:
     return [fingerprint(part) for part in parts]
 
 
-def is_current(store: Store) -> bool:
-    """Whether results.zarr and summary.zarr are what the study asks for, and what the code here would write."""
-    root = results.attributes(store)
+def is_current(store: Store, attributes: Mapping[str, Any] | None = None) -> bool:
+    """Whether results.zarr and summary.zarr are what the study asks for, and what the code here would write.
+
+    attributes: those of results.zarr, where they are known.
+    """
+    root = results.attributes(store) if attributes is None else attributes
     return root.get("request") == results.request(store.study) and root.get("reduced_by") == reduced_by(store.study)

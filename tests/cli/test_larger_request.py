@@ -120,6 +120,22 @@ def test_an_interim_page_goes_beside_a_finished_one_until_its_request_is_finishe
     assert page.read_bytes() != finished and not interim.exists()
 
 
+def test_interim_pages_of_two_requests_lie_beside_each_other(tmp_path):
+    words = [*SMALL, f"outputs={tmp_path}"]
+    assert main([*words, "replications=40", "shard=1/2"]) == 0
+    assert main([*words, "replications=40", "task=report"]) == 0
+    (page,) = tmp_path.glob("xu/*/report.html")
+    first = page.read_bytes()
+    assert main([*words, "replications=60", "task=report"]) == 0
+    (beside,) = page.parent.glob("requests/*/report.html")
+    assert page.read_bytes() == first != beside.read_bytes() and b"Interim" in beside.read_bytes()
+    assert main([*words, "replications=40", "shard=2/2"]) == 0  # again: it takes the place of its own page
+    assert main([*words, "replications=40", "task=report"]) == 0
+    assert page.read_bytes() != first and beside.exists()
+    assert main([*words, "replications=60"]) == 0
+    assert b"Interim" not in page.read_bytes() and not beside.exists()
+
+
 @pytest.mark.parametrize("suite", [[], ["suite=demo", "experiments=[xu/lemmas]"]])
 def test_a_larger_one_that_ends_while_a_smaller_writes_its_page_keeps_its_place(tmp_path, monkeypatch, suite):
     """The page of the larger is never replaced; that of the smaller is written beside it, in the same command."""

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.controls import Control
 from pipeline.study.arrays import Floats
 
 from ..estimators.estimate import CrowdEstimate
@@ -14,12 +15,10 @@ from .yardsticks import MajorityErrorExact
 
 
 @dataclass(frozen=True)
-class VoteControl:
+class VoteControl(Control):
     """Share of labels that a majority vote on the same release gets wrong, less its exact mean given the abilities."""
 
     long_name: ClassVar[str] = "share of labels that a vote gets wrong, less its mean"
-    units: ClassVar[str] = "1"
-    expected: ClassVar[float] = 0.0
 
     def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
         """One value per replication, (reps,). O(reps · n · (n + m)), as `majority_error_exact`."""

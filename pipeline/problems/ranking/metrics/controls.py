@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.problems.common.controls import Control
 from pipeline.problems.common.recovery import TopK
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import Checked, InvalidInput, parameter
@@ -20,13 +21,6 @@ from ..releases import FlippedWins, ReleasedWins
 from ..theory.linearised import SquaredError, squared_error
 from ..theory.score_order import wrong_order
 from .last import Last
-
-
-class Control:
-    """A metric whose mean is known."""
-
-    units: ClassVar[str] = "1"
-    expected: ClassVar[float] = 0.0
 
 
 def _known(release: ReleasedWins) -> bool:
