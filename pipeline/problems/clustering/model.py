@@ -161,7 +161,7 @@ class BlockModel(Checked):
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the mechanism's, in steps of about a nanosecond."""
-        return 30 * self.N + 1e5
+        return 100 * self.N + 1e4
 
 
 def _portions(classes: Integers, reps: int, most: int | None) -> Iterator[UserCounts]:

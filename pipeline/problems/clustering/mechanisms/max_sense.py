@@ -1,5 +1,6 @@
 """MaxSense: one private bit of each user about a random set of items."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from pipeline.study.parameters import InvalidInput, parameter
 
-from ..block_law import block_law
+from ..block_law import block_law, proportions
 from ..model import BlockModel, Users
 from ..releases import ScoreSketches
 from ..subset_sums import SubsetCounts, subset_sums
@@ -98,5 +99,6 @@ class MaxSense(Sensing):
         return SubsetCounts(users["group"], c, (users["sensed"],), users.count)
 
     def cost(self) -> float:
-        """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 5e6 + 6e3 * self.N
+        """Predicted cost of one replication, in steps of about a nanosecond: of items, and of kinds of users."""
+        kinds = math.comb(self.w + len(proportions("beta", self.beta)) - 1, self.w)
+        return 2e5 + 2.5e4 * self.N + 8e3 * min(self.U, kinds)

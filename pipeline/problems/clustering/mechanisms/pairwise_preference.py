@@ -77,7 +77,7 @@ class PairwisePreference(OneBit):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 60 * self.N**2
+        return 4e5 + 100 * self.N**2
 
     def memory(self) -> float:
         """Bytes of one replication: agreements and probes of all pairs."""
