@@ -8,7 +8,7 @@ import xarray as xr
 
 from pipeline.analysis.measures import Cells, confidence_for, labelled, of_look
 from pipeline.analysis.ratio import risk_ratio
-from pipeline.analysis.summary import REPLICATION
+from pipeline.analysis.summary import REPLICATION, t_interval
 from pipeline.analysis.tolerances import Contains, Tolerance, Within, written
 
 FALSE_ALARM = 1e-6  # over all cells: a true law is practically never contradicted
@@ -32,25 +32,26 @@ def law_ratios(data: xr.Dataset, metric: str, predicted: str, power: float, *by:
     """
     used = int((data["status"] > 0).any(REPLICATION).sum())
     alpha = FALSE_ALARM * of_look() / used
-    cells = _widened(risk_ratio(data, metric, predicted, power, 1 - alpha), NormalDist().inv_cdf(1 - alpha / 2))
+    cells = _widened(risk_ratio(data, metric, predicted, power), 1 - alpha)
     pooled = _pooled(cells, [str(axis) for axis in cells["ratio"].dims if axis not in by])
     return {TOGETHER: _estimates(pooled), EACH_CELL: _estimates(cells)}
 
 
-def _widened(cells: xr.Dataset, quantile: float) -> xr.Dataset:
-    """Intervals with the quantile z' for which a skewed mean over its own standard error has the normal tail beyond z.
+def _widened(cells: xr.Dataset, confidence: float) -> xr.Dataset:
+    """t intervals, z'/z times as wide: beyond z' a skewed mean over its standard error has the normal tail beyond z.
 
     That tail is e^{|γ|z'³/(3√n)} times the normal one, γ the skewness of v^power − R·predicted: so z'²(1 − 2az') = z²,
     a = |γ|/(3√n). Infinite where that has no solution: there are too few replications for such a tail.
     Source: Shao, Journal of Theoretical Probability 12 (1999) 385, Theorem 1.1, expanded as Cramér's.
     """
     a = (abs(cells["skewness"]) / (3 * xr.ufuncs.sqrt(cells["pairs"]))).transpose(*cells["ratio"].dims)
+    quantile = NormalDist().inv_cdf(0.5 + confidence / 2)
     slope, wider = a.values, np.full(a.shape, quantile)
     with np.errstate(invalid="ignore", divide="ignore"):
         for _ in range(200):  # rises to the solution, or beyond the largest possible one
             wider = np.where(slope * wider < 1 / 3, quantile / np.sqrt(1 - 2 * slope * wider), np.inf)
     factor = a.copy(data=wider / quantile)
-    half = (cells["high"] - cells["ratio"]) * factor
+    half = (t_interval(cells["ratio"], cells["mcse"], cells["pairs"], confidence)[1] - cells["ratio"]) * factor
     return cells.assign(low=cells["ratio"] - half, high=cells["ratio"] + half)
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.summary import mean_of, moments_over_replications, skewness_of, t_interval
+from pipeline.analysis.intervals import skewed_mean
+from pipeline.analysis.summary import mean_of, moments_over_replications, skewness_of
 from pipeline.study.status import FAILED
 
 
@@ -16,9 +17,9 @@ def risk_ratio(
     mcse² = Σ (v^power − R y)² / (n(n−1) ȳ²): the covariance of v^power and y is in the residuals. `metric`
     and `yardstick` are variables of `results`; the yardstick has the metric's unit to that power (for the
     default 2: the predicted mean square). Returns, without unit and over the grid axes, `ratio`, `mcse`,
-    `low`, `high` (t interval), `skewness` of v^power − R y, and `pairs` = n. NaN where there are no pairs or the
-    prediction is not positive. Raises KeyError for an unknown variable.
-    Source: Cochran, Sampling Techniques, 3rd ed. (1977), §6.4.
+    `low`, `high` (t interval, corrected for skewness as in `skewed_mean`), `skewness` of v^power − R y, and
+    `pairs` = n. NaN where there are no pairs or the prediction is not positive. Raises KeyError for an unknown
+    variable. Source: Cochran, Sampling Techniques, 3rd ed. (1977), §6.4.
     """
     used = ~results["status"].isin([0, FAILED])
     risk = results[metric].where(used) ** power
@@ -30,7 +31,9 @@ def risk_ratio(
     ratio = mean / scale
     residuals, = moments_over_replications((risk - ratio * predicted) / scale)
     mcse = mean_of(residuals)[1].where(np.isfinite(ratio))
-    low, high = t_interval(ratio, mcse, pairs, confidence)
+    squares, cubes = (residuals.sel(statistic=name, drop=True) for name in ("m2", "m3"))
+    ends = xr.apply_ufunc(skewed_mean, ratio, squares, cubes, pairs, confidence, output_core_dims=[[], []])
+    low, high = (end.where(np.isfinite(ratio)) for end in ends)
     columns = dict(ratio=ratio, mcse=mcse, low=low, high=high, skewness=skewness_of(residuals))
     return xr.Dataset({name: column.assign_attrs(units="1") for name, column in columns.items()}
                       | {"pairs": pairs})

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 from scipy.special import ndtri
 
 from pipeline.analysis.claims import (
@@ -52,7 +53,22 @@ def test_intervals_of_cells_and_of_all_together(data):
     assert one.standard_error == pytest.approx(weights.sum() ** -0.5)
     assert one.high - one.value == pytest.approx(ndtri(1 - 0.01 / 2 / 2) * one.standard_error)
     assert cells[0].high - cells[0].value == pytest.approx(
-        ndtri(1 - FALSE_ALARM / 6 / 2) * cells[0].standard_error, rel=0.01)
+        ndtri(1 - 1e-6 / 6 / 2) * cells[0].standard_error, rel=0.005)
+    reach = max(max(abs(one.low - 1), abs(one.high - 1)) for one in ratios[TOGETHER].values())
+    assert verdict(data, margin=1.01 * reach) == SUPPORTED and verdict(data, margin=0.99 * reach) == INCONCLUSIVE
+
+
+def test_skewed_cells_are_widened_as_their_tail_asks(sealed):
+    """z'²(1 − 2az') = z², a = |γ|/(3√n), by another solver."""
+    v = np.random.default_rng(3).chisquare(5, (1, 1, REPS)) / 5
+    cell, = law_ratios(sealed(dict(arm=["a"], L=[1]), v=v, expected=np.ones_like(v)), "v", "expected", 1)[
+        EACH_CELL].values()
+    z, a = ndtri(1 - FALSE_ALARM / 2), abs(stats.skew(v, axis=None)) / (3 * REPS**0.5)
+    wider = optimize.brentq(lambda x: x**2 * (1 - 2 * a * x) - z**2, z, 1 / (3 * a))
+    error = v.std(ddof=1) / REPS**0.5
+    quantile = stats.t.isf(FALSE_ALARM / 2, REPS - 1) * wider / z
+    assert (cell.high - cell.value) / error == pytest.approx(quantile, rel=1e-4)
+    assert wider > 1.02 * z
 
 
 @pytest.mark.parametrize("reps, cells, decided", [(100, 30_000, False), (4000, 3, True)])

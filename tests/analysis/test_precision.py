@@ -53,8 +53,8 @@ def half_width(kind, values, confidence):
         low, high = mean_interval(dict(n=part[:, 0], mean=part[:, 1], m2=part[:, 2], m3=part[:, 3]), confidence, False)
         return (high - low) / 2, part[:, 1]
     if kind == "ratio":
-        found = risk_ratio(data, "a", "b", power=2, confidence=confidence)
-        return (found["high"] - found["low"]).values / 2, found["ratio"].values
+        found = risk_ratio(data, "a", "b", power=2)
+        return found["mcse"].values * stats.t.ppf(0.5 + confidence / 2, values.shape[-1] - 1), found["ratio"].values
     found = paired_difference(data, "a", "estimator", 0, 1, confidence)
     return (found["high"] - found["low"]).values / 2, found["mean"].values
 
