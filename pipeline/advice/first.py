@@ -79,7 +79,7 @@ def first(asked: Question) -> First:
         try:
             axis, low, boundary, high = crossing(found)
         except NotReached as error:
-            row["why"], refused = "does not reach the targets", refused or str(error)
+            row["why"], refused = str(error), refused or str(error)
         else:
             row |= {"boundary": boundary, "low": low, "high": high}
             if best is None or axis.better * boundary < best.axis.better * best.boundary:
@@ -116,7 +116,8 @@ def crossing(found: Curve) -> tuple[Axis, float | None, float, float | None]:
     if met.all():
         raise NotInAtlas(f"the targets are met at every {question.word} of its cells, {ends}")
     if not met.any():
-        raise NotReached(f"the targets are met at no {question.word} of its cells, {ends}")
+        near = ", but may be: they are within its band" if (found.excess(-1) <= 0).any() else ""
+        raise NotReached(f"the targets are met at no {question.word} of its cells, {ends}{near}")
     middle = _begin(found, 0, better)
     assert middle is not None
     low, high = (_begin(found, side, better) for side in ((-1, 1) if better > 0 else (1, -1)))

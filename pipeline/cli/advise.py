@@ -26,7 +26,7 @@ def perform(request: Mapping[str, Any], as_json: bool = False) -> int:
     from pipeline.cli import advise_files
 
     asked = {key: value for key, value in request.items() if key not in ("task", "quick", "save")}
-    quick, where = _flag(request, "quick"), advise_files.file(request["save"]) if "save" in request else None
+    quick, where = flag(request, "quick"), advise_files.file(request["save"]) if "save" in request else None
     question = read(asked) if asked or where is None else None
     if where is not None:
         print(advise_files.save(where, question), file=sys.stderr if as_json else None, flush=True)
@@ -39,7 +39,8 @@ def perform(request: Mapping[str, Any], as_json: bool = False) -> int:
     return EXIT_DONE if quick or found["certified"] else EXIT_FAILED
 
 
-def _flag(request: Mapping[str, Any], name: str) -> bool:
+def flag(request: Mapping[str, Any], name: str) -> bool:
+    """Whether a request says true; InvalidInput if it says anything but true or false."""
     value = request.get(name, False)
     if not isinstance(value, bool):
         raise InvalidInput(name, value, "must be true or false")

@@ -8,7 +8,7 @@ import threadpoolctl
 from pipeline.advice.answer import answer
 from pipeline.advice.question import read
 from pipeline.cli import advise_files
-from pipeline.cli.advise import first_record, plain
+from pipeline.cli.advise import first_record, flag, plain
 
 
 def advise(
@@ -33,6 +33,7 @@ def advise(
     >>> found["unknown"], found["certified"], 0.1 < found["value"] < 0.3
     ('epsilon', True, True)
     """
+    flag({"quick": quick}, "quick")
     question = read({"problem": problem, "target": target, "unknown": unknown, **known})
     if save is not None:
         advise_files.save(advise_files.file(save), question)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from test_advise import OWN, truth
 
+import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.advice import atlas, solve
 from pipeline.advice.first import first
@@ -63,6 +64,9 @@ def test_without_cells_there_is_no_first_answer(own):
                            (asked(estimator="half"), "with estimator=half")):
         with pytest.raises(atlas.NotInAtlas, match=said.replace(".", "[.]")):
             first(question)
+    mean, low, _ = first(asked()).curve.bands["error_squared"]
+    with pytest.raises(atlas.NotInAtlas, match="but may be: they are within its band"):
+        first(asked(target=(mean.min() + low.min()) / 2))
     own.unlink()
     with pytest.raises(atlas.NotInAtlas, match="has none"):
         first(asked())
@@ -112,6 +116,8 @@ def test_the_command_prints_a_first_answer_and_then_the_certified_one(own, capsy
     assert "certified with 95 % confidence" in late
     assert main([*words, "quick=true"]) == 0 and "from the atlas, NOT certified" in capsys.readouterr().out
     assert main([*words, "quick=7"]) == 2 and "quick=7: must be true or false" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="quick=7: must be true or false"):
+        pl.advise("own_mean", "error_squared<=0.1", n=20, quick=7)
     assert main([*words, "quick=true", "estimator=half"]) == 2
     assert "quick=true: no first answer from the atlas: no cells for mechanism=laplace" in capsys.readouterr().err
 
