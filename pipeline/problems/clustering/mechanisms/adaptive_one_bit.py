@@ -72,7 +72,7 @@ class AdaptiveOneBit(OneBit):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 500 * self.N * self.rounds
+        return 1e3 * self.N * self.rounds
 
 
 def _drawn(left: Integers, users: int, rng: np.random.Generator) -> Integers:
