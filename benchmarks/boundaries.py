@@ -2,11 +2,10 @@
 
 The probability of a probit model, the exact error of majority vote, MaxSense's predicted success, and the sandwich risk
 of the debiased estimator, each along one axis; replications are drawn from these laws. The uniform grid gets the better
-of two intervals, that of the refinement and that of the monotone fit, and as many levels as the same width needs: the
-last of rising numbers that do not yet give it.
+of two intervals, that of the refinement and that of the monotone fit, and as many levels as the same width needs: more
+than the last of rising numbers before the first that gives it.
 """
 
-import bisect
 import itertools
 import math
 import time
@@ -28,9 +27,9 @@ from pipeline.problems.crowd.theory.wisdom import private_ability
 from pipeline.problems.ranking.theory.risk import sandwich_risk
 from pipeline.study.refinement import Refinement
 
-RUNS, REPS, START = 500, 2000, 5
+RUNS, REPS, START, WIDTH = 500, 2000, 5, 0.02
 FEW = 11  # runs of a uniform grid, for its median width
-GRIDS = [round(10 * 1.25**k) for k in range(24)]  # levels of uniform grids
+GRIDS = [round(10 * 1.25**k) for k in range(30)]  # levels of uniform grids
 
 
 class Surface(NamedTuple):
@@ -41,7 +40,6 @@ class Surface(NamedTuple):
     level: float
     ends: tuple[float, float]
     share: bool
-    width: float
     degrees: int = 1  # of freedom of the χ² law of the other values
 
 
@@ -52,12 +50,11 @@ def surfaces() -> dict[str, Surface]:
     rated, classes = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.5, 0.5])
     sets = 8
     return {
-        "probit sheet": Surface(lambda x: float(norm.cdf(3 * math.log(x / 2.1))), 0.5, (0.05, 50), True, 0.02),
-        "majority vote, exact": Surface(lambda x: float(vote_error(private_ability(workers, x))), 0.1, (0.1, 10), True,
-                                        0.05),
+        "probit sheet": Surface(lambda x: float(norm.cdf(3 * math.log(x / 2.1))), 0.5, (0.05, 50), True),
+        "majority vote, exact": Surface(lambda x: float(vote_error(private_ability(workers, x))), 0.1, (0.1, 10), True),
         "MaxSense, predicted": Surface(lambda x: maxsense_success(x, sets, 2.0, 1.0, classes, items, rated), 0.5,
-                                       (1e5, 1e8), True, 0.02),
-        "BTL, sandwich": Surface(lambda x: float(sandwich_risk(theta, x, 500)[0]), 0.01, (0.1, 10), False, 0.02, 9),
+                                       (1e5, 1e8), True),
+        "BTL, sandwich": Surface(lambda x: float(sandwich_risk(theta, x, 500)[0]), 0.01, (0.1, 10), False, 9),
     }
 
 
@@ -89,7 +86,7 @@ class Drawn:
 
 def asked_of(surface: Surface) -> Refinement:
     """What is asked of a surface."""
-    return Refinement("x", "v", level=surface.level, width=surface.width)
+    return Refinement("x", "v", level=surface.level, width=WIDTH, most=20)
 
 
 def in_rounds(name: str, surface: Surface, rng: np.random.Generator) -> tuple[Found, int]:
@@ -128,10 +125,11 @@ def main() -> None:
         covered = np.mean([one.low <= truth <= one.high for one, _ in once])
         width, used = np.median([one.width for one, _ in once]), REPS * np.mean([levels for _, levels in runs])
 
-        def wide(levels: int, name: str = name, surface: Surface = surface) -> float:
-            return -float(np.median([uniform_width(name, surface, levels, rng) for _ in range(FEW)]))
-
-        levels = GRIDS[max(bisect.bisect_left(GRIDS, -width, key=wide) - 1, 0)]
+        levels = START
+        for number in GRIDS:
+            if np.median([uniform_width(name, surface, number, rng) for _ in range(FEW)]) <= width:
+                break
+            levels = number
         print(f"{name:22s} at {truth:.4g}: {len(once)} of {RUNS} runs find one crossing, covered {covered:.1%}, width "
               f"{width:.3f} with {used:,.0f} replications; a uniform grid is wider with {levels * REPS:,}, "
               f"{levels * REPS / used:.1f} times as many; {time.perf_counter() - start:.0f} s", flush=True)

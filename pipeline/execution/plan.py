@@ -103,8 +103,9 @@ def text(store: Store, cluster: Cluster) -> str:
     refined = [f"  refine        {study.refine}; up to {study.refine.most} rounds add {LEVELS} levels to a curve each"
                f"{curves}, of which these numbers know none before it is reached"] if study.refine else []
     looks = [f"{look.replications:,}" for look in study.until.looks(study.block)] if study.until else []
+    early = "; a smaller block looks earlier" * bool(study.until and study.block > study.until.least)
     refined += [f"  until         {study.until}; looks after {', '.join(looks)}: these numbers are of the one that is "
-                "reached"] if looks else []
+                f"reached{early}"] if looks else []
     axes = " × ".join(f"{axis}[{len(levels)}]" for axis, levels in study.grid.axes.items())
     return "\n".join([
         f"{study.name}: {store.backend}",
