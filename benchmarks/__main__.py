@@ -8,16 +8,20 @@ import importlib.util
 import itertools
 import sys
 
+from benchmarks import rows
+
 NAMES = {
     "bars": "kernels against their bars: yardsticks, fits, samplers; paired runs",
+    "suite": "the paper's five scenarios on two workers, against joblib with L-BFGS-B or NumPy Newton",
+    "startup": "seconds from the command to its first unit, and to nothing to do",
+    "suites": "whole suites on two workers, report included; takes half an hour",
+    "cost": "seconds against size, with orders in theory; draws the figure of the documentation",
     "estimator": "regularised BTL fits: batched Newton, NumPy Newton, L-BFGS-B",
     "sweep": "a whole sweep on two workers, against joblib; its overhead",
-    "suite": "the paper's five scenarios on two workers, against joblib with L-BFGS-B or NumPy Newton",
     "noise": "noise on the integers: seeded samplers, OpenDP's, the published ones",
     "rasch": "spectral fits of the Rasch model: batched, as published, NumPy's solver",
     "blocks": "samplers of the block model: against the generator alone, and a dense transcription",
     "crowd": "Dawid–Skene on crowds: batched, NumPy loops, crowd-kit",
-    "startup": "seconds from the command to its first unit, and to nothing to do",
     "code": "the check that a number knows its code: fingerprints, and reference units of many workers",
     "rare": "errors of 1e-9 to 10 % by tilted laws: against exact tails, and plain replications at 1e-5",
     "control_variates": "variance per CPU-second with control variates, on the scenarios of Xu, Sun and Cheng",
@@ -46,6 +50,8 @@ def main(arguments: list[str]) -> int:
     for name in arguments or present:
         print(f"== {name}: {present[name]}", flush=True)
         importlib.import_module(f"benchmarks.{name}").main(*([counts[name]] if name in counts else []))
+    if rows.ROWS:
+        print("== the table of bars", rows.HEAD, *rows.ROWS, sep="\n")
     return 0
 
 

@@ -16,7 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.crowd import tuned
 from benchmarks.estimator import simulate
-from benchmarks.rasch import interleaved, product_and_solve, spread
+from benchmarks.rasch import interleaved, product_and_solve
+from benchmarks.rows import HEAD, row
+from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
@@ -35,11 +37,6 @@ from pipeline.problems.response.model import Rasch
 BLOCK = 2000  # replications of a release of `xu/phase_transition`
 FITS = {10: 2000, 20: 1000, 40: 500, 100: 60}  # items: replications
 ROUNDS = 5
-
-
-def row(work: str, ratios: np.ndarray, bar: str) -> None:
-    """Print one line of the table."""
-    print(f"{work:66s} {spread(ratios):>22s}   {bar}", flush=True)
 
 
 def agree(ours: np.ndarray, rival: np.ndarray) -> None:
@@ -157,11 +154,24 @@ def many_users() -> None:
         interleaved({"ours": lambda: mechanism.release(data, rng)}, 2)["ours"], "≤ 2")
 
 
+def sensed_entries() -> None:
+    """MaxSense, 10⁶ users: against one uniform number for every entry that is sensed."""
+    rng = np.random.default_rng(1)
+    for items, w in ((400, 20), (1000, 30), (2000, 100)):
+        model = BlockModel(U=10**6, N=items, w=w, b="0.9, 0.1")
+        data, mechanism = model.simulate(model.truth(rng, 1, rng), rng), MaxSense(N=items, w=w, epsilon=1.0)
+        times = interleaved({"ours": lambda m=mechanism, d=data: m.release(d, rng), "part": lambda: rng.random(10**6)},
+                            ROUNDS)
+        row(f"MaxSense, 10⁶ users, {items} items, {w} rated: ÷ uniform numbers",
+            times["ours"] / (items / w * times["part"]), "≤ 1")
+
+
 def main() -> None:
-    """Print the table of kernels; whole programs are `suite` and `startup`."""
-    print(f"{'work':66s} {'median (range)':>22s}   bar")
+    """Print the table of kernels; whole programs are `suite`, `startup` and `suites`."""
+    print(HEAD)
     with threadpool_limits(1):
-        for part in (ranking_yardsticks, response_yardsticks, btl_fits, rasch_fits, crowd_fits, many_users):
+        for part in (ranking_yardsticks, response_yardsticks, btl_fits, rasch_fits, crowd_fits, sensed_entries,
+                     many_users):
             part()
 
 

@@ -10,7 +10,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from statistics import median
+
+from benchmarks.rows import row
 
 UNITS = 10_000
 ROUNDS = 3
@@ -66,13 +67,13 @@ def main() -> None:
     """Print the seconds."""
     print(f"ten million additions in a loop: {additions():.2f} s")
     with tempfile.TemporaryDirectory() as folder:
-        for what, measure, words in (
-            ("first finished unit, a second of work", first_unit, SECOND),
-            ("first finished unit, on two workers", first_unit, LARGE),
-            ("report, a second of work", to_the_report, SECOND),
+        for what, measure, words, bar in (
+            ("first finished unit, a second of work", first_unit, SECOND, "≤ 1"),
+            ("first finished unit, on two workers", first_unit, LARGE, "≤ 1"),
+            ("report, a second of work", to_the_report, SECOND, "≤ 4"),
         ):
-            times = [measure(words, Path(folder) / f"{what} {k}") for k in range(ROUNDS)]
-            print(f"command to {what}: median {median(times):.2f} s of {', '.join(f'{t:.2f}' for t in times)}")
+            row(f"command to {what}: seconds", [measure(words, Path(folder) / f"{what} {k}") for k in range(ROUNDS)],
+                bar)
         print(f"ten million additions in a loop: {additions():.2f} s")
         made, again = nothing_to_do(Path(folder) / "done")
         print(f'{UNITS:,} units: made in {made:.1f} s; "nothing to do" after {again:.2f} s')

@@ -26,6 +26,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, ndtri
 
 from benchmarks.estimator import numpy_newton  # the rest of ours where needed: a rival's workers import this module
+from benchmarks.rows import row, spread
 
 WORKERS = 2
 BLOCK = 2000  # or all replications, if fewer
@@ -33,6 +34,7 @@ PAPER = {1: 50, 2: 50, 3: 100, 4: 100, 5: 100}  # scenario: replications
 TIMES = {1: 3, 40: 1}  # as many replications as the paper's: rounds
 REPLICATIONS = os.environ.get("BENCH_REPLICATIONS")  # of every scenario, instead; a multiple of BLOCK if above it
 ROLES = {"mechanism": ("randomized_response", "laplace"), "estimator": ("debiased", "plug_in")}
+BARS = {("Newton", 1): "≥ 1.3", ("L-BFGS-B", 1): "≥ 2", ("Newton", 40): "≥ 6"}  # rival, times the paper's replications
 ALPHA = 1e-6  # false alarms of a whole comparison
 
 
@@ -189,16 +191,18 @@ def compare(replications: dict[int, int], rounds: int) -> None:
         parts = {part: np.median([times[part] for times in every]) for part in every[0]}
         print(f"  {name:8s} seconds: " + ", ".join(f"{part} {seconds:.1f}" for part, seconds in parts.items()))
     for name in fits:
-        print(f"  {name} ÷ ours: wall {_ratio(spent, name, 'start', 'work', 'sealing')}, work alone "
-              f"{_ratio(spent, name, 'work')}, processors {_ratio(spent, name, 'processors')}; {z[name].size} means "
-              f"of {cells} cells agree, largest |z| {z[name].max():.1f} (bound {bound:.1f})", flush=True)
+        bar = BARS.get((name, min(replications.values()) // min(PAPER.values())), "none")
+        row(f"five scenarios, {total:,} replications, start included: {name} ÷ ours",
+            _ratios(spent, name, "start", "work", "sealing"), bar)
+        work, processors = (spread(_ratios(spent, name, part)) for part in ("work", "processors"))
+        print(f"  {name} ÷ ours: work alone {work}, processors {processors}; {z[name].size} means of {cells} cells "
+              f"agree, largest |z| {z[name].max():.1f} (bound {bound:.1f})", flush=True)
 
 
-def _ratio(spent: dict, name: str, *parts: str) -> str:
-    """Rival's seconds over ours: median of rounds, smallest and largest."""
-    every = [sum(theirs.get(part, 0) for part in parts) / sum(mine[part] for part in parts)
-             for theirs, mine in zip(spent[name], spent["ours"], strict=True)]
-    return f"{np.median(every):.2f}" + (f" ({min(every):.2f}–{max(every):.2f})" if len(every) > 1 else "")
+def _ratios(spent: dict, name: str, *parts: str) -> list[float]:
+    """Rival's seconds over ours, in every round."""
+    return [sum(theirs.get(part, 0) for part in parts) / sum(mine[part] for part in parts)
+            for theirs, mine in zip(spent[name], spent["ours"], strict=True)]
 
 
 def _processors() -> float:
