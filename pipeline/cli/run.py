@@ -28,7 +28,7 @@ from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit
-from pipeline.execution.sessions import Session
+from pipeline.execution.sessions import FAILED, Session
 from pipeline.storage import results
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
@@ -251,7 +251,7 @@ def _compute(
         for stored, schedule in waiting:
             if not stop.is_set() and time.monotonic() < ends:
                 session = Session(stored.store.folder, command, schedule.pending, schedule.cost, settings.shard)
-                _in_session(stored, session, functools.partial(swept, stored, schedule, session))
+                _in_session(stored, session, functools.partial(swept, stored, schedule, session), alike)
     return time.monotonic() < ends
 
 
@@ -262,16 +262,19 @@ def _left(schedules: Sequence[Schedule]) -> Callable[[], tuple[int, float]] | No
     return lambda: (sum(one.pending for one in schedules), sum(one.cost for one in schedules))
 
 
-def _in_session(stored: StoredStudy, session: Session, swept: Callable[[], sweep.Outcome]) -> None:
+def _in_session(
+    stored: StoredStudy, session: Session, swept: Callable[[], sweep.Outcome], alike: FailuresAlike
+) -> None:
     """Sweep one study and note how the session ended."""
     try:
         with stored.store.backend.sweeping():
             outcome = swept()
     except BaseException as error:
-        session.end("abandoned" if isinstance(error, KeyboardInterrupt) else "failed", error=str(error))
+        session.end("abandoned" if isinstance(error, KeyboardInterrupt) else FAILED, error=str(error))
         raise
-    session.end("stopped" if outcome.interrupted else "finished", units=outcome.units_done, workers=outcome.workers,
-                lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1))
+    failed = {"error": alike.too_many} if outcome.interrupted and alike.too_many else {}
+    session.end(FAILED if failed else "stopped" if outcome.interrupted else "finished", units=outcome.units_done,
+                workers=outcome.workers, lost=outcome.lost, seconds_work=round(outcome.seconds_work, 1), **failed)
 
 
 def _report(

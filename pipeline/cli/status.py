@@ -12,7 +12,7 @@ from pipeline.cli.precision import all_done, on_target, settled
 from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.schedule import Schedule, failures
-from pipeline.execution.sessions import RUNNING, sessions
+from pipeline.execution.sessions import FAILED, RUNNING, sessions
 from pipeline.storage import agreement
 from pipeline.storage.replications import Listing
 
@@ -62,6 +62,8 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
         one["seconds_left"] = Schedule(study, listing).cost / pace
     if all_done(listing, settled(store, listing) if sealed else None):
         one["exit_code"] = EXIT_FAILED if listing.failed.any() else EXIT_DONE
+    elif past and not running and past[-1]["state"] == FAILED and not past[-1].get("shard"):  # whose units others do
+        one["exit_code"] = EXIT_FAILED
     return one
 
 
@@ -96,7 +98,8 @@ def _session(session: Mapping[str, Any]) -> str:
     where = [f"{name} {session[key]}" for name, key in (("shard", "shard"), ("on", "host"), ("job", "job"))
              if session[key]]
     return (f"  session {', '.join([session['started'], *where])}: {session['state']}, "
-            f"{session['units']:,} of {session['pending']:,} units in {format_time(session['seconds'])}")
+            f"{session['units']:,} of {session['pending']:,} units in {format_time(session['seconds'])}"
+            + (f": {session['error']}" if session["error"] else ""))
 
 
 def print_failures(stored: StoredStudy, listing: Listing, command: str) -> None:

@@ -20,7 +20,7 @@ from pipeline.study.files import write_whole
 from pipeline.study.streams import canonical, digest
 
 BEAT, SILENT = 20.0, 90.0  # seconds
-RUNNING, KILLED = "running", "killed"
+RUNNING, KILLED, FAILED = "running", "killed", "failed"
 _NUMBER = itertools.count()
 
 
