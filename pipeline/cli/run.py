@@ -23,13 +23,13 @@ from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import Cluster, Executor, workers_of
+from pipeline.execution.clusters import Cluster, Executor, Local, workers_of
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit
 from pipeline.execution.sessions import FAILED, Session
-from pipeline.storage import results
+from pipeline.storage import agreement, results
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
@@ -198,11 +198,13 @@ def _sweep(
         print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
               + (f", in shard {settings.shard}" if settings.shard else "")
               + ("; and as many more as the targets of precision need" if _left(schedules) else ""), flush=True)
-        if not cluster.elsewhere:  # a mistake is then found before any worker starts
-            for stored, schedule in waiting:
-                runner(stored, schedule, settings).agree()
         # Code that a person added to this program may end the process, which then had better be a worker's.
-        if cluster.needless(seconds) and not any(registered()):
+        needless = cluster.needless(seconds) and not any(registered())
+        for stored, schedule in waiting if not cluster.elsewhere else ():
+            comparable = schedule.listing.done.any() and not agreement.tries(stored.store)
+            if comparable or needless or not isinstance(cluster, Local):  # a mistake is then found before workers start
+                runner(stored, schedule, settings).agree()
+        if needless:
             here = Executor(description=f"about {format_time(seconds)} of work: no workers, computing in this process")
             if compute(waiting, here, stop, patience=MISJUDGED * seconds + 10):
                 waiting = []

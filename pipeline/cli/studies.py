@@ -11,7 +11,7 @@ from pipeline.execution import sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule, failures
-from pipeline.storage import results
+from pipeline.storage import agreement, results
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
 
@@ -56,6 +56,8 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
         known = limits(stored.store, listing, cluster)
     schedule = Schedule(stored.study, listing, settings.shard_numbers, known)
     failed = [unit for unit in failures(listing) if schedule.mine[unit]] if settings.retry_failed else []
+    if settings.retry_failed:
+        agreement.forget_tries(stored.store)
     if failed:
         with stored.store.locked():
             results.unseal(stored.store)

@@ -15,7 +15,7 @@ from pipeline.execution.bundles import Bundle
 from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
 from pipeline.execution.limits import GRACE, TimeLimit, limited
-from pipeline.execution.schedule import Schedule, Unit, unit_name
+from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit, unit_name
 from pipeline.storage import agreement
 from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
@@ -32,6 +32,8 @@ ACCEPTED = "accept_code=yes"
 SLICES = BYTES, BYTES // 4, BYTES // 16, BYTES // 64  # of a unit, one after the other where memory is short
 SLOW = 100.0  # times the predicted seconds that a unit may take: a machine may be 20 times slower, a prediction wrong
 LEAST_SECONDS = 600.0  # of such a limit
+UNMEASURED = 10.0  # times both, where no unit has ended by which a predicted cost is known in seconds
+TRIES = 10  # processes that end while they make a reference unit, until it is given up
 NOBODY = "0" * 16  # the writer of a unit whose worker could not store that it failed
 
 
@@ -62,13 +64,16 @@ class Runner:
     and is then recorded. Raises InvalidInput where they come out differently, unless `accept` says that a person wants
     that.
 
-    most_seconds: that a unit may take; None: `SLOW` times what it should take, and `LEAST_SECONDS` at least, once that
-    is known. One that takes longer fails. Where compiled code does not return either, a worker process stores that and
-    ends itself; its other units are lost.
+    A reference unit in which `most_tries` processes end is given up: one that nobody finished fails, and others are
+    compared; where another kind of process has finished it, this kind must not compute.
+
+    most_seconds: that a unit may take; None: `SLOW` times what it should take, and `LEAST_SECONDS` at least. One that
+    takes longer fails. Where compiled code does not return either, a worker process stores that and ends itself; its
+    other units are lost.
     """
 
     _writer: str | None = None
-    grace = GRACE
+    grace, most_tries = GRACE, TRIES
     slice_bytes = BYTES
 
     def __init__(self, store: Store, references: tuple[Unit, ...] = (), accept: bool = False,
@@ -76,6 +81,7 @@ class Runner:
         self.study, self.store, self.references, self.accept = store.study, store, references, accept
         self.brought: Mapping[str, str] = {}
         self.most_seconds, self.driver = most_seconds, (socket.gethostname(), os.getpid())
+        self.tries: dict[Unit, list[tuple[str, int]]] = {}  # of references, when a unit was blamed last
 
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
         scripted = {name: fingerprint(part) for name, part in parts(self.study).items() if part.__module__ == SCRIPT}
@@ -96,13 +102,27 @@ class Runner:
             self._writer = self._admitted()
         self.slice_bytes = min(self.slice_bytes, SLICES[min(bundle.kills, len(SLICES) - 1)])
         memo: dict[str, Any] = {}
-        limit = self.most_seconds
-        if limit is None and bundle.expected is not None:
-            limit = max(LEAST_SECONDS, SLOW * bundle.expected)
+        limit = self._unmeasured(bundle.cost) if bundle.expected is None else self._limit(bundle.expected)
         return [self._run(unit, memo, self._writer, limit, bundle.kills > 0) for unit in bundle.units]
 
-    def blame(self, unit: Unit, what: str) -> bool:
-        """In the driver: store a unit that killed its workers as failed, unless it is done; whether it failed."""
+    def _limit(self, seconds: float) -> float:
+        """Seconds that a unit may take of which so many are expected."""
+        return max(LEAST_SECONDS, SLOW * seconds) if self.most_seconds is None else self.most_seconds
+
+    def _unmeasured(self, cost: float) -> float | None:
+        """The same of a predicted cost; None where that is unknown, too."""
+        if self.most_seconds is not None:
+            return self.most_seconds
+        return UNMEASURED * self._limit(cost / COST_OF_A_SECOND) if cost else None
+
+    def blame(self, unit: Unit, what: str) -> bool | None:
+        """In the driver: store a unit that killed its workers as failed, unless it is done; whether it failed.
+
+        None where workers ended in a reference unit since its last call: these may have had it, and not begun it.
+        """
+        if (tries := agreement.tries(self.store)) and tries != self.tries.get(unit):
+            self.tries[unit] = tries
+            return None
         if not self.store.holds(*unit):
             self.store.fail(*unit, f"worker killed: {what} by this unit, also while nothing else ran, and in smaller "
                             "slices; give workers more memory, then retry_failed=true", NOBODY)
@@ -139,7 +159,14 @@ class Runner:
     def _admit(self, me: Writer, compare_only: bool) -> None:
         references = self._comparable()
         units = [unit for unit in references if not compare_only or self.store.holds(*unit)]
-        different = [name for unit in units for name in self._compare(unit, me)]
+        watched = agreement.trying(self.store, me.id) is not None  # a process ended here: find out in which unit
+        if not watched:
+            agreement.begin(self.store, me.id, "")
+        try:
+            different = [name for unit in units for name in self._compare(unit, me, watched)]
+        finally:
+            if (agreement.trying(self.store, me.id) or ("", 0))[1] <= self.most_tries:
+                agreement.forget_tries(self.store, me.id)
         if different and not self.accept:
             raise self._refusal(me, different)
         if different or len(units) == len(references):
@@ -158,7 +185,7 @@ class Runner:
         return any(dict(one.writer.code) == code for one in agreement.recorded(self.store))
 
     def _run(self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None, again: bool) -> bool:
-        if again and self.store.has_failed(*unit):  # its worker ended itself
+        if (again or unit in self.references) and self.store.has_failed(*unit):  # its worker ended, or was ended
             return True
         try:
             values = self._limited(unit, memo, writer_id, limit)
@@ -185,8 +212,8 @@ class Runner:
     def _late(self, limit: float) -> str:
         """What is said of a unit that took longer."""
         given = f"longer than {limit:g} s"
-        return given if self.most_seconds else (f"{given}, and than {SLOW:g} times its predicted time at this sweep's "
-                                                "pace; retry_failed=true most_seconds=… gives it more")
+        return given if self.most_seconds else (f"{given}, and than {SLOW:g} times its predicted time; "
+                                                "retry_failed=true most_seconds=… gives it more")
 
     def _give_up(self, unit: Unit, thread: int, writer_id: str, late: str) -> None:
         """Store a unit that does not end as failed, and end this process, unless it is the driver."""
@@ -194,7 +221,10 @@ class Runner:
             try:
                 where = "".join(traceback.format_stack(sys._current_frames().get(thread)))
                 error = f"{TimeLimit.__module__}.{TimeLimit.__name__}: in code that cannot be interrupted, {late}"
-                self.store.fail(unit.cell, unit.block, f"{where}{error}", writer_id)
+                if self._writer is None and self.store.holds(*unit):  # it was to be compared
+                    agreement.begin(self.store, writer_id, unit_name(self.study, unit), before=self.most_tries)
+                else:
+                    self.store.fail(unit.cell, unit.block, f"{where}{error}", writer_id)
             finally:
                 os._exit(1)
 
@@ -215,15 +245,27 @@ class Runner:
                 return values
         raise AssertionError  # the last of the slices returns or raises
 
-    def _compare(self, unit: Unit, me: Writer) -> list[str]:
+    def _compare(self, unit: Unit, me: Writer, watched: bool) -> list[str]:
         """Simulate a unit; variables, with the unit's name, that differ from those stored. Stores one that is
-        missing."""
+        missing. watched: whether to note which unit it is, as a process has ended here."""
         name, there = unit_name(self.study, unit), self.store.holds(unit.cell, unit.block)
-        try:  # one that was finished before may take its time here
-            values = self._simulate(unit) if there else self._limited(unit, {}, me.id, self.most_seconds)
+        if self.store.has_failed(*unit):  # it holds no numbers to compare
+            return []
+        tries = agreement.begin(self.store, me.id, name) if watched else 0
+        if tries >= self.most_tries:
+            return self._given_up(unit, name, there, me)
+        self.slice_bytes = min(self.slice_bytes, SLICES[min(tries, len(SLICES) - 1)])
+        limit = self._unmeasured(self.study.cost(self.study.grid.labels(unit.cell)))
+        if there and self.most_seconds is not None:  # it ended before
+            limit = max(self.most_seconds, UNMEASURED * LEAST_SECONDS)
+        try:
+            values = self._limited(unit, {}, me.id, limit)
         except OSError:
             raise
         except Exception as error:
+            if there and isinstance(error, TimeLimit):
+                agreement.begin(self.store, me.id, name, before=self.most_tries)
+                return self._given_up(unit, name, there, me)
             if there and isinstance(error, MemoryError):  # enough elsewhere
                 raise
             values = None
@@ -235,9 +277,24 @@ class Runner:
             stored = self.store.read(unit.cell, unit.block)
         except Damaged as error:
             raise self.store.invalid(f"unit {name} is damaged ({error}); run task=verify repair=true") from None
-        if stored.failed:  # it holds no numbers to compare
+        if stored.failed:  # since a moment
             return []
         return [f"{variable} of unit {name}" for variable in self._unlike(values, stored)]
+
+    def _given_up(self, unit: Unit, name: str, there: bool, me: Writer) -> list[str]:
+        """Do without a reference unit that ends processes, or does not end. InvalidInput where it is finished."""
+        if there and not self.accept:
+            raise self.store.invalid(
+                f"unit {name} was finished before, and must be made again to compare its numbers, but does not end on "
+                f"{socket.gethostname()}, or ended {self.most_tries} processes; give workers more memory or "
+                "most_seconds=…, then retry_failed=true, or do without the comparison with accept_code=yes")
+        agreement.begin(self.store, me.id, "")
+        if there:
+            return [f"status of unit {name}"]
+        self.store.fail(*unit, f"worker killed: {self.most_tries} processes ended while they made this unit, before "
+                        "their first, also in smaller slices; give workers more memory, then retry_failed=true",
+                        NOBODY)
+        return []
 
     def _unlike(self, values: dict[str, Array] | None, stored: Record) -> list[str]:
         if values is None:

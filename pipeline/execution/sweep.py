@@ -81,8 +81,8 @@ def run(
             `Bundler`; None: they have one unit.
         window: bundles handed out per worker thread, computing or waiting; the executor's by default.
         kills: how many workers a unit may kill, the last two while nothing else runs, before it is given up.
-        blame: called in this thread with such a unit and what happened; returns what the runner would, and the sweep
-            goes on. Without it, such a unit ends the sweep.
+        blame: called in this thread with such a unit and what happened; returns what the runner would, or None if it
+            was not the unit, and the sweep goes on. Without it, such a unit ends the sweep.
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
             as with a queue, counts instead.
         backups: whether, near the end, units that take long are handed out once more to workers with nothing to do.
@@ -242,7 +242,10 @@ class Sweep:
             return
         (unit,), what = bundle.units, f"{reason} {self.kills} times"
         if self.blame:
-            self._count(bundle, [self.blame(unit, what)])
+            if (value := self.blame(unit, what)) is None:
+                self.retry.append(Bundle(bundle.units, bundle.cost))
+            else:
+                self._count(bundle, [value])
         else:
             self.retry.append(bundle)
             self._fail(f"unit {shorten(unit, 200)}: {what}; give workers more memory, or leave the unit out")

@@ -15,7 +15,7 @@ from pipeline.storage.replications import RAW, Store
 from pipeline.study.files import PARTIAL
 from pipeline.study.streams import canonical, digest
 
-FOLDER = f"{RAW}/agreed"
+FOLDER, TRYING = f"{RAW}/agreed", f"{RAW}/trying"
 SHOWN = 4  # names in one message
 UNKNOWN = "no record is left of the code and arithmetic that computed them"
 
@@ -91,6 +91,35 @@ def damaged(store: Store) -> Iterator[Damage]:
     for key in sorted(store.backend.keys(FOLDER)):
         if not key.endswith(PARTIAL) and _read(store, key) is None:
             yield Damage(f"{FOLDER.removeprefix(f'{RAW}/')}/{key}", "is not what this program wrote")
+
+
+def begin(store: Store, writer_id: str, unit: str, before: int | None = None) -> int:
+    """Note that a process begins to make a unit; how many before it have and did not end, unless given in `before`.
+
+    The caller holds the lock: no process of that writer is still at it, so that those before it were ended.
+    """
+    if before is None:
+        last, before = trying(store, writer_id) or ("", 0)
+        before = before if last == unit else 0
+    store.backend.put(f"{TRYING}/{writer_id}", f"{unit} {before + 1}\n".encode())
+    return before
+
+
+def trying(store: Store, writer_id: str) -> tuple[str, int] | None:
+    """What a process of a writer began and has not ended, and how many did; None if there is nothing."""
+    unit, _, count = (store.backend.read(f"{TRYING}/{writer_id}") or b"").decode(errors="replace").rpartition(" ")
+    return (unit, int(count)) if count.strip().isdecimal() else None
+
+
+def tries(store: Store) -> list[tuple[str, int]]:
+    """The same of all writers."""
+    return [*filter(None, (trying(store, key) for key in sorted(store.backend.keys(TRYING))))]
+
+
+def forget_tries(store: Store, *writer_ids: str) -> None:
+    """Forget what processes of these writers, or of all, began."""
+    if keys := [f"{TRYING}/{one}" for one in writer_ids or store.backend.keys(TRYING)]:
+        store.backend.delete(*keys)
 
 
 def _content(one: Agreed) -> bytes:

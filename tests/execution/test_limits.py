@@ -137,8 +137,15 @@ def test_a_unit_has_a_limit_from_its_predicted_cost(tmp_path, monkeypatch):
     assert work([first]) == [False]
     monkeypatch.setattr(Runner, "_simulate", lambda *_: endless())
     assert work.careful(Bundle([bad], 1.0, expected=0.1)) == [True]
-    assert store.read(*bad).error.endswith("TimeLimit: longer than 0.2 s, and than 2 times its predicted time at this "
-                                           "sweep's pace; retry_failed=true most_seconds=… gives it more\n")
+    assert store.read(*bad).error.endswith("TimeLimit: longer than 0.2 s, and than 2 times its predicted time; "
+                                           "retry_failed=true most_seconds=… gives it more\n")
+
+
+def test_before_any_unit_has_ended_a_limit_is_ten_times_as_long(tmp_path):
+    """A unit that is predicted to take 20 s may take 20,000; the shortest limit is 100 minutes."""
+    store = Store(study(), tmp_path)
+    assert [Runner(store)._unmeasured(cost) for cost in (0.0, 1e9, 20e9)] == [None, 6000.0, 20_000.0]
+    assert Runner(store, most_seconds=5.0)._unmeasured(20e9) == 5.0
 
 
 def test_bundles_say_what_they_should_take_once_others_have_ended():

@@ -1,13 +1,17 @@
 """What a worker compares before its first unit."""
 
+import os
+import time
+
 import pytest
 from engine import pending, study
 
+from pipeline.execution import runner
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Local
 from pipeline.execution.errors import Unfit
-from pipeline.execution.runner import Runner
-from pipeline.execution.schedule import Unit
+from pipeline.execution.runner import TRIES, Runner, writer
+from pipeline.execution.schedule import Unit, unit_name
 from pipeline.execution.sweep import run
 from pipeline.storage import agreement
 from pipeline.storage.replications import Store
@@ -111,6 +115,53 @@ def test_a_unit_whose_worker_died_gets_smaller_slices(tmp_path, monkeypatch):
     for kills in (0, 1, 2, 9):
         Runner(store, schedule.references).careful(Bundle([unit], 1.0, kills=kills))
     assert [size for size in asked if size != 2**30] == [2**28, 2**26, 2**24]
+
+
+class Deadly(Runner):
+    """A runner in whose workers the first of the reference units ends the process, as a segmentation fault does."""
+
+    most_tries = 1
+
+    def _simulate(self, unit, memo=None):
+        if unit == self.references[0] and self.driver[1] != os.getpid():
+            os._exit(1)
+        return super()._simulate(unit, memo)
+
+
+def test_a_reference_unit_that_ends_processes_is_blamed_and_no_other_unit(tmp_path):
+    """The sweep goes on, although the process that would compare ends each time, with units that it never began."""
+    store = Store(study(), tmp_path)
+    schedule = pending(store.study, store)
+    work, flags = Deadly(store, schedule.references), {}
+    with Local(workers=1).open() as executor:
+        outcome = run(executor, work, iter(schedule), total_cost=schedule.cost, kills=1, blame=work.blame,
+                      on_done=lambda failed, bundle, _: flags.update(zip(bundle.units, failed, strict=True)))
+    bad, listing = schedule.references[0], store.listing()
+    assert outcome.lost == 2 and outcome.units_done == len(flags) == listing.done.size and listing.done.all()
+    assert [unit for unit, failed in flags.items() if failed] == [bad] and listing.failed.sum() == listing.failed[bad]
+    assert store.read(*bad).error.startswith("worker killed: 1 processes ended while they made this unit")
+    assert not agreement.tries(store) and len(agreement.recorded(store)) == 1
+
+
+def test_where_a_finished_unit_ends_processes_that_compare_it_these_must_not_compute(tmp_path):
+    store, schedule = begun(tmp_path)
+    other, (first, *_) = other_unit(schedule), schedule.references
+    work = Runner(store, schedule.references)
+    agreement.begin(store, writer(store.study).id, unit_name(store.study, first), before=TRIES)
+    for _ in range(2):  # no process dies of it any more
+        with pytest.raises(Unfit, match="was finished before.* ended 10 processes; give "):
+            work([other])
+    assert not store.holds(*other) and store.holds(*first)
+    assert Runner(store, schedule.references, accept=True)([other]) == [False] and not agreement.tries(store)
+
+
+def test_a_finished_unit_that_does_not_end_here_has_a_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "LEAST_SECONDS", 0.01)
+    monkeypatch.setattr(runner, "SLOW", 0.0)
+    store, schedule = begun(tmp_path)
+    monkeypatch.setattr(Runner, "_simulate", lambda *_: [time.sleep(0.01) for _ in range(10**6)])
+    with pytest.raises(Unfit, match="was finished before, .* but does not end on"):
+        Runner(store, schedule.references)([other_unit(schedule)])
 
 
 def test_a_unit_that_killed_its_workers_is_blamed_unless_it_was_stored(tmp_path):
