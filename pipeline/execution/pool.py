@@ -225,7 +225,8 @@ class DaskPool:
         absent = now - self.last_present
         if not self.workers and absent > self.worker_timeout:
             raise SweepError(f"no worker for {self.worker_timeout:g} s ({self.executor.description}): "
-                             "look at the workers' output")
+                             "look at the workers' output"
+                             + ("; cluster.patience=… waits longer" if self.executor.patience else ""))
         self.deserted = self.halted and not self.workers and absent > DESERTED
         if not self.halted:
             try:

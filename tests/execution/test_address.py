@@ -209,8 +209,8 @@ def test_a_scheduler_that_adapts_grows_from_no_worker():
                                   dashboard_address="127.0.0.1:0") as workers:
         workers.adapt(minimum=0, maximum=3, interval="100ms")
         seen = []
-        with Address(workers.scheduler_address).open() as executor:
-            assert executor.alive() == {}
+        with Address(workers.scheduler_address, patience=600.0).open() as executor:
+            assert executor.alive() == {} and executor.patience == 600.0
             outcome = run(executor, pause, endless(lambda: len(set(seen)) < 3),
                           on_done=lambda pids, *_: seen.extend(pids))
     assert outcome.workers == 3
@@ -361,6 +361,7 @@ def test_no_scheduler_there_is_one_line_soon(tmp_path, capsys, monkeypatch):
     ("address", dict(address="host:8786")), ("address", dict(address="http://host:1")),
     ("address", dict(address="tcp://host:0")), ("address", dict(address="tls://host:65536")),
     ("ca", dict(address="tls://host:1")), ("key", dict(address="tcp://host:1", key="x")),
+    ("patience", dict(address="tcp://host:1", patience=0.0)),
 ])
 def test_what_cannot_be_an_address_is_named(field, values):
     with pytest.raises(InvalidInput, match=f"^{field}="):

@@ -35,6 +35,7 @@ class Address(Cluster, Checked):
     ca: str | None = parameter("with tls: certificate of the authority", default=None)
     cert: str | None = parameter("with tls: certificate of this client", default=None)
     key: str | None = parameter("with tls: private key of this client", default=None)
+    patience: float = parameter("give up after so long without any worker", unit="s", default=45.0, above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,7 +63,7 @@ class Address(Cluster, Checked):
         Raises InvalidInput if no scheduler answers, or if the scheduler or every worker runs other versions.
         """
         with quiet(), contextlib.ExitStack() as stack:
-            yield join(self._connect(stack), self.address)
+            yield join(self._connect(stack), self.address, self.patience)
 
     @property
     def _encrypted(self) -> bool:
@@ -112,8 +113,10 @@ class Connected(Cluster):
             yield join(self.client, self.client.scheduler.address)
 
 
-def join(client: Any, address: str) -> Executor:
+def join(client: Any, address: str, patience: float | None = None) -> Executor:
     """The cluster of a client, without the workers that run other versions than this process, which are retired.
+
+    patience: seconds without any worker after which a sweep gives up; None: its own default.
 
     Raises InvalidInput if the scheduler or every worker runs other versions.
     """
@@ -126,7 +129,7 @@ def join(client: Any, address: str) -> Executor:
         return False
 
     return Executor(
-        client, max(count, 1), lambda: _threads(client), retire=retire_one, window=WINDOW,
+        client, max(count, 1), lambda: _threads(client), retire=retire_one, window=WINDOW, patience=patience,
         admit=functools.partial(differs_from, facts()),
         description=f"scheduler at {address}, {len(client.nthreads())} workers of {count} threads, "
                     f"dashboard at {client.dashboard_link}")
