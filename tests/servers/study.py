@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -48,6 +49,44 @@ class Run:
         assert done.returncode == 0, done.stderr
         own = [*self.folder.glob("requests/*/results.zarr")] or [self.folder / "results.zarr"]
         assert [contents(path) for path in own] == [self.expected]
+
+
+PAUSE = """
+import os, sys, time
+from pipeline.__main__ import main
+from pipeline.execution import sweep
+run = sweep.run
+
+def paused(executor, runner, *rest, **options):
+    outcome = run(executor, runner, *rest, **options)
+    if type(runner).__name__ == "Reduce" and not os.path.exists("reduced"):
+        open("reduced", "w").close()
+        time.sleep(600)
+    return outcome
+
+sweep.run = paused
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def pausing(folder: Path) -> str:
+    """A command that works in this folder and there, once, waits in the reduction: when values are written and the
+    documents by which they count are not; the file `reduced` then says so."""
+    (folder / "pause.py").write_text(PAUSE)
+    program = folder / "pipeline"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {folder}/pause.py "$@"\n')
+    program.chmod(0o755)
+    return str(program)
+
+
+def without_disk(run: Run) -> str:
+    """Lines of a shell by which the first job has an empty folder of its own in place of the outputs."""
+    where = run.where
+    (where / "outputs").mkdir()
+    return (f"if [ -z \"$APART\" ] && mkdir {where}/first 2>/dev/null; then\n"
+            f"  export APART=yes\n"
+            f"  exec unshare -m sh -c 'mount -t tmpfs none {where}/outputs && exec bash \"$1\"' - \"$0\"\n"
+            "fi\n")
 
 
 def unavailable(reason: str) -> None:

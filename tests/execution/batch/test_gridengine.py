@@ -1,15 +1,18 @@
 """On a real Grid Engine: jobs/sge.sh and cluster=sge; the sealed result is the laptop's."""
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 from engine import ROOT, environment
 from servers import gridengine
-from servers.study import edited, unavailable
+from servers.study import UNITS, edited, pausing, unavailable, without_disk
 
 from pipeline.__main__ import main
+
+FULL = pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults")
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +61,40 @@ def test_through_dask_with_a_job_deleted(system, study):
     gridengine.until(lambda: not system.jobs())
     assert not list((study.where / "shared").glob("keys-*"))
     study.finish()
+
+
+@FULL
+def test_one_job_does_not_see_the_disk_and_the_queue_opens_late(system, study):
+    """The first job has an empty folder in place of the outputs: it is retired with one line, and replaced."""
+    (study.where / "shared").mkdir()
+    (study.where / "shared/environment").write_text(without_disk(study))
+    system.call("qmod", "-d", "all.q")
+    try:
+        words = study.words(**{"cluster": "sge", "cluster.jobs": "2", "cluster.interface": "lo",
+                               "replications": "2000", "cluster.folder": str(study.where / "shared")})
+        driver = subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=study.where, text=True,
+                                  env=environment(**system.environment), stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
+        gridengine.until(lambda: list(system.jobs().values()) == ["qw", "qw"], 60)
+    finally:
+        system.call("qmod", "-e", "all.q")
+    _, err = driver.communicate(timeout=300)
+    line, = (line for line in err.splitlines() if line.startswith("warning: "))
+    assert re.fullmatch(rf"warning: worker \S+ is retired: \S+ does not see {study.folder}; give outputs on .*", line)
+    assert driver.returncode == 0 and "Traceback" not in err, err
+    study.finish()
+
+
+@FULL
+def test_a_job_is_set_down_in_the_reduction(system, scripts, shell, study):
+    """By the administrator: it is killed and queued again, as after the loss of its host."""
+    job = system.call("qsub", "-terse", str(scripts / "sge.sh"), *study.words(), cwd=study.where,
+                      env=shell | {"PIPELINE": pausing(study.where)})
+    gridengine.until((study.where / "reduced").exists, 120)
+    assert study.done() == UNITS and not (study.folder / "results.zarr/zarr.json").exists()
+    system.call("qmod", "-rj", job)
+    system.wait(job)
+    assert study.is_right(), output(study)
 
 
 @pytest.mark.parametrize("changes, line", [

@@ -1,5 +1,6 @@
 """On a real SLURM of several virtual nodes: whatever happens to jobs, the sealed result is the laptop's."""
 
+import contextlib
 import os
 import re
 import signal
@@ -9,10 +10,10 @@ import time
 
 import psutil
 import pytest
-from engine import ROOT, command, environment
+from engine import ROOT, command, contents, environment
 from servers import slurm
 from servers.sockets import listeners
-from servers.study import UNITS, Run, edited, unavailable
+from servers.study import UNITS, Run, edited, pausing, unavailable, without_disk
 
 from pipeline.__main__ import main
 
@@ -126,36 +127,27 @@ def test_a_node_goes_down(system, submit, study):
     completes_after_its_node_goes_down(system, job, study)
 
 
-PAUSE = """
-import os, sys, time
-from pipeline.__main__ import main
-from pipeline.execution import sweep
-run = sweep.run
-
-def paused(executor, runner, *rest, **options):
-    outcome = run(executor, runner, *rest, **options)
-    if type(runner).__name__ == "Reduce" and not os.path.exists("reduced"):
-        open("reduced", "w").close()
-        time.sleep(600)
-    return outcome
-
-sweep.run = paused
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 @FULL
 def test_a_node_goes_down_in_the_reduction(system, scripts, shell, study):
-    """When values are written and the documents by which they count are not."""
-    (study.where / "pause.py").write_text(PAUSE)
-    program = study.where / "pipeline"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} {study.where}/pause.py "$@"\n')
-    program.chmod(0o755)
     job = system.call("sbatch", "--parsable", str(scripts / "slurm.sh"), *study.words(), cwd=study.where,
-                      env=shell | {"PIPELINE": str(program)})
+                      env=shell | {"PIPELINE": pausing(study.where)})
     slurm.until((study.where / "reduced").exists, seconds=120)
     assert study.done() == UNITS and not (study.folder / "results.zarr/zarr.json").exists()
     completes_after_its_node_goes_down(system, job, study)
+
+
+@FULL
+def test_two_hundred_shards_of_one_unit_each(system, submit, study):
+    """An array of 200 tasks on all nodes, and a job that reduces; as one process alone."""
+    block = {"block": "40"}
+    alone = Run(study.where / "alone")
+    assert command(alone.words(cluster="synchronous", **block)).returncode == 0
+    array = submit(study, "--array=1-200", **block)
+    last = submit(study, f"--dependency=afterok:{array}", **block)
+    assert system.wait(last, seconds=3600) == "COMPLETED", output(study)
+    assert [f"shard {k}/200 is done" in output(study) for k in range(1, 201)] == [True] * 200
+    assert "nothing to do: all 200 units" in output(study)
+    assert contents(study.folder / "results.zarr") == contents(alone.folder / "results.zarr")
 
 
 def through_dask(system, run, **changes):
@@ -189,6 +181,17 @@ def test_through_dask_with_a_job_cancelled(system, study):
 
 def workers(keys):
     return [p for p in psutil.process_iter(["cmdline"]) if str(keys / "key.pem") in (p.info["cmdline"] or [])]
+
+
+@FULL
+def test_ten_drivers_on_one_store(system, study):
+    """As docs/scale.md has it, with a job each; the nodes hold eight at once. A last run joins what they did."""
+    drivers = [through_dask(system, study, shard=f"{number}/10", **{"cluster.jobs": "1"}) for number in range(1, 11)]
+    for number, driver in enumerate(drivers, 1):
+        out, err = driver.communicate(timeout=600)
+        assert driver.returncode == 0 and f"shard {number}/10 is done" in out, err
+    assert study.done() == UNITS and mine(system) == []
+    study.finish()
 
 
 def test_jobs_of_a_killed_driver_end(system, study):
@@ -257,17 +260,22 @@ runner.environment = lambda: here() | {"CPU features": "OTHER"}
 """
 
 
+def prologue(run, lines):
+    """Let jobs begin with these lines of a shell."""
+    (run.where / "shared").mkdir()
+    (run.where / "shared/environment").write_text(lines)
+
+
 @FULL
 @pytest.mark.parametrize("wrong", ["mkdir one", "true"], ids=["the first", "every"])
 def test_jobs_on_nodes_that_compute_other_numbers(wrong, system, study):
     """The first job is retired with one line and replaced; where all are alike, their reason ends the run."""
     begun = command(study.words(cluster="synchronous", shard="1/40"))
     assert begun.returncode == 0, begun.stderr
-    shared = study.where / "shared"
-    (shared / "other").mkdir(parents=True)
-    (shared / "other/sitecustomize.py").write_text(OTHER)
-    (shared / "environment").write_text(
-        f"if {wrong} 2>/dev/null; then export PYTHONPATH={shared}/other:$PYTHONPATH; fi\n")
+    other = study.where / "shared/other"
+    prologue(study, f"if {wrong} 2>/dev/null; then export PYTHONPATH={other}:$PYTHONPATH; fi\n")
+    other.mkdir()
+    (other / "sitecustomize.py").write_text(OTHER)
     driver = through_dask(system, study, **{"cluster.jobs": "1"})
     _, err = driver.communicate(timeout=300)
     lines = [line for line in err.splitlines() if "numbers come out differently on" in line]
@@ -277,6 +285,30 @@ def test_jobs_on_nodes_that_compute_other_numbers(wrong, system, study):
     else:
         assert driver.returncode == 0 and len(lines) == 1 and "is retired: " in lines[0] and study.is_right(), err
     assert mine(system) == []
+
+
+@FULL
+def test_one_node_does_not_see_the_disk_and_the_others_come_late(system, study):
+    """Jobs of whole nodes, of which one only is there. The first job has an empty folder in place of the outputs, as
+    where a disk is not mounted: it is retired with one line, and replaced. In mid-sweep that node goes down, and the
+    others come, so that these do the rest."""
+    late = ",".join(f"n{number}" for number in range(2, system.nodes + 1))
+    prologue(study, without_disk(study))
+    system.call("scontrol", "update", f"nodename={late}", "state=drain", "reason=late")
+    try:
+        driver = through_dask(system, study, replications="2000", **{"cluster.cores": "2", "cluster.memory": "1GiB"})
+        study.reaches(4)
+        system.call("scontrol", "update", "nodename=n1", "state=down", "reason=test")
+        system.call("scontrol", "update", f"nodename={late}", "state=resume")
+        _, err = driver.communicate(timeout=300)
+    finally:
+        for node in (late, "n1"):
+            with contextlib.suppress(AssertionError):  # it is there already
+                system.call("scontrol", "update", f"nodename={node}", "state=resume")
+    line, = (line for line in err.splitlines() if line.startswith("warning: "))
+    assert re.fullmatch(rf"warning: worker \S+ is retired: \S+ does not see {study.folder}; give outputs on .*", line)
+    assert driver.returncode == 0 and "Traceback" not in err, err
+    study.finish()
 
 
 def test_a_hung_job_meets_its_walltime(hung, system, submit):
