@@ -31,6 +31,7 @@ NAMES = {
     "scheduler": "efficiency on 1,000 and 10,000 simulated workers, one of them 20 times slower",
     "driver": "CPU time of the driver for a bundle, with up to 100 real workers",
     "advise": "advice on 60 drawn tasks: targets met, distance from the least value, seconds",
+    "slices": "memory of units of 500 items and 2,000 replications, for every problem",
     "memory": "peak memory of the driver against the number of units planned",
 }
 COUNTED = ("advise",)  # those that may be followed by how much of them is run
