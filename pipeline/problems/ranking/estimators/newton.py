@@ -163,12 +163,18 @@ def _excess(s: Floats) -> Floats:
 def _win_sums(x: Floats, workspace: Floats) -> tuple[Floats, Floats, Floats]:
     """(u, K, wins): edge weights are u_i K_ij u_j with K_ii = 0, wins_i = Σ_{j≠i} (σ(θ_i−θ_j) − ½).
 
-    x: (item, rep). K overwrites `workspace`, (rep, item, item), the only large array.
+    x: (item, rep). K overwrites `workspace`, (rep, item, item), the only large array but where some are far.
     """
     (m, reps), columns = x.shape, x.T
     centred = x - (x.max(0) + x.min(0)) / 2
+    far = np.abs(centred).max(0) >= 300  # u^-2 would not be finite
+    if far.any() and not far.all():  # each its own way, whatever the batch
+        u, wins = np.empty_like(x), np.empty_like(x)
+        for some in (_pair(np.flatnonzero(far)), _pair(np.flatnonzero(~far))):
+            u[:, some], workspace[some], wins[:, some] = _win_sums(x[:, some], workspace[some])
+        return u, workspace, wins
     diagonal = np.einsum("rii->ri", workspace)  # a view
-    if np.abs(centred).max() < 300:  # u^-2 is finite
+    if not far.any():
         u = np.exp(centred)
         left, right = np.ones((reps, m, 2)), np.ones((reps, 2, m))
         left[:, :, 0] = right[:, 1] = u.T
