@@ -32,8 +32,8 @@ def text() -> str:
             ("parameters.NAME", "a constant; +parameters.NAME=… adds one, ~parameters.NAME removes one"),
             ("precision.METRIC.relative=0.01", "stop a cell when its interval's half-width is at most this share "
              "of the mean (docs/guide.md); replications is then the most"),
-            ("refine.along=AXIS", "add levels of an axis where a mean crosses a level, with refine.metric, "
-             "refine.level and refine.width; refine.second=AXIS in two axes (docs/guide.md)"),
+            ("refine.along=AXIS", "add levels where a mean crosses a level, with refine.metric, "
+             "refine.level, refine.width, and refine.second for a second axis (docs/guide.md)"),
             ("until=claims", "stop once all claims on the experiment are decided (docs/guide.md); replications is then "
              "the most"),
             ("coordinates=[…]", "derived quantities that nothing is simulated with, for figures and claims"),
