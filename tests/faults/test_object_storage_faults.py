@@ -190,7 +190,7 @@ def test_a_store_that_stays_away_stops_the_sweep_and_the_same_command_goes_on(
     assert f"s3://{bucket.name}/studies" in lines[0] and "the same command goes on" in lines[0]
     assert 10 <= units(bucket) < UNITS
     hidden(credentials, bucket, tmp_path, out, error)
-    assert main(given) == 0
+    assert main(words(tmp_path, bucket)) == 0
     sound(bucket, expected)
 
 
