@@ -15,6 +15,7 @@ Why it is fast and converges:
 
 import numpy as np
 
+from pipeline.problems.common.pair_sums import pair_sums
 from pipeline.problems.common.pairwise_newton import USABLE, Minimum
 from pipeline.study.arrays import Booleans, Floats, Integers, Numbers
 
@@ -165,7 +166,7 @@ def _win_sums(x: Floats, workspace: Floats) -> tuple[Floats, Floats, Floats]:
 
     x: (item, rep). K overwrites `workspace`, (rep, item, item), the only large array but where some are far.
     """
-    (m, reps), columns = x.shape, x.T
+    m, columns = len(x), x.T
     centred = x - (x.max(0) + x.min(0)) / 2
     far = np.abs(centred).max(0) >= 300  # u^-2 would not be finite
     if far.any() and not far.all():  # each its own way, whatever the batch
@@ -176,9 +177,7 @@ def _win_sums(x: Floats, workspace: Floats) -> tuple[Floats, Floats, Floats]:
     diagonal = np.einsum("rii->ri", workspace)  # a view
     if not far.any():
         u = np.exp(centred)
-        left, right = np.ones((reps, m, 2)), np.ones((reps, 2, m))
-        left[:, :, 0] = right[:, 1] = u.T
-        np.matmul(left, right, out=workspace)  # u_i + u_j; BLAS is three times faster here than broadcasting
+        pair_sums(u.T, out=workspace)
         np.divide(1.0, workspace, out=workspace)
         diagonal[...] = 0
         wins = u * _times(workspace, np.ones_like(u))

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from pipeline.problems.common.pair_sums import pair_sums
 from pipeline.study.arrays import Floats, Numbers
 
 Risk: TypeAlias = Callable[[Floats, Floats, Floats], Floats]  # of (curvature, theta, ridge): (reps,)
@@ -41,9 +42,7 @@ def curvature(theta: Floats) -> Floats:
     theta = np.asarray(theta, float)
     middle = (theta.max(axis=-1, keepdims=True) + theta.min(axis=-1, keepdims=True)) / 2
     odds = np.exp(theta - middle)
-    left, right = np.ones((*odds.shape, 2)), np.ones((*odds.shape[:-1], 2, odds.shape[-1]))
-    left[..., 0] = right[..., 1, :] = odds
-    weights = left @ right  # odds_i + odds_j; BLAS is three times faster here than broadcasting
+    weights = pair_sums(odds)
     np.divide(1.0, weights, out=weights)
     np.multiply(weights, weights, out=weights)
     weights *= odds[..., :, None]
