@@ -192,6 +192,8 @@ def _between(
 
 def unresolved(moments: xr.Dataset, asked: Refinement) -> list[tuple[str, str]]:
     """Labels of every family of curves, and between which levels of the second axis its boundary is not known."""
+    if not asked.second:
+        return []
     known, bounds = curves_of(moments, asked), bounds_of(moments, asked.metric)
     found = {labels: find(curve, asked, bounds) for labels, curve in known.items()}
     said = []
