@@ -14,7 +14,7 @@ import xarray as xr
 
 from pipeline.analysis.intervals import rule_of_three
 from pipeline.analysis.summary import REPLICATION, standard_error, summarise, t_interval
-from pipeline.study.arrays import Floats
+from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.status import FAILED
 
 FOLDS = 10
@@ -46,13 +46,14 @@ def controlled(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     plain, columns = summarise(results[[*names, "status"]], confidence), {}
     for name in names:
         grams = _grams(results[name].where(usable), known, plain[name])
-        mean, mcse = (plain[name].copy(data=one) for one in with_controls(grams.values))
+        mean, mcse, helped = (plain[name].copy(data=one) for one in with_controls(grams.values))
         mean = mean + plain[name]
         whole = grams.isel(row=0, column=0).sum("fold") == plain[f"{name}_n"]  # no control is missing
         mean, mcse = mean.where(whole, plain[name]), mcse.where(whole, plain[f"{name}_mcse"])
         n = plain[f"{name}_n"]
         low, high = t_interval(mean, mcse, n, confidence)
-        low, high = low.where(whole, plain[f"{name}_low"]), high.where(whole, plain[f"{name}_high"])
+        low, high = (end.where(whole & helped, plain[f"{name}{suffix}"])
+                     for end, suffix in ((low, "_low"), (high, "_high")))
         seen = results[name].where(usable)
         unseen = rule_of_three(np.maximum(n, 1), confidence) * (seen.max(REPLICATION) - seen.min(REPLICATION))
         alike = whole & (mcse <= NOTHING * plain[f"{name}_mcse"])  # but for rounding y is linear in the controls
@@ -79,8 +80,8 @@ def _grams(values: xr.DataArray, known: list[xr.DataArray], centre: xr.DataArray
     return grams.transpose(*centre.dims, "fold", "row", "column")
 
 
-def with_controls(grams: Floats) -> tuple[Floats, Floats]:
-    """Mean of y − β c over all folds, and its standard error; (…,) each.
+def with_controls(grams: Floats) -> tuple[Floats, Floats, Booleans]:
+    """Mean of y − β c over all folds, its standard error, and whether any β is not 0; (…,) each.
 
     grams: (…, folds, 2 + q, 2 + q), sums of products of 1, y and q controls with mean 0, of each fold. A fold's β is
     from all others. Infinite standard error for one replication, NaN for none. O(q³) a fold.
@@ -94,7 +95,7 @@ def with_controls(grams: Floats) -> tuple[Floats, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = image[..., 0].sum(axis=-1) / n
         squares = np.maximum(np.vecdot(image, weights).sum(axis=-1) - n * mean**2, 0)
-    return mean, standard_error(squares, n)
+    return mean, standard_error(squares, n), np.any(coefficients, axis=(-2, -1), keepdims=True)[..., 0, 0]
 
 
 def _coefficients(grams: Floats) -> Floats:

@@ -23,6 +23,22 @@ def mean_interval(moments: Mapping[str, Array], confidence: float, share: bool) 
     return low, high
 
 
+def interval_within(
+    moments: Mapping[str, Array], confidence: float, least: float, most: float
+) -> tuple[Array, Array]:
+    """`mean_interval` of values between least and most, also where all n of them are equal but not 0 or 1.
+
+    Then another value has a probability of at most p = 1 − ((1 − confidence)/2)^(1/n) on either side, so the mean is
+    within p of the way to either end of the range; infinite without a range, as equal values say nothing of others.
+    """
+    low, high = mean_interval(moments, confidence, (least, most) == (0, 1))
+    n, mean = moments["n"], moments["mean"]
+    unseen, equal = rule_of_three(np.maximum(n, 1), (1 + confidence) / 2), (low == high) & (n > 0)
+    with np.errstate(invalid="ignore"):
+        return (np.where(equal, mean - unseen * (mean - least), low),
+                np.where(equal, mean + unseen * (most - mean), high))
+
+
 def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
     """Ends of the interval of a probability from the share of n trials; never of width 0.
 
@@ -80,7 +96,8 @@ def skewed_mean(mean: Array, m2: Array, m3: Array, n: Array, confidence: float) 
     """
     n = np.asarray(n, float)
     freedom = np.maximum(n - 1, 1)
-    t = special.stdtrit(freedom, 0.5 + confidence / 2)
+    sizes, where = np.unique(freedom, return_inverse=True)  # few, and the quantile is dear
+    t = special.stdtrit(sizes, 0.5 + confidence / 2)[where].reshape(freedom.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt(m2 / (n * freedom))
         skewness = np.where(m2 > 0, np.sqrt(n) * m3 / m2**1.5, 0.0)

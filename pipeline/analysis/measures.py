@@ -82,46 +82,36 @@ def confidence_for(cells: xr.Dataset | int = 1, error_share: float = 1.0) -> flo
 
 
 def mean_cells(data: xr.Dataset, metric: str, error_share: float = 1.0) -> Cells:
-    """Mean of a metric in every cell, for a metric in [0, 1] (see `normal_cells`)."""
-    cells = summarise(data[[metric, "status"]])
-    return normal_cells(data, cells[metric], cells[f"{metric}_mcse"], error_share)
+    """Mean of a metric in every cell with the interval of `summarise`, simultaneous over the cells in use."""
+    cells = summarise(data[[metric, "status"]], confidence_for(data, error_share))
+    return labelled(cells, metric, f"{metric}_low", f"{metric}_high", f"{metric}_mcse")
 
 
 def paired_cells(
     data: xr.Dataset, metric: str, axis: str, first: Level, second: Level, error_share: float = 1.0
 ) -> Cells:
-    """Mean of a metric in [0, 1] at one level of an axis less that at another, on the same data, in every cell."""
-    apart = difference(data, metric, axis, first, second)
-    return normal_cells(data, apart["mean"], apart["mcse"], error_share)
+    """Mean of a metric at one level of an axis less that at another, on the same data, in every cell.
+
+    Intervals as in `paired_difference`, simultaneous over the cells in use.
+    """
+    cells = difference(data, metric, axis, first, second, confidence_for(data, error_share))
+    return labelled(cells, "mean", error="mcse")
 
 
-def difference(data: xr.Dataset, metric: str, axis: str, first: Level, second: Level) -> xr.Dataset:
+def difference(
+    data: xr.Dataset, metric: str, axis: str, first: Level, second: Level, confidence: float = CONFIDENCE
+) -> xr.Dataset:
     """`paired_difference`; `NotTested` where a level is missing."""
     for level in (first, second):
         if level not in data[axis].values.tolist():
             raise NotTested(f"needs {axis}={level}")
-    return paired_difference(data, metric, axis, first, second)
+    return paired_difference(data, metric, axis, first, second, confidence)
 
 
 def ratio_cells(data: xr.Dataset, metric: str, yardstick: str, power: float = 2, error_share: float = 1.0) -> Cells:
     """Mean of metric^power over the mean of its yardstick, paired, in every cell (see `risk_ratio`)."""
     cells = risk_ratio(data, metric, yardstick, power, confidence_for(data, error_share))
     return labelled(cells.reset_coords(drop=True), "ratio", "low", "high", "mcse")
-
-
-def normal_cells(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, error_share: float = 1.0) -> Cells:
-    """Cells with their normal intervals, simultaneous over the cells of `data` in use.
-
-    Where all replications are alike there is no error to go by: of numbers in [0, 1], or differences of such, all R
-    of which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by the exact interval of a share.
-    """
-    confidence = confidence_for(data, error_share)
-    runs = (data["status"] > 0).sum(REPLICATION)
-    fewest = int(runs.where(runs > 0).min())
-    alike = (1 + abs(value)) * rule_of_three(np.array(fewest), (1 + confidence) / 2)
-    half = (normal(0, 1, confidence).high * error).where(error > 0, alike)
-    cells = xr.Dataset(dict(value=value, low=value - half, high=value + half, error=error))
-    return labelled(cells.reset_coords(drop=True))
 
 
 def exact_cells(values: xr.DataArray) -> Cells:

@@ -2,14 +2,14 @@
 
 import functools
 import itertools
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import cast
 
 import numpy as np
 import xarray as xr
 from scipy import special
 
-from pipeline.analysis.intervals import rule_of_three
+from pipeline.analysis.intervals import interval_within
 from pipeline.analysis.moments import COUNTS, STATISTICS, Moments, block_moments, merged
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.grid import Level
@@ -120,9 +120,8 @@ def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
 
     - `v`, `v_mcse`: mean of the finite values, converged or not, and Monte Carlo standard error
       (`mean_over_replications`);
-    - `v_low`, `v_high`: t interval. Where all n values agree it would have width 0; within a metric's range
-      (attributes `least`, `most`) it is then the exact one: another value has probability at most
-      p = 1 − (1 − confidence)^(1/n), so the mean is within p of the way to either end ("rule of three");
+    - `v_low`, `v_high`: interval of the mean for the metric's range (attributes `least`, `most`), see
+      `interval_within`; without a range equal values have width 0;
     - `v_least`, `v_most`: the mean had every replication without a finite value, or not converged, been at
       that end of the metric's range; infinite if the range is; equal to `v` if there are none;
     - `v_n`: number of values in the mean.
@@ -166,17 +165,13 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
 
 def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> dict[str, tuple[Array, str]]:
     """Suffix -> column and its meaning. values: (…, statistic) moments of one metric; counts: (…, count)."""
-    parts = np.moveaxis(values.transpose(*counts.dims[:-1], "statistic").values, -1, 0)
-    of = dict(zip(values["statistic"].values.tolist(), parts, strict=True))
+    of = _by_statistic(values.transpose(*counts.dims[:-1], "statistic"))
     mean, n, total = of["mean"], of["n"].astype(int), counts.sel(count="run").values
     mcse, unknown = standard_error(of["m2"], n), total - of["trusted_n"]
     known = np.where(of["trusted_n"] > 0, of["trusted_n"] * of["trusted_mean"], 0.0)
     least, most = (_bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf)))
-    constant, unseen = (mcse == 0) & (n > 1), rule_of_three(np.maximum(n, 1), confidence)
+    low, high = _ends(of, confidence, least, most)
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = _quantile(n, confidence) * mcse
-        low = np.where(constant & np.isfinite(least), mean - unseen * (mean - least), mean - half)
-        high = np.where(constant & np.isfinite(most), mean + unseen * (most - mean), mean + half)
         ends = [np.where(unknown > 0, (known + unknown * end) / total, mean) for end in (least, most)]
     return {
         "": (mean, ""),
@@ -187,6 +182,19 @@ def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> d
         "_most": (ends[1], ", greatest mean had missing values been at an extreme"),
         "_n": (n, ", number of values"),
     }
+
+
+def _by_statistic(moments: xr.DataArray) -> dict[str, Array]:
+    """Name -> one array, of (…, statistic) moments."""
+    return dict(zip(moments["statistic"].values.tolist(), np.moveaxis(moments.values, -1, 0), strict=True))
+
+
+def _ends(moments: Mapping[str, Array], confidence: float, least: float, most: float) -> tuple[Array, Array]:
+    """`interval_within`, but where all values are equal and have no range, as of exact numbers, their value."""
+    low, high = interval_within(moments, confidence, least, most)
+    exact = (moments["n"] > 1) & (moments["m2"] == 0)
+    low, high = (np.where(exact & np.isinf(end), moments["mean"], end) for end in (low, high))
+    return np.where(moments["n"] > 0, low, np.nan), np.where(moments["n"] > 0, high, np.nan)
 
 
 def _bound(values: xr.DataArray, name: str, default: float) -> float:
@@ -200,14 +208,16 @@ def paired_difference(
     """Mean of `metric` at `along` = `first` minus at `second`, replication by replication.
 
     For axes whose levels share their data (`mechanism`, `estimator`) the difference of a replication is far
-    less variable than the replications. Returns `mean`, `mcse`, `low`, `high` (t interval, the metric's
+    less variable than the replications. Returns `mean`, `mcse`, `low`, `high` (see `interval_within`, the metric's
     unit) and `pairs` (replications where both are finite) over the remaining grid axes. Raises KeyError for
     an unknown metric, axis or level.
     """
     values = results[metric].where(~results["status"].isin([0, FAILED]))
     one, other = (values.sel({along: level}).reset_coords(drop=True) for level in (first, second))
-    mean, mcse, pairs = mean_over_replications(one - other)
-    low, high = t_interval(mean, mcse, pairs, confidence)
+    moments, = moments_over_replications(one - other)
+    mean, mcse, pairs = mean_of(moments)
+    most = _bound(values, "most", np.inf) - _bound(values, "least", -np.inf)  # that a difference can be
+    low, high = (mean.copy(data=end) for end in _ends(_by_statistic(moments), confidence, -most, most))
     units = {"units": values.attrs.get("units", "1")}
     columns = dict(mean=mean, mcse=mcse, low=low, high=high)
     return xr.Dataset({name: column.assign_attrs(units) for name, column in columns.items()}

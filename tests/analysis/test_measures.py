@@ -9,6 +9,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.intervals import skewed_mean
 from pipeline.analysis.measures import (
     CONFIDENCE,
     confidence_for,
@@ -23,6 +24,7 @@ from pipeline.analysis.measures import (
     share_of_exceptions,
 )
 from pipeline.analysis.selection import InsufficientEvidence, NotTested
+from pipeline.analysis.summary import summarise
 
 
 @pytest.fixture
@@ -43,25 +45,41 @@ def test_labelled_cells_without_a_value_are_left_out():
     assert labelled(cells, "v", "low", "high", "e") == {"L=10": Estimate(1.0, 0.0, 2.0, 0.5)}
 
 
-def test_means_have_normal_intervals_simultaneous_over_cells(cells):
+def skewed(values, confidence):
+    sums = (((values - values.mean()) ** k).sum() for k in (2, 3))
+    return tuple(map(float, skewed_mean(values.mean(), *sums, np.array(len(values)), confidence)))
+
+
+def test_intervals_of_means_are_simultaneous_over_cells(cells):
     values = cells["v"].sel(arm="a", L=2).values
     one = mean_cells(cells, "v")["arm=a, L=2"]
-    error = values.std(ddof=1) / math.sqrt(400)
-    half = ndtri(1 - 0.01 / 6 / 2) * error
-    assert one.value == pytest.approx(values.mean()) and one.standard_error == pytest.approx(error)
-    assert (one.low, one.high) == pytest.approx((values.mean() - half, values.mean() + half))
+    assert one.value == pytest.approx(values.mean())
+    assert one.standard_error == pytest.approx(values.std(ddof=1) / math.sqrt(400))
+    assert (one.low, one.high) == pytest.approx(skewed(values, 1 - 0.01 / 6))
 
 
-def test_cells_without_any_error_have_the_exact_interval_of_a_share(sealed):
+def test_cells_without_any_error_have_the_interval_of_a_share(sealed):
     data = sealed(dict(L=[1]), v=np.zeros((1, 100)))
-    assert mean_cells(data, "v")["L=1"].high == pytest.approx(stats.beta.ppf(0.995, 1, 100))
+    data["v"].attrs |= {"least": 0, "most": 1}
+    wilson = stats.binomtest(0, 100).proportion_ci(0.99, method="wilson")
+    assert mean_cells(data, "v")["L=1"].high == pytest.approx(wilson.high)
+
+
+def test_means_of_skewed_values_cover(covered, sealed):
+    """χ² values with one degree of freedom, 100 each: errors of cells with the largest skewness that occurs."""
+    values = np.random.default_rng(6).standard_normal((4000, 100)) ** 2
+    data = sealed(dict(m=np.arange(4000)), v=values)
+    ends = summarise(data, 0.99)
+    assert covered((ends.v_low <= 1) & (1 <= ends.v_high), nominal=0.99, what="means of 100 squares")
+    normal = abs(ends.v - 1) <= ndtri(0.995) * ends.v_mcse
+    assert not covered(normal, nominal=0.99, what="negative control: normal intervals")
 
 
 def test_paired_differences(cells):
     apart = paired_cells(cells, "v", "arm", "a", "b")["L=1"]
     difference = (cells["v"].sel(arm="a", L=1) - cells["v"].sel(arm="b", L=1)).values
     assert apart.value == pytest.approx(difference.mean())
-    assert apart.high - apart.value == pytest.approx(ndtri(1 - 0.01 / 6 / 2) * difference.std(ddof=1) / 20)
+    assert (apart.low, apart.high) == pytest.approx(skewed(difference, 1 - 0.01 / 6))
     with pytest.raises(NotTested, match="needs arm=c"):
         paired_cells(cells, "v", "arm", "a", "c")
 

@@ -56,7 +56,7 @@ def half_width(kind, values, confidence):
         found = risk_ratio(data, "a", "b", power=2)
         return found["mcse"].values * stats.t.ppf(0.5 + confidence / 2, values.shape[-1] - 1), found["ratio"].values
     found = paired_difference(data, "a", "estimator", 0, 1, confidence)
-    return (found["high"] - found["low"]).values / 2, found["mean"].values
+    return found["mcse"].values * stats.t.ppf(0.5 + confidence / 2, values.shape[-1] - 1), found["mean"].values
 
 
 @pytest.mark.parametrize("kind, key, options", [

@@ -4,6 +4,7 @@ import xarray as xr
 from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import mean_over_replications, paired_difference, summarise
@@ -70,7 +71,10 @@ def test_equal_values_are_exact_but_not_certain(sealed):
     assert summary.kendall_mcse.values.tolist() == [0, 0] and summary.kendall.values.tolist() == [0.1, 0]
     assert summary.error_low.values.tolist() == summary.error_high.values.tolist() == [0.1, 0]
     assert float(summary.kendall_low[1]) == 0 and float(summary.kendall_high[1]) == pytest.approx(
-        1 - 0.05 ** (1 / 50))
+        ndtri(0.975) ** 2 / (50 + ndtri(0.975) ** 2))  # Wilson's, as for every share
+    p = 1 - 0.025 ** (1 / 50)
+    ends = float(summary.kendall_low[0]), float(summary.kendall_high[0])
+    assert ends == pytest.approx((0.1 - p * 0.1, 0.1 + p * 0.9))
     rare = np.random.default_rng(2).random((2000, 20)) < 0.13  # most cells that see nothing must cover 0.13
     results = sealed({"m": np.arange(2000)}, failed=rare)
     results["failed"].attrs |= {"least": 0, "most": 1}

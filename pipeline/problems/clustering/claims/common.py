@@ -14,7 +14,6 @@ from pipeline.analysis.measures import (
     Measure,
     confidence_for,
     exact_cells,
-    labelled,
     measure_every_cell,
     normal,
 )
@@ -89,12 +88,6 @@ def exponents(
 def above_zero(results: xr.Dataset, axis: str) -> xr.Dataset:
     """Results at the positive levels of an axis, if they have it."""
     return results.sel({axis: results[axis] > 0}) if axis in results.dims else results
-
-
-def success_cells(data: xr.Dataset, error_share: float = 1.0) -> Cells:
-    """Share of replications with every item right in every cell; error_share: see `measures`."""
-    means = summarise(data, confidence_for(data, error_share))
-    return labelled(means, "recovered", "recovered_low", "recovered_high", "recovered_mcse")
 
 
 def epsilon_hat(epsilon: xr.DataArray) -> xr.DataArray:

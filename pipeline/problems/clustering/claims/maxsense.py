@@ -6,11 +6,11 @@ import xarray as xr
 
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Cells, labelled, measure, measure_every_cell
+from pipeline.analysis.measures import Cells, labelled, mean_cells, measure, measure_every_cell
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
-from .common import boundary, boundary_over, boundary_ratio, epsilon_hat, exponents, success_cells, users_times
+from .common import boundary, boundary_over, boundary_ratio, epsilon_hat, exponents, users_times
 
 _LEVELS = dict(N=1, w=1, epsilon=1, contrast=1)
 _GRID = ("One class of users, two equal clusters, ½ ± contrast/2 liked. N = 100 to 800 at w = 20; w = 5 to 40, "
@@ -20,7 +20,8 @@ _GRID = ("One class of users, two equal clusters, ½ ± contrast/2 liked. N = 10
 @measure_every_cell("share of replications with every item right, at load 16")
 def _success(results: xr.Dataset) -> Cells:
     levels = _LEVELS | dict(maxsense_load=1, estimator=1)
-    return success_cells(select(results, "recovered", min_levels=levels, within=lambda d: d["maxsense_load"] >= 16))
+    return mean_cells(select(results, "recovered", min_levels=levels, within=lambda d: d["maxsense_load"] >= 16),
+                      "recovered")
 
 
 @measure("exponents of the users over log N at which half of all replications are right")

@@ -4,11 +4,11 @@ import xarray as xr
 
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Cells, measure, measure_every_cell
+from pipeline.analysis.measures import Cells, mean_cells, measure, measure_every_cell
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
-from .common import ESTIMATOR_OF, above_zero, boundary, exponents, success_cells
+from .common import ESTIMATOR_OF, above_zero, boundary, exponents
 
 _OPPOSITE = "N = 100, w = 50, ε = 1; two classes of users, one likes what the other does not, 0.9 against 0.1."
 _MAXSENSE, _PAIRS = "MaxSense with at least 10⁶ users", "Pairwise-Preference with at least 3·10⁵ users"
@@ -18,7 +18,7 @@ def _success(results: xr.Dataset, mechanism: str, least_users: float) -> Cells:
     """Shares of success with classes of equal size, half of the claim's error."""
     data = select(results, "recovered", at=dict(lean=0, mechanism=mechanism, estimator=ESTIMATOR_OF[mechanism]),
                   min_levels=dict(U=1), within=lambda d: d["U"] >= least_users)
-    return success_cells(data, error_share=0.5)
+    return mean_cells(data, "recovered", error_share=0.5)
 
 
 @measure_every_cell("share of replications with every item right, two classes of opposite tastes and equal size")

@@ -5,7 +5,7 @@ import xarray as xr
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import replaced, scaled
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Cells, exponent, measure, measure_every_cell, normal_cells
+from pipeline.analysis.measures import Cells, confidence_for, exponent, labelled, measure, measure_every_cell
 from pipeline.analysis.selection import select
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, NoException, Within
@@ -36,8 +36,9 @@ def _above_range(data: xr.Dataset) -> xr.DataArray:
 @measure_every_cell("mean of the largest error of an ability over 6√(log m/(mε²))")
 def _over_bound(results: xr.Dataset) -> Cells:
     data = select(results, "ability_error_inf", min_levels=dict(epsilon=1), least=FEW, within=_above_range)
-    cells, bound = summarise(data), _bound(data)
-    return normal_cells(data, cells["ability_error_inf"] / bound, cells["ability_error_inf_mcse"] / bound)
+    cells = summarise(data, confidence_for(data)) / _bound(data)
+    name = "ability_error_inf"
+    return labelled(cells.reset_coords(drop=True), name, f"{name}_low", f"{name}_high", f"{name}_mcse")
 
 
 @measure("exponent in m of the mean of the largest error of an ability, at fixed ε")

@@ -10,11 +10,11 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.exact import exact_law, law_ratios
 from pipeline.analysis.measures import (
     Cells,
+    confidence_for,
     labelled,
     mean_cells,
     measure,
     measure_every_cell,
-    normal_cells,
     share_of_exceptions,
 )
 from pipeline.analysis.selection import select
@@ -26,10 +26,16 @@ from pipeline.analysis.tolerances import NoException, Within
 def _loss(results: xr.Dataset) -> Cells:
     data = select(results, "answers_wrong", min_levels=dict(epsilon=3, ability_low=1),
                   within=lambda d: d["ability_low"] == 1)
-    cells = summarise(data).sel(ability_low=1.0)
-    flipped, error = cells["answers_wrong"], cells["answers_wrong_mcse"]
-    spent = xr.ufuncs.log((1 - flipped) / flipped) / data["epsilon"]
-    return normal_cells(data, spent, error / (flipped * (1 - flipped)) / data["epsilon"])
+    cells = summarise(data, confidence_for(data)).sel(ability_low=1.0)
+    flipped, low, high = (cells[f"answers_wrong{end}"] for end in ("", "_low", "_high"))
+    error = cells["answers_wrong_mcse"] / (flipped * (1 - flipped)) / data["epsilon"]
+
+    def spent(share: xr.DataArray) -> xr.DataArray:
+        odds: xr.DataArray = xr.ufuncs.log((1 - share) / share)
+        return odds / data["epsilon"]
+
+    return labelled(xr.Dataset(dict(value=spent(flipped), low=spent(high), high=spent(low), error=error)).reset_coords(
+        drop=True))
 
 
 @measure("share of wrong answers over its expectation")

@@ -8,9 +8,9 @@ import xarray as xr
 from pipeline.analysis.claims import NegativeControl
 from pipeline.analysis.controls import Make, exchanged, scaled
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Cells, Measure, confidence_for, exponent, labelled, measure
+from pipeline.analysis.measures import Cells, Measure, exponent, labelled, measure
 from pipeline.analysis.selection import LEAST, Condition, NotTested, at_levels, constant, select
-from pipeline.analysis.summary import summarise, t_interval
+from pipeline.analysis.summary import t_interval
 from pipeline.analysis.tolerances import AtLeast, AtMost, Tolerance, Within
 from pipeline.privacy.randomized_response_laws import amplification
 
@@ -84,12 +84,6 @@ def above_log(data: xr.Dataset) -> xr.DataArray:
 
 
 # --------------------------------------------------------------------------------------------------------- measures
-
-
-def t_cells(data: xr.Dataset, metric: str, error_share: float = 1.0) -> Cells:
-    """Mean of a metric in every cell with its t interval (see `summarise`), simultaneous over the cells in use."""
-    cells = summarise(data[[metric, "status"]], confidence_for(data, error_share))
-    return labelled(cells, metric, f"{metric}_low", f"{metric}_high", f"{metric}_mcse")
 
 
 def over_common(mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float) -> Cells:

@@ -12,7 +12,7 @@ from pipeline.analysis.boundaries import INSIDE, boundary_exponent, crossing
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import exchanged
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Measure, Measured, confidence_for, exponent, measure
+from pipeline.analysis.measures import Measure, Measured, confidence_for, exponent, mean_cells, measure
 from pipeline.analysis.selection import InsufficientEvidence
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
@@ -25,7 +25,6 @@ from .common import (
     above_log,
     exponent_in_users,
     phase,
-    t_cells,
     tilted,
     trend,
 )
@@ -78,7 +77,7 @@ def _corollary_2(norm: str) -> Measure:
     def flat_and_floor(results: xr.Dataset) -> Mapping[str, Measured]:
         data = phase(results, metric, x=1, within=lambda d: d["x"] <= 8)
         return {_FLAT: exponent(data, metric, ("m", "x"), error_share=0.5, L=data["L"]),
-                _FLOOR: t_cells(data, metric, error_share=0.5)}
+                _FLOOR: mean_cells(data, metric, error_share=0.5)}
 
     return flat_and_floor
 

@@ -18,6 +18,7 @@ from pipeline.analysis.measures import (
     Cells,
     Measure,
     confidence_for,
+    mean_cells,
     measure,
     measure_every_cell,
     normal,
@@ -28,7 +29,7 @@ from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, NoException, Within
 from pipeline.study.arrays import Floats
 
-from .common import DOUBLED_BUDGETS, RANKINGS, gain, one_budget, t_cells
+from .common import DOUBLED_BUDGETS, RANKINGS, gain, one_budget
 
 ONSET = 8  # signal from which the errors are in their tail
 RARE = 48  # signal beyond which 4,000 replications have too few errors
@@ -55,7 +56,7 @@ def _above_lemma_4(results: xr.Dataset) -> Estimate:
 def _recovered(results: xr.Dataset) -> Cells:
     data = select(one_budget(results), "exact_top_k", min_levels=_LEVELS,
                   within=lambda d: _signal(d) >= 4 * xr.ufuncs.log(d["m"] * d["L"]))
-    return t_cells(data, "exact_top_k")
+    return mean_cells(data, "exact_top_k")
 
 
 @measure("exponents of the L at which 9 of 10 replications are exact")

@@ -8,12 +8,19 @@ import xarray as xr
 from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Cells, Measure, exact_cells, measure, measure_every_cell, share_above
+from pipeline.analysis.measures import (
+    Cells,
+    Measure,
+    exact_cells,
+    mean_cells,
+    measure,
+    measure_every_cell,
+    share_above,
+)
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtLeast, AtMost, NoException, Tolerance
 
 from ..theory.tails import ordering_exponent
-from .common import t_cells
 
 ROUNDING = 1e-9
 _EXACT = "Numbers without Monte Carlo error: sums of binomial probabilities, however small."
@@ -60,7 +67,8 @@ def _ratio(metric: str) -> Measure:
 
 @measure_every_cell("mean of a bound on the supremum over half of δ")
 def _supremum(results: xr.Dataset) -> Cells:
-    return t_cells(select(results, "supremum_ratio", min_levels=dict(m=1, L=1, epsilon=1, profile=2)), "supremum_ratio")
+    data = select(results, "supremum_ratio", min_levels=dict(m=1, L=1, epsilon=1, profile=2))
+    return mean_cells(data, "supremum_ratio")
 
 
 def _lemma(
