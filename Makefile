@@ -15,12 +15,12 @@ help:  ## list the targets
 INSTALL = VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes \
     --constraint constraints.txt --requirement pyproject.toml
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt $(shell find pipeline -name '*.[ch]')
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed, this is " + sys.version.split()[0])'
 	$(PYTHON) -m venv $(VENV)
 	sed -n '/^uv==/,/[^\\]$$/p' constraints.txt > $(VENV)/uv.txt
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(VENV)/uv.txt
-	$(INSTALL) --extra installer
+	$(INSTALL) --extra installer $$(command -v cc > /dev/null || echo --extra compiler)
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/uv pip install --quiet --no-deps --no-build-isolation --editable .
 	$(BIN)/python -m compileall -q pipeline
 	touch $@
@@ -75,3 +75,4 @@ wheel: atlas  ## build the wheel into dist/, with an atlas of this code
 
 clean:  ## remove the environment and everything built; never outputs/
 	rm -rf $(VENV) dist build docs/_build docs/questions docs/sg_execution_times.rst .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find pipeline -name 'lib*.so' -delete

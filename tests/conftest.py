@@ -7,6 +7,8 @@ import os
 
 from hypothesis import settings
 
+from pipeline.study import build_kernels
+
 COLUMNS = ("planned", "injected", "survived", "identical")
 COUNTED: dict[str, list[int]] = {}
 
@@ -17,6 +19,12 @@ settings.load_profile("shared")
 def pytest_xdist_auto_num_workers(config):
     """One process more than there are cores, as many tests wait for servers; at most four."""
     return min(len(os.sched_getaffinity(0)) + 1, 4)
+
+
+def pytest_sessionstart(session):
+    """Kernels are tested as they are written now."""
+    if not hasattr(session.config, "workerinput"):
+        build_kernels.build_all()
 
 
 def pytest_runtest_logreport(report):

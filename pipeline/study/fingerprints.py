@@ -5,7 +5,8 @@ directly or not, from the program, from the part's own package, or from the fold
 the library, such as `pl.ranking.Debiased`, counts as an import of the class that it stands for. Code is read from
 files, whatever their folder; a file that was edited after this process imported it is refused. The code of a notebook
 or script is taken from memory, see `live_code`; that of a file given with --with as it was executed. Other packages
-count by their versions, see `third_parties` and `pipeline.execution.environment`.
+count by their versions, see `third_parties` and `pipeline.execution.environment`. A module's compiled kernel counts as
+it was loaded; where digests must not depend on the compiler (`source_digest`), its source does.
 """
 
 import ast
@@ -21,7 +22,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from pipeline.study import own_files
+from pipeline.study import kernels, own_files
 from pipeline.study.live_code import code_texts, reached
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import SCRIPT
@@ -106,7 +107,8 @@ def _module(name: str) -> Module:
             _check_imported(name, path, content)
         tree = ast.parse(content)
         nodes = tuple(ast.walk(tree))
-        return Module(imports=tuple(dict.fromkeys(_imported(nodes, package))), digest=_tree_digest(tree, nodes))
+        digest = _tree_digest(tree, nodes) + (kernels.content_digest(Path(path)) if path else "")
+        return Module(digest, tuple(dict.fromkeys(_imported(nodes, package))))
 
 
 def syntax_digest(source: str | bytes) -> str:
@@ -121,8 +123,10 @@ def syntax_digest(source: str | bytes) -> str:
 
 @cache
 def _syntax(name: str) -> str:
-    content = own_files.source(name)
-    return syntax_digest(Path(_file(name)).read_bytes() if content is None else content)
+    content, path = own_files.source(name), Path(_file(name))
+    kernel = path.with_suffix(".c")
+    compiled = kernels.digest(kernel) if content is None and kernel.is_file() else ""
+    return syntax_digest(path.read_bytes() if content is None else content) + compiled
 
 
 def _shape(node: Any) -> str:

@@ -25,6 +25,7 @@ ALLOWED = {
     "library": {"numpy", "xarray", "threadpoolctl", "study", "storage", "execution", "analysis", "advice",
                 "cli"},
     "__main__": {"hydra", "cli", "execution.errors", "study"},
+    "hatch_build": {"hatchling", "study"},
     "": {"library", "execution.errors", "study"},
 }
 CLAIMS = {"xarray", "analysis"}

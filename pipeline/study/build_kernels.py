@@ -1,0 +1,54 @@
+"""Compiles the kernels: `python -m pipeline.study.build_kernels`, and whenever the package is installed or packed."""
+
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from pipeline.study.errors import PipelineError
+from pipeline.study.kernels import FLAGS, HEADER, digest, library
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def compilers() -> Iterator[list[str]]:
+    """Commands of the C compilers on this machine, the preferred first: `cc`, and the one of the package ziglang."""
+    if shutil.which("cc"):
+        yield ["cc"]
+    if find_spec("ziglang"):  # it would compile for this very processor
+        kind = f"{platform.machine()}-linux-{'gnu' if platform.libc_ver()[0] else 'musl'}"
+        yield [sys.executable, "-m", "ziglang", "cc", "-target", kind, "-mcpu=baseline"]
+
+
+def build(source: Path, compiler: list[str], target: Path) -> None:
+    """Compile a C file to a library, which takes its place as a whole. Raises PipelineError with the reason."""
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as folder:
+        made = Path(folder).resolve() / target.name
+        given = f"-I{HEADER.parent}", f'-DKERNEL_DIGEST="{digest(source)}"', source.name, "-o", str(made)
+        done = subprocess.run([*compiler, *FLAGS, *given], cwd=source.parent, capture_output=True, text=True)
+        if done.returncode:
+            raise PipelineError(f"{source}: {' '.join(compiler)} cannot compile it\n{done.stderr.strip()}")
+        made.replace(target)
+
+
+def build_all(package: Path = PACKAGE) -> list[Path]:
+    """Compile the C files of a package whose libraries are not of their present text; paths of all libraries."""
+    sources = sorted(package.rglob("*.c"))
+    for source in sources:
+        if not (library(source).is_file() and digest(source).encode() in library(source).read_bytes()):
+            compiler = next(compilers(), None)
+            if compiler is None:
+                raise PipelineError(f"{source}: no C compiler; install `cc`, or the Python package ziglang")
+            build(source, compiler, library(source))
+    return [library(source) for source in sources]
+
+
+if __name__ == "__main__":
+    try:
+        build_all()
+    except PipelineError as error:
+        sys.exit(f"error: {error}")

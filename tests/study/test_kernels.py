@@ -1,0 +1,153 @@
+"""Compiled kernels: the same bits of every compiler and register width, functions within their bounds, clear refusals.
+"""
+
+import shutil
+import subprocess
+import sys
+from decimal import Decimal, localcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+from engine import ROOT, environment
+
+from pipeline.study import build_kernels, kernels
+from pipeline.study.errors import PipelineError
+from pipeline.study.fingerprints import _module, _syntax
+
+SOURCES = sorted((ROOT / "pipeline").rglob("*.c"))
+FUNCTIONS = """
+#include "kernel.h"
+#define EACH(name, f) KERNEL int name(int64_t n, const double *x, double *y) { \\
+    for (int64_t i = 0; i < n; i += LANES) store(y + i, f(load(x + i))); \
+    return 0; }
+EACH(exponentials, exponential)
+EACH(logarithms, logarithm)
+EACH(logarithms_1p, logarithm_1p)
+EACH(roots, root)
+KERNEL int fail(double x) { return x > 0; }
+"""
+PLAIN = "-DKERNEL="  # one version, of the width that is asked for
+LEFT_OUT = shutil.ignore_patterns("__pycache__")
+
+
+def versions():
+    """Every compiler that is here, and with the first one every width of registers that this processor has."""
+    found = list(build_kernels.compilers())
+    flags = Path("/proc/cpuinfo").read_text()
+    wide = [f"-m{name}" for name in ("avx2", "avx512f") if f" {name} " in flags]
+    return found + [[*found[0], PLAIN, *width] for width in ([], *([one] for one in wide))]
+
+
+@pytest.fixture
+def functions(tmp_path):
+    """The path of a module whose kernel is `FUNCTIONS`."""
+    (tmp_path / "functions.c").write_text(FUNCTIONS)
+    build_kernels.build_all(tmp_path)
+    return str(tmp_path / "functions.py")
+
+
+def units_off(name, module, exact, x):
+    """Greatest error of a function in units in the last place."""
+    found = np.empty_like(x)
+    kernels.function(module, name, "i8 f8[] f8[]")(len(x), x, found)
+    with localcontext(prec=60):
+        true = [exact(Decimal(float(one))) for one in x]
+        return max(abs(float((Decimal(float(got)) - one) / Decimal(float(np.spacing(abs(float(one)))))))
+                   for got, one in zip(found, true, strict=True))
+
+
+def test_functions_are_exact_within_their_bounds(functions):
+    rng = np.random.default_rng(1)
+    wide, near = rng.uniform(-708, 708, 4000), rng.uniform(-1, 1, 4000)
+    sizes = np.exp(rng.uniform(-700, 700, 4000))
+    off = {"exp": max(units_off("exponentials", functions, Decimal.exp, one) for one in (wide, near, near * 1e-9)),
+           "log": max(units_off("logarithms", functions, Decimal.ln, one) for one in (sizes, 1 + near / 2)),
+           "log1p": max(units_off("logarithms_1p", functions, lambda x: (1 + x).ln() if abs(x) > 1e-20 else x, one)
+                        for one in (sizes, near * 0.9999, near * 1e-9)),
+           "root": units_off("roots", functions, Decimal.sqrt, sizes)}
+    print(off)
+    assert off["exp"] <= 1 and off["log"] <= 1 and off["log1p"] <= 2 and off["root"] <= 0.5
+    wrong = Decimal(2) ** -51  # the negative control
+    assert units_off("exponentials", functions, lambda x: x.exp() * (1 + wrong), wide) > 1
+
+
+def test_ends_of_functions(functions):
+    x, y = np.array([np.nan, 1e9, -1e9, np.inf, -np.inf, 0, 708, -708]), np.empty(8)
+    kernels.function(functions, "exponentials", "i8 f8[] f8[]")(8, x, y)
+    top, bottom = y[6], y[7]
+    assert np.isnan(y[0]) and y[1:].tolist() == [top, bottom, top, bottom, 1, top, bottom]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_every_compiler_and_width_gives_the_same_bits(source, tmp_path, monkeypatch):
+    """Digests of what its functions give, in a process each."""
+    found = {}
+    for k, compiler in enumerate(versions()):
+        site = tmp_path / str(k)
+        shutil.copytree(ROOT / "pipeline", site / "pipeline", ignore=LEFT_OUT)
+        build_kernels.build(source, compiler, site / kernels.library(source).relative_to(ROOT))
+        done = subprocess.run([sys.executable, ROOT / "tests/study/kernel_values.py", source.stem], text=True,
+                              capture_output=True, env=environment(PYTHONPATH=str(site)))
+        assert done.returncode == 0 and str(site) in done.stdout, done.stderr
+        found[" ".join(compiler)] = done.stdout.replace(str(site), "")
+    print(found)
+    assert len(found) >= 2 and len(set(found.values())) == 1
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_no_compiler_warns(source, tmp_path):
+    for compiler in build_kernels.compilers():
+        build_kernels.build(source, [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-psabi"], tmp_path / "kernel.so")
+
+
+def test_what_c_cannot_take_is_refused(functions):
+    run = kernels.function(functions, "roots", "i8 f8[] f8[]")
+    for wrong in (np.zeros(8, np.float32), np.zeros(16)[::2], np.zeros(8, ">f8"), [0.0] * 8):
+        with pytest.raises(TypeError, match="roots: an array must be f8 and contiguous, this is"):
+            run(8, np.zeros(8), wrong)
+    with pytest.raises(MemoryError, match="fail"):
+        kernels.function(functions, "fail", "f8")(1.0)
+    kernels.function(functions, "fail", "f8")(-1.0)
+
+
+def test_a_kernel_that_is_not_that_of_its_source_is_refused(tmp_path, functions, monkeypatch):
+    compiler = next(build_kernels.compilers())
+    edited, missing, damaged = (tmp_path / f"{name}.c" for name in ("edited", "missing", "damaged"))
+    for source in (edited, missing, damaged):
+        source.write_text(FUNCTIONS)
+    build_kernels.build_all(tmp_path)
+    edited.write_text(FUNCTIONS + "\n")
+    kernels.library(missing).unlink()
+    kernels.library(damaged).write_bytes(b"")
+    for path, why in ((edited, "edited, or its header, since"), (missing, "not compiled"),
+                      (kernels.library(damaged), "cannot be loaded")):
+        with pytest.raises(PipelineError, match=f"{path}: {why}.*; run `make setup`"):
+            kernels.function(str(path.with_name(path.stem.removeprefix("lib"))), "roots", "i8 f8[] f8[]")
+    build_kernels.build_all(tmp_path)
+    again = tmp_path / "again.c"  # a process keeps what it has opened
+    shutil.copy(edited, again), shutil.copy(kernels.library(edited), kernels.library(again))
+    kernels.function(str(again), "roots", "i8 f8[] f8[]")
+    monkeypatch.setattr(build_kernels, "compilers", lambda: iter(()))
+    kernels.library(edited).unlink()
+    with pytest.raises(PipelineError, match="edited.c: no C compiler; install"):
+        build_kernels.build_all(tmp_path)
+    broken = tmp_path / "broken.c"
+    broken.write_text("int f(void) { return g; }")
+    with pytest.raises(PipelineError, match="(?s)broken.c: .* cannot compile it.*g"):
+        build_kernels.build(broken, compiler, kernels.library(broken))
+    assert not kernels.library(broken).exists() and not list(tmp_path.glob(".build*"))
+
+
+def test_an_edited_kernel_changes_fingerprints(tmp_path, monkeypatch):
+    """A digest without compilers follows the source, a fingerprint the library: each is of the module beside it."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "survey_kernel.py").write_text("x = 1\n")
+    source, seen = tmp_path / "survey_kernel.c", []
+    for text in (None, FUNCTIONS, FUNCTIONS.replace("x > 0", "x > 1")):
+        if text:
+            source.write_text(text)
+            build_kernels.build_all(tmp_path)
+        _module.cache_clear(), _syntax.cache_clear()
+        seen.append((_module("survey_kernel").digest, _syntax("survey_kernel")))
+    assert len({a for a, _ in seen}) == len({b for _, b in seen}) == 3
