@@ -3,9 +3,14 @@
 `make mutants` runs the tests that should see them.
 """
 
+import subprocess
+
 import pytest
 from engine import ROOT
 from seeded import NEVER, Fault, faults, main
+
+from pipeline.study.build_kernels import compilers
+from pipeline.study.kernels import HEADER
 
 ALL = faults()
 
@@ -15,7 +20,11 @@ def test_every_fault_applies_and_compiles(file):
     text = (ROOT / file).read_text("utf-8")
     for fault in ALL:
         if fault.file == file:
-            compile(fault.applied(text), file, "exec", dont_inherit=True)
+            if file.endswith(".py"):
+                compile(fault.applied(text), file, "exec", dont_inherit=True)
+            else:
+                words = ["-fsyntax-only", f"-I{HEADER.parent}", '-DKERNEL_DIGEST=""', "-x", "c", "-"]
+                subprocess.run([*next(compilers()), *words], input=fault.applied(text), text=True, check=True)
 
 
 def test_tests_that_should_see_them_are_there():

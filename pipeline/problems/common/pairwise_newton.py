@@ -1,6 +1,6 @@
 """Minimisers of Σ_{i<j} f_ij(θ_i−θ_j) + λ‖θ‖² over θ in R^m with Σθ = 0: batched damped Newton, dense solves.
 
-For pairwise losses that the kernel of the complete graph (`btl_newton`) does not cover: incomplete comparisons, and
+For pairwise losses that the kernel of the complete graph (`newton.c`) does not cover: incomplete comparisons, and
 likelihoods that are not convex. Where the Hessian is not positive definite, its eigenvalues are replaced by their
 absolute values (saddle-free Newton; Dauphin et al. 2014) and the direction of steepest negative curvature is added, so
 every step descends; steps are shortened until the objective falls (Armijo).
