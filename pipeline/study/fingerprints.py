@@ -5,8 +5,8 @@ directly or not, from the program, from the part's own package, or from the fold
 the library, such as `pl.ranking.Debiased`, counts as an import of the class that it stands for. Code is read from
 files, whatever their folder; a file that was edited after this process imported it is refused. The code of a notebook
 or script is taken from memory, see `live_code`; that of a file given with --with as it was executed. Other packages
-count by their versions, see `third_parties` and `pipeline.execution.environment`. A module's compiled kernel counts as
-it was loaded; where digests must not depend on the compiler (`source_digest`), its source does.
+count by their versions, see `third_parties` and `pipeline.execution.environment`. A module's compiled kernel counts by
+its source, as numbers do not depend on the compiler.
 """
 
 import ast
@@ -107,7 +107,7 @@ def _module(name: str) -> Module:
             _check_imported(name, path, content)
         tree = ast.parse(content)
         nodes = tuple(ast.walk(tree))
-        digest = _tree_digest(tree, nodes) + (kernels.content_digest(Path(path)) if path else "")
+        digest = _tree_digest(tree, nodes) + (kernels.digest_of(Path(path)) if path else "")
         return Module(digest, tuple(dict.fromkeys(_imported(nodes, package))))
 
 
@@ -124,9 +124,7 @@ def syntax_digest(source: str | bytes) -> str:
 @cache
 def _syntax(name: str) -> str:
     content, path = own_files.source(name), Path(_file(name))
-    kernel = path.with_suffix(".c")
-    compiled = kernels.digest(kernel) if content is None and kernel.is_file() else ""
-    return syntax_digest(path.read_bytes() if content is None else content) + compiled
+    return syntax_digest(content) if content is not None else syntax_digest(path.read_bytes()) + kernels.digest_of(path)
 
 
 def _shape(node: Any) -> str:

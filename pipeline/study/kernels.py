@@ -19,7 +19,7 @@ FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-shared", "-s", "-ffp-contract=off", "-f
          "-fno-trapping-math")
 _ADVICE = "run `make setup`, or install the package again"
 _NUMBERS: dict[str, Any] = {"i8": ctypes.c_int64, "f8": ctypes.c_double}
-_loaded: dict[Path, str] = {}  # libraries in this process -> digests of their content
+_loaded: dict[Path, str] = {}  # C files whose libraries this process has -> their digests
 
 
 def library(source: Path) -> Path:
@@ -33,12 +33,10 @@ def digest(source: Path) -> str:
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
-def content_digest(module: Path) -> str:
-    """Digest of the library beside a Python module, as this process loaded it if it did; empty if there is none."""
-    path = library(module)
-    if path in _loaded:
-        return _loaded[path]
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.is_file() else ""
+def digest_of(module: Path) -> str:
+    """`digest` of the C file beside a Python module, as this process loaded it if it did; empty if there is none."""
+    source = module.with_suffix(".c")
+    return _loaded.get(source) or (digest(source) if source.is_file() else "")
 
 
 def function(module: str, name: str, arguments: str) -> Callable[..., None]:
@@ -66,7 +64,6 @@ def _opened(source: Path) -> ctypes.CDLL:
     path = library(source)
     if not path.is_file():
         raise PipelineError(f"{source}: not compiled; {_ADVICE}")
-    _loaded[path] = content_digest(source)
     try:
         opened = ctypes.CDLL(str(path))
         built_from = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(opened, "kernel_digest"))).decode()
@@ -74,6 +71,7 @@ def _opened(source: Path) -> ctypes.CDLL:
         raise PipelineError(f"{path}: cannot be loaded ({error}); {_ADVICE}") from None
     if built_from != digest(source):
         raise PipelineError(f"{source}: edited, or its header, since it was compiled; {_ADVICE}")
+    _loaded[source] = built_from
     return opened
 
 
