@@ -1,7 +1,7 @@
 """The answer to a question, or the reason why there is none, in one line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pipeline.advice.beside import beside, stressed
@@ -101,7 +101,7 @@ def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
     best, rows, refused = None, list[dict[str, Any]](), None
     for name in names:
         try:
-            simulator = Simulator(question if name == names[0] else question.using(name))
+            simulator = Simulator(question if name == names[0] else question.using(name), portion=1 / len(names))
             found = find(simulator)
         except Nowhere as nowhere:
             if nowhere.met and name == names[0]:  # a guess does as well
@@ -125,7 +125,8 @@ def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
         if refused is None:
             raise InvalidInput("mechanism", names[0], "no mechanism of the problem fits")
         raise _refusal(*refused)
-    return *best, rows
+    simulator, found = best
+    return replace(simulator, portion=1.0), found, rows
 
 
 def _refusal(simulator: Simulator, nowhere: Nowhere) -> InvalidInput:

@@ -3,11 +3,12 @@
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.advice.processes import spread
 from pipeline.advice.question import Question
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.parameters import InvalidInput
@@ -15,7 +16,7 @@ from pipeline.study.status import OK
 
 BLOCK = 100  # replications simulated together, fewer where they are large
 BYTES = 2**28  # of the data of a block
-STEPS = 6e10  # predicted steps of about a nanosecond that an answer may take in all
+STEPS = 9e10  # predicted steps of about a nanosecond that an answer may take in all
 LEAST = 3000  # replications that an answer takes at least
 
 
@@ -30,6 +31,7 @@ class Sample(NamedTuple):
 @dataclass
 class Simulator:
     """Simulates a question's levels. drawn: blocks of replications that were used; each is used by one call only.
+    portion: of an answer's steps that this may take.
 
     Levels of a call share truth, data and noise as the study's paired streams do, so that differences between them are
     known better than each; calls share nothing, so what was chosen by the results of one is no bias in another.
@@ -37,7 +39,7 @@ class Simulator:
 
     question: Question
     drawn: int = 0
-    spent: float = field(default=0.0, init=False)
+    portion: float = 1.0
 
     def sample(self, levels: Sequence[float], reps: int) -> Sample:
         """Values of `reps` replications, or a few more, at each level. InvalidInput where one takes too much memory."""
@@ -45,18 +47,22 @@ class Simulator:
         studies = [self.question.study(level, block) for level in levels]
         labels = [next(iter(study.grid)) for study in studies]
         names = [one.metric for one in self.question.targets]
-        blocks = -(-reps // block)
-        values = np.empty((len(names), len(levels), blocks * block))
-        status = np.empty((len(levels), blocks * block), np.int8)
-        with np.errstate(all="ignore"):
-            for number in range(blocks):
-                rows, memo = slice(number * block, (number + 1) * block), dict[str, Any]()
+
+        def simulate(number: int) -> Sample:
+            values, status = np.empty((len(names), len(levels), block)), np.empty((len(levels), block), np.int8)
+            memo = dict[str, Any]()
+            with np.errstate(all="ignore"):
                 for k, (study, cell) in enumerate(zip(studies, labels, strict=True)):
-                    result = study.simulate(cell, self.drawn + number, memo)
-                    values[:, k, rows], status[k, rows] = [result[name] for name in names], result["status"]
-        self.drawn += blocks
-        self.spent += blocks * block * sum(map(self.cost, levels))
-        return Sample(values, status)
+                    result = study.simulate(cell, number, memo)
+                    values[:, k], status[k] = [result[name] for name in names], result["status"]
+            return Sample(values, status)
+
+        numbers = range(self.drawn, self.drawn + -(-reps // block))
+        steps = len(numbers) * block * sum(map(self.cost, levels))
+        most = _machine() / 2 / max(block * max(map(self._memory, levels)), 1)
+        parts = list(spread(simulate, numbers, steps * 1e-9, most))
+        self.drawn += len(numbers)
+        return Sample(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
     def excess(self, levels: Sequence[float], reps: int) -> list[Floats]:
         """For each target (reps, levels): sign · (value − target), which is to be at most 0 in the mean.
@@ -85,12 +91,15 @@ class Simulator:
 
     def block(self, level: float) -> int:
         """Replications simulated together; InvalidInput where one takes more than half of this machine's memory."""
-        parts = self.question.parts(level)
-        memory = math.fsum(part.memory() for part in parts[:3] if hasattr(part, "memory"))
+        memory = self._memory(level)
         if memory > _machine() / 2:
             raise InvalidInput(*self._largest(level), f"takes {memory / 2**30:,.1f} GiB for one replication, more than "
                                "half of this machine's memory; ask for smaller sizes")
         return int(min(BLOCK, max(1, BYTES // max(memory, 1.0))))
+
+    def _memory(self, level: float) -> float:
+        """Bytes of one replication."""
+        return math.fsum(part.memory() for part in self.question.parts(level)[:3] if hasattr(part, "memory"))
 
     def _largest(self, level: float) -> tuple[str, Any]:
         """The largest size at a level, by its name, and its value."""
@@ -101,8 +110,8 @@ class Simulator:
         return max(sizes.items(), key=lambda one: one[1], default=(question.parameter, level))
 
     def affordable(self, level: float, share: float) -> int:
-        """Replications of a level that a share of all steps allows, 100 at least."""
-        return max(100, int(share * STEPS / self.cost(level)))
+        """Replications of a level that a share of the steps allows, 100 at least."""
+        return max(100, int(share * self.portion * STEPS / self.cost(level)))
 
 
 def finite(values: Floats, worst: float, sign: int) -> Floats:

@@ -1,0 +1,50 @@
+"""Blocks of replications in several processes, where they take long: the same values in the same order."""
+
+import multiprocessing
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+LONG = 1.0  # predicted seconds from which on processes are worth their start
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1  # only Linux forks safely
+
+_function: Callable[[int], Any]  # in a child: what it computes
+
+
+def spread(function: Callable[[int], T], numbers: Iterable[int], seconds: float, most: float = 64) -> Iterator[T]:
+    """function(number) of all numbers, in their order; by as many processes as there are cores, `most` at most, if all
+    are predicted to take long.
+
+    Children are forks, which know the parts that a person registered and import nothing anew; a process that
+    is a child itself, or of a system that does not fork safely, computes here. MemoryError where a child was killed.
+    """
+    count = int(min(CORES, most))
+    if seconds < LONG or count < 2 or multiprocessing.parent_process() is not None:
+        yield from map(function, numbers)
+        return
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (function,))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: a child uses none of their locks
+            found = pool.map(_call, numbers)
+        yield from found
+    except BrokenProcessPool:
+        raise MemoryError("a process that simulates was killed") from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(function: Callable[[int], Any]) -> None:
+    """In a child: what it computes is inherited, not sent; an interrupt is its parent's to see."""
+    global _function
+    _function = function
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _call(number: int) -> Any:
+    return _function(number)
