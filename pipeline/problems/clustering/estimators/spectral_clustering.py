@@ -52,7 +52,7 @@ class SpectralClustering(Clustering):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 4.5e6 + (200 * self.N**2 if self.N > DENSE else 0.8 * self.N**3)
+        return 2.3e6 + (200 * self.N**2 if self.N > DENSE else 0.8 * self.N**3)
 
 
 class SpectralClusteringAdjusted(SpectralClustering):

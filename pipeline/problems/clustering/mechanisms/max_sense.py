@@ -101,4 +101,4 @@ class MaxSense(Sensing):
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond: of items, and of kinds of users."""
         kinds = math.comb(self.w + len(proportions("beta", self.beta)) - 1, self.w)
-        return 2e5 + 2.5e4 * self.N + 8e3 * min(self.U, kinds)
+        return 1e5 + 1.4e4 * self.N + 4e3 * min(self.U, kinds)

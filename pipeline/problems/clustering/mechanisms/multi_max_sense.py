@@ -166,7 +166,7 @@ class MultiMaxSense(Sensing):
         total = self.questions * self.size
         if len(proportions("beta", self.beta)) > FEW:
             return 50.0 * total * self.U
-        return 7e3 * self.questions * math.sqrt(self.N * total) * float(self.U**0.25)
+        return 3.5e3 * self.questions * math.sqrt(self.N * total) * float(self.U**0.25)
 
 
 def _names(what: str, data: Users) -> list[str]:
