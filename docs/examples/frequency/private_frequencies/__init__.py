@@ -44,5 +44,6 @@ PROBLEM = Problem(
         "total_crossover_share": ".derivations:total_crossover_share",
     },
     claims=".claims:CLAIMS",
+    advice=".advice:ADVICE",
     experiments=("frequency",),
 )

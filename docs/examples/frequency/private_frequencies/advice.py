@@ -1,0 +1,34 @@
+"""What `task=advise` asks of private frequencies, and where it starts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.study.advice import Advice, Unknown
+
+from .theory import reports, risks
+
+
+def error_squared(k: int, n: int, epsilon: float) -> float:
+    """Predicted mean squared error: that of unbiased estimates with subset selection, the least; a search begins there.
+    """
+    return risks.risk(reports.subset_selection(k, epsilon), k, n)
+
+
+def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Laws other than that of the model."""
+    laws = {"half": "nobody holds half of the values", "zipf": "values as frequent as 1/(v + 1)",
+            "point": "all hold one value", "uniform": "all values as frequent"}
+    return {case: {"law": law} for law, case in laws.items() if law != model.law}
+
+
+ADVICE = Advice(
+    unknowns={
+        "epsilon": Unknown("epsilon", "privacy budget of a person", 1e-2, 20, 1.0),
+        "people": Unknown("n", "people", 1, 1e8, 10_000),
+        "items": Unknown("k", "values", 2, 1e4, 20, helps=None),
+    },
+    parameters={"model": "people", "mechanism": "subset_selection"},
+    estimators=("unbiased",),
+    predicted={"error_squared": error_squared},
+    stress=stress,
+)
