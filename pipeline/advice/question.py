@@ -224,9 +224,9 @@ def _targets(asked: Problem, texts: Any) -> Iterator[Target]:
         except ValueError:
             raise InvalidInput("target", text, "must end in a number") from None
         relation = {"≤": "<=", "≥": ">="}.get(relation, relation)
-        if (name, relation) in seen:
-            raise InvalidInput("target", text, f"is a second target {name}{relation}; give one of both")
-        seen.add((name, relation))
+        if name in seen:
+            raise InvalidInput("target", text, f"is a second target of {name}; give one of both")
+        seen.add(name)
         least, most = getattr(metric, "least", -math.inf), getattr(metric, "most", math.inf)
         if not least <= value <= most or value == (least if relation == "<=" else most):
             raise InvalidInput("target", text, f"can be shown for no mean: {name} lies between {least:g} and {most:g}, "
@@ -255,7 +255,8 @@ def _unknown(asked: Problem, advice: Advice, word: Any, values: Mapping[str, Any
     if word is None and len(missing) == 1:
         return missing[0]
     if word is None and not missing:
-        raise InvalidInput("unknown", None, f"is needed, as all is given: one of {', '.join(words)}; and leave it out")
+        able = ", ".join(one for one, unknown in words.items() if [*_declared(asked, values, unknown.parameter)])
+        raise InvalidInput("unknown", None, f"is needed, as all is given: one of {able}; and leave it out")
     if missing:
         names = ", ".join(f"{one} ({needed[one].parameter})" for one in needed)
         raise InvalidInput("unknown", word, f"one thing can be asked for at a time, not known are {names}; give all "
