@@ -4,11 +4,14 @@ A task draws a problem, sizes, an unknown, a mechanism or none, and a metric; it
 a value of the unknown that is drawn too. What is advised is then judged with another seed, which the advice knows
 nothing of: by 20,000 replications at the value, and by 10,000 on a grid of values below it in steps of 2 %, paired, of
 which the least that meets the target is compared with what is advised. Whole numbers are in steps of 1 at least.
-`python -m benchmarks advise 12` runs the first 12 of the 60 tasks.
+Beside it stands the first answer's boundary, over the one that the search found, where the atlas has one.
+`python -m benchmarks advise 12` runs the first 12 of the 60 tasks, `python -m benchmarks.advise 22 26` those numbers.
 """
 
+import os
+import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +19,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pipeline.advice.answer import Answer, answer
+from pipeline.advice.atlas import NotInAtlas
+from pipeline.advice.first import first
 from pipeline.advice.question import Question, read
 from pipeline.advice.simulation import Simulator
 from pipeline.study.parameters import InvalidInput
@@ -39,9 +44,9 @@ DULL = {"kendall": (0.02, 0.4), "misclassified": (0.02, 0.35), "label_error": (0
         "exact_top_k": (0.2, 0.9), "recovered": (0.2, 0.9), "label_recovered": (0.2, 0.9)}  # targets outside are dull
 
 
-def tasks(count: int) -> Iterator[dict[str, Any]]:
-    """The first tasks, as requests; each with a seed of its own."""
-    for number in range(count):
+def tasks(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """Tasks as requests; each with a seed of its own, its number."""
+    for number in numbers:
         rng = np.random.default_rng([SEED, number])
         problem = list(SIZES)[number % len(SIZES)]
         while (request := drawn(problem, rng, number)) is None:
@@ -110,28 +115,53 @@ def meets(question: Question, level: float, reps: int) -> bool:
     return all(one.mean() <= 0 for one in Simulator(question).excess([level], reps))
 
 
+def first_answer(found: Answer) -> tuple[float, bool | None]:
+    """The atlas's boundary of the mechanism that is advised, over the one that was found, and whether that is in its
+    band; NaN and None without one."""
+    question = found.question
+    try:
+        early = first(replace(question, chosen=question.chosen | {"mechanism"})).record()
+    except NotInAtlas:
+        return np.nan, None
+    inside = (early["low"] or -np.inf) <= found.boundary <= (early["high"] or np.inf)
+    return early["boundary"] / found.boundary, inside
+
+
+def cpu_seconds() -> float:
+    """CPU time so far, of this process and of those that it started and that ended."""
+    return sum(os.times()[:4])
+
+
 def shown(request: Mapping[str, Any]) -> str:
     """A task in one line."""
     return " ".join(f"{key}={value}" for key, value in request.items() if key != "seed" and value is not None)
 
 
 def main(count: int = TASKS) -> None:
+    """Run the first tasks."""
+    run(range(count))
+
+
+def run(numbers: Iterable[int]) -> None:
     """Print a line for each task, and shares and times of all."""
     rows = list[tuple[bool, bool, float, float]]()
     with threadpool_limits(1):
-        for request in tasks(count):
-            start, busy = time.perf_counter(), time.process_time()
+        for request in tasks(numbers):
+            start, busy = time.perf_counter(), cpu_seconds()
             try:
                 found = answer(request)
             except InvalidInput as error:
-                rows.append((False, False, np.nan, time.process_time() - busy))
-                print(f"{shown(request)}: no answer, {error}", flush=True)
+                rows.append((False, False, np.nan, cpu_seconds() - busy))
+                print(f"{request['seed']}: {shown(request)}: no answer, {error}", flush=True)
                 continue
-            seconds, cpu = time.perf_counter() - start, time.process_time() - busy
+            seconds, cpu = time.perf_counter() - start, cpu_seconds() - busy
             met, ratio = judged(found)
             rows.append((found.certified, met, ratio, cpu))
-            print(f"{shown(request)}: {found.value:g}, {'certified' if found.certified else 'NOT certified'}, "
-                  f"{'met' if met else 'NOT met'}, {ratio:.2f} x the least, {cpu:.1f} s of CPU, {seconds:.1f} s",
+            early, inside = first_answer(found)
+            print(f"{request['seed']}: {shown(request)}: {found.value:g}, "
+                  f"{'certified' if found.certified else 'NOT certified'}, {'met' if met else 'NOT met'}, "
+                  f"{ratio:.3f} x the least, {cpu:.1f} s of CPU, {seconds:.1f} s; first answer "
+                  + ("none" if inside is None else f"{early:.3f} x, {'in' if inside else 'NOT in'} its band"),
                   flush=True)
     certified, met, ratio, cpu = np.array(rows, float).T
     given = certified == 1
@@ -141,4 +171,4 @@ def main(count: int = TASKS) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(map(int, sys.argv[1:]))

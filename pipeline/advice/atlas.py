@@ -5,8 +5,8 @@ runs: each mechanism's cells come with a digest of the model, the mechanism, the
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -35,17 +35,24 @@ class NotInAtlas(Exception):
 class Solved:
     """Cells of one mechanism, each array (levels of the first axis, …).
 
-    mean, error: of each metric, and its standard error. risk: true alarms of the best attack on an "answer" and on a
-    "person", at 5 % false ones, as far as the mechanism says them. code: digest of what computed them. replications:
-    of each combination of sizes.
+    axes: parameter -> levels, those of the atlas that the mechanism's parts take; the last is that of ε. mean, error:
+    of each metric, and its standard error. risk: true alarms of the best attack on an "answer" and on a "person", at
+    5 % false ones, as far as the mechanism says them. code: digest of what computed them. replications: of each
+    combination of sizes.
     """
 
+    axes: Mapping[str, tuple[float, ...]]
     estimator: str
     code: str
     replications: tuple[int, ...]
     mean: Mapping[str, Floats]
     error: Mapping[str, Floats]
     risk: Mapping[str, Floats]
+
+    @property
+    def logarithms(self) -> list[Floats]:
+        """Positions of the levels of each axis."""
+        return [np.log(np.asarray(levels, float)) for levels in self.axes.values()]
 
 
 @dataclass(frozen=True)
@@ -59,11 +66,6 @@ class Atlas:
     effort: Mapping[str, float]
     mechanisms: Mapping[str, Solved]
 
-    @property
-    def logarithms(self) -> list[Floats]:
-        """Positions of the levels of each axis."""
-        return [np.log(np.asarray(levels, float)) for levels in self.axes.values()]
-
 
 def path(problem: Problem) -> Path | None:
     """Where the atlas of a problem is, or would be; None for one that no package holds."""
@@ -76,20 +78,30 @@ def path(problem: Problem) -> Path | None:
 
 
 def stored(problem: Problem) -> Atlas | None:
-    """The atlas of a problem, if there is one."""
+    """The atlas of a problem, if there is one; NotInAtlas where its file cannot be read, or is damaged."""
     file = path(problem)
     if file is None or not file.is_file():
         return None
-    raw = json.loads(file.read_text("utf-8"))
+    try:
+        return _parsed(problem, json.loads(file.read_text("utf-8")))
+    except OSError as error:
+        raise NotInAtlas(f"{file} cannot be read ({error.strerror})") from None
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise NotInAtlas(f"{file} is damaged; install the package again, or `make atlas` makes it again") from None
+
+
+def _parsed(problem: Problem, raw: Any) -> Atlas:
+    """The atlas of a file's content."""
     axes = {name: tuple(levels) for name, levels in raw["axes"].items()}
-    shape = tuple(map(len, axes.values()))
 
-    def arrays(table: Mapping[str, Sequence[float]]) -> dict[str, Floats]:
-        return {name: np.asarray(values, float).reshape(shape) for name, values in table.items()}
+    def solved(one: Mapping[str, Any]) -> Solved:
+        mine = {name: axes[name] for name in one["axes"]}
+        mean, error, risk = ({name: np.asarray(values, float).reshape([*map(len, mine.values())])
+                              for name, values in one[what].items()} for what in ("mean", "error", "risk"))
+        return Solved(mine, one["estimator"], one["code"], tuple(one["replications"]), mean, error, risk)
 
-    return Atlas(problem, axes, raw["parameters"], raw["effort"], {
-        name: Solved(one["estimator"], one["code"], tuple(one["replications"]), arrays(one["mean"]),
-                     arrays(one["error"]), arrays(one["risk"])) for name, one in raw["mechanisms"].items()})
+    return Atlas(problem, axes, raw["parameters"], raw["effort"],
+                 {name: solved(one) for name, one in raw["mechanisms"].items()})
 
 
 def declared(problem: Problem) -> advice.Atlas | None:
@@ -110,6 +122,14 @@ def question(problem: Problem, mechanism: str, sizes: Mapping[str, Any]) -> Ques
     return Question(problem, "epsilon", tuple(targets), values, {}, SEED).using(mechanism)
 
 
+def axes_of(problem: Problem, mechanism: str) -> dict[str, tuple[float, ...]]:
+    """Axes of a mechanism's cells, parameter -> levels: those of the problem's atlas that its parts take."""
+    wanted = declared(problem)
+    assert wanted is not None
+    taken = question(problem, mechanism, {name: levels[0] for name, levels in wanted.axes.items()}).values
+    return {name: levels for name, levels in wanted.axes.items() if name in taken}
+
+
 def limits(metric: Any) -> tuple[float, float]:
     """Range of a metric's values."""
     return getattr(metric, "least", -np.inf), getattr(metric, "most", np.inf)
@@ -127,22 +147,30 @@ def current(problem: Problem, mechanism: str, solved: Solved) -> bool:
     if wanted is None or mechanism not in wanted.mechanisms:
         return False
     sizes = {name: levels[0] for name, levels in wanted.axes.items()}
-    return code(question(problem, mechanism, sizes)) == solved.code
+    return solved.axes == axes_of(problem, mechanism) and code(question(problem, mechanism, sizes)) == solved.code
 
 
-def fitting(asked: Question) -> tuple[Atlas, dict[str, tuple[Question, Solved]]]:
-    """The atlas, and mechanism -> the question with it, and its cells; NotInAtlas where a question needs other cells.
+def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
+    """Mechanism -> the question with it, and its cells; NotInAtlas where a question needs other cells.
+
+    Mechanisms that need a size of which the question says nothing are left out, unless the question names one.
     """
     atlas = stored(asked.problem)
     if atlas is None:
         raise NotInAtlas("this problem has none")
     _check(asked, atlas)
-    names = [asked.values["mechanism"]] if "mechanism" in asked.chosen else list(atlas.mechanisms)
+    chosen = "mechanism" in asked.chosen
+    names = [asked.values["mechanism"]] if chosen else list(atlas.mechanisms)
     found = {}
     for name in names:
         if name not in atlas.mechanisms:
             raise NotInAtlas(f"no cells for mechanism={name}")
         solved, other = atlas.mechanisms[name], asked.using(name)
+        unknown = [axis for axis in solved.axes if axis != asked.parameter and size(other, axis) is None]
+        if unknown and not chosen:
+            continue
+        if unknown:
+            raise NotInAtlas(f"no cells for mechanism={name} without {', '.join(unknown)}")
         if other.values["estimator"] != solved.estimator:
             raise NotInAtlas(f"no cells for mechanism={name} with estimator={other.values['estimator']}")
         for one in asked.targets:
@@ -151,23 +179,35 @@ def fitting(asked: Question) -> tuple[Atlas, dict[str, tuple[Question, Solved]]]
         if not current(asked.problem, name, solved):
             raise NotInAtlas("its cells were made by other code than this; `make atlas` makes them again")
         found[name] = other, solved
-    return atlas, found
+    return found
 
 
 def _check(asked: Question, atlas: Atlas) -> None:
     """Raise NotInAtlas where a parameter is not what the cells have."""
-    if asked.derive or asked.parameter not in atlas.axes or asked.unknown.left:
+    if asked.derive or asked.parameter not in atlas.axes:
         raise NotInAtlas("no cells for data of one's own" if asked.derive else f"no axis {asked.word}")
     given = {**advice_of(asked.problem).parameters, **atlas.parameters}
-    defaults = {name: one.default for role in ROLES
-                for name, one in fields(asked.problem.part(role, asked.values[role])).items()}
     for name, value in asked.values.items():
-        if name in atlas.axes:
+        if name in atlas.axes and value is not None:
             levels = atlas.axes[name]
             if not levels[0] <= value <= levels[-1]:
                 raise NotInAtlas(f"{name}={value} lies outside of its cells, {levels[0]:g} to {levels[-1]:g}")
-        elif name not in ("mechanism", "estimator") and _plain(value) != _plain(given.get(name, defaults.get(name))):
+        elif name not in ("mechanism", "estimator") and _plain(value) != _plain(given.get(name, _default(asked, name))):
             raise NotInAtlas(f"no cells for {name}={value}")
+
+
+def size(asked: Question, name: str) -> Any:
+    """Value of a parameter in a question, or else its default; None where it has neither."""
+    return asked.values.get(name, _default(asked, name))
+
+
+def _default(asked: Question, name: str) -> Any:
+    """Default of a parameter of the question's parts; None where it has none."""
+    for role in ROLES:
+        declared = fields(asked.problem.part(role, asked.values[role])).get(name)
+        if declared is not None:
+            return None if declared.default is MISSING else declared.default
+    return None
 
 
 def _plain(value: Any) -> Any:

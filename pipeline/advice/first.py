@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline.advice import atlas
 from pipeline.advice.answer import about
-from pipeline.advice.atlas import Atlas, NotInAtlas, Solved
+from pipeline.advice.atlas import NotInAtlas, Solved
 from pipeline.advice.interpolation import band
 from pipeline.advice.question import Question
 from pipeline.advice.search import Axis
@@ -39,8 +39,8 @@ class Curve:
 
 @dataclass(frozen=True)
 class First:
-    """A first answer: its fields are those of `pipeline.advice.answer.Answer`. low, high: of the band, None where that
-    meets no target within the cells."""
+    """A first answer; value, boundary, low and high are levels of the unknown's parameter. low, high: of the band, None
+    where that meets no target within the cells."""
 
     question: Question
     curve: Curve
@@ -61,19 +61,26 @@ class First:
             mean, low, high = (float(np.interp(at, positions[order], part[order]))
                                for part in self.curve.bands[one.metric])
             measured.append({"metric": one.metric, "mean": mean, "low": low, "high": high})
+        larger = (self.axis.better > 0) != self.question.unknown.left
         return {
-            **about(self.question, self.value), "value": self.value, "low": self.low, "high": self.high,
-            "boundary": self.boundary, "better": "more" if self.axis.better > 0 else "less", "source": "atlas",
-            "certified": False, "confidence": None, "measured": measured, "mechanisms": list(self.others),
+            **about(self.question, self.value), "value": self.question.shown(self.value),
+            **_shown(self.question, self.low, self.boundary, self.high), "better": "more" if larger else "less",
+            "source": "atlas", "certified": False, "confidence": None, "measured": measured,
+            "mechanisms": list(self.others),
         }
+
+
+def _shown(asked: Question, low: float | None, boundary: float, high: float | None) -> dict[str, float | None]:
+    """Ends of a band and what lies between them, as the person names the unknown."""
+    ends = [one if one is None else asked.shown(one) for one in (low, boundary, high)]
+    return dict(zip(("low", "boundary", "high"), ends[::-1] if asked.unknown.left else ends, strict=True))
 
 
 def first(asked: Question) -> First:
     """The first answer to a question; NotInAtlas, and why, if the atlas has none."""
     best, rows, refused = None, list[dict[str, Any]](), ""
-    stored, fitting = atlas.fitting(asked)
-    for name, (question, solved) in fitting.items():
-        found = curve(question, stored, solved)
+    for name, (question, solved) in atlas.fitting(asked).items():
+        found = curve(question, solved)
         row: dict[str, Any] = {"mechanism": name, "estimator": solved.estimator, "boundary": None, "low": None,
                                "high": None, "why": None}
         try:
@@ -81,7 +88,7 @@ def first(asked: Question) -> First:
         except NotReached as error:
             row["why"], refused = str(error), refused or str(error)
         else:
-            row |= {"boundary": boundary, "low": low, "high": high}
+            row |= _shown(question, low, boundary, high)
             if best is None or axis.better * boundary < best.axis.better * best.boundary:
                 safe = high if axis.better > 0 else low
                 value = axis.rounded(axis.position(boundary if safe is None else safe))
@@ -92,14 +99,14 @@ def first(asked: Question) -> First:
     return replace(best, others=tuple(rows))
 
 
-def curve(asked: Question, stored: Atlas, solved: Solved, along: str | None = None) -> Curve:
-    """Means and bands of a mechanism along the unknown, or along another axis; all other sizes are given."""
-    along = along or asked.parameter
-    at = [None if name == along else float(np.log(asked.values[name])) for name in stored.axes]
-    levels = stored.axes[along]
+def curve(asked: Question, solved: Solved) -> Curve:
+    """Means and bands of a mechanism along the unknown; all other sizes are given, or have defaults."""
+    along = asked.parameter
+    at = [None if name == along else float(np.log(atlas.size(asked, name))) for name in solved.axes]
+    levels = solved.axes[along]
     positions = np.linspace(np.log(levels[0]), np.log(levels[-1]), POINTS)
     bands = {one.metric: band(solved.mean[one.metric], solved.error[one.metric], (one.least, one.most),
-                              stored.logarithms, at, positions) for one in asked.targets}
+                              solved.logarithms, at, positions) for one in asked.targets}
     return Curve(asked, np.exp(positions), bands)
 
 
@@ -112,14 +119,15 @@ def crossing(found: Curve) -> tuple[Axis, float | None, float, float | None]:
     met = found.excess(0) <= 0
     helps = question.unknown.helps
     better = (-1 if met[0] else 1) if helps is None else (1 if helps else -1)
-    ends = f"{found.levels[0]:.4g} to {found.levels[-1]:.4g}"
+    ends = "{:.4g} to {:.4g}".format(*sorted(map(question.shown, found.levels[[0, -1]].tolist())))
     if met.all():
         raise NotInAtlas(f"the targets are met at every {question.word} of its cells, {ends}")
     if not met.any():
         near = ", but may be: they are within its band" if (found.excess(-1) <= 0).any() else ""
         raise NotReached(f"the targets are met at no {question.word} of its cells, {ends}{near}")
     middle = _begin(found, 0, better)
-    assert middle is not None
+    if middle is None:
+        raise NotInAtlas(f"of its cells, {ends}, the targets are met where least is learned")
     low, high = (_begin(found, side, better) for side in ((-1, 1) if better > 0 else (1, -1)))
     return Axis(question, better), low, middle, high
 

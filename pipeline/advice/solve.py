@@ -9,13 +9,13 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from pipeline.advice.atlas import AT, SEED, Atlas, code, declared, path, question, stored
+from pipeline.advice.atlas import AT, SEED, Atlas, NotInAtlas, axes_of, code, declared, path, question, stored
 from pipeline.advice.person import terms
 from pipeline.advice.simulation import Simulator
 from pipeline.study.files import write_whole
@@ -31,16 +31,18 @@ TRIED = 2  # combinations of sizes that are solved again before new code takes o
 Row = dict[str, Any]
 
 
-def solve(name: str, mechanism: str, sizes: Mapping[str, float], levels: Sequence[float]) -> Row:
+def solve(
+    name: str, mechanism: str, sizes: Mapping[str, float], levels: Sequence[float], replications: int | None = None
+) -> Row:
     """The cells of one combination of sizes, at every ε: on the same people, so that a curve is smooth.
 
-    estimator, replications; mean, error: metric -> a number for each ε; risk: "answer" or "person" -> the same.
+    replications: as many as the effort allows, unless given. The row's entries: estimator, replications; mean, error:
+    metric -> a number for each ε; risk: "answer" or "person" -> the same.
     """
     asked = question(problem(name), mechanism, sizes)
     simulator = Simulator(asked)
     steps = max(map(simulator.cost, levels))
-    reps = int(np.clip(round(STEPS / steps, -2), FEWEST, MOST))
-    sample = simulator.sample(levels, reps)
+    sample = simulator.sample(levels, replications or int(np.clip(round(STEPS / steps, -2), FEWEST, MOST)))
     row: Row = {"estimator": asked.values["estimator"], "replications": sample.status.shape[-1], "mean": {},
                 "error": {}, "risk": {}}
     for target, values in zip(asked.targets, sample.values, strict=True):
@@ -59,12 +61,11 @@ def solve(name: str, mechanism: str, sizes: Mapping[str, float], levels: Sequenc
     return row
 
 
-def rows(found: Problem) -> list[dict[str, float]]:
-    """All combinations of sizes of a problem's atlas, in the order of its cells."""
-    wanted = declared(found)
-    assert wanted is not None
-    *sizes, _ = wanted.axes
-    return [dict(zip(sizes, one, strict=True)) for one in itertools.product(*(wanted.axes[name] for name in sizes))]
+def rows(found: Problem, mechanism: str) -> list[dict[str, float]]:
+    """All combinations of sizes of a mechanism's cells, in their order."""
+    axes = axes_of(found, mechanism)
+    *sizes, _ = axes
+    return [dict(zip(sizes, one, strict=True)) for one in itertools.product(*(axes[name] for name in sizes))]
 
 
 def levels_of(found: Problem) -> list[float]:
@@ -88,7 +89,7 @@ def agree(one: Row, other: Row) -> bool:
 def cut(atlas: Atlas, mechanism: str, number: int) -> Row:
     """The row of a combination of sizes, as `solve` gives it, from the atlas."""
     solved = atlas.mechanisms[mechanism]
-    last = len([*atlas.axes.values()][-1])
+    last = len([*solved.axes.values()][-1])
 
     def part(table: Mapping[str, Any]) -> dict[str, list[float]]:
         return {name: values.reshape(-1, last)[number].tolist() for name, values in table.items()}
@@ -97,50 +98,62 @@ def cut(atlas: Atlas, mechanism: str, number: int) -> Row:
             "error": part(solved.error), "risk": part(solved.risk)}
 
 
-def tried(found: Problem) -> list[int]:
+def tried(found: Problem, mechanism: str) -> list[int]:
     """Numbers of the combinations of sizes that are tried: the smallest, and others that are not the largest."""
-    count = len(rows(found))
+    count = len(rows(found, mechanism))
     return [k * count // TRIED for k in range(TRIED)]
 
 
 def make(found: Problem, pool: ProcessPoolExecutor) -> None:
     """Make the atlas of one problem where it is missing, or was made by other code; says what it does."""
-    wanted, file, before = declared(found), path(found), stored(found)
+    wanted, file, before = declared(found), path(found), _before(found)
     assert wanted is not None and file is not None
     heading = _heading(wanted.axes, wanted.parameters, EFFORT)
-    sizes, levels = rows(found), levels_of(found)
+    levels = levels_of(found)
     old: dict[str, list[Row]] = {}
     tables: dict[str, Any] = {}
     if before is not None and _heading(before.axes, before.parameters, before.effort) == heading:
         for name, one in before.mechanisms.items():
-            if name in wanted.mechanisms and tuple(one.mean) == wanted.metrics:
-                old[name] = [cut(before, name, k) for k in range(len(sizes))]
-                tables[name] = _table(old[name], one.code)
+            if (name in wanted.mechanisms and tuple(one.mean) == wanted.metrics
+                    and one.axes == axes_of(found, name)):
+                old[name] = [cut(before, name, k) for k in range(len(rows(found, name)))]
+                tables[name] = _table(old[name], one.axes, one.code)
 
-    def solved(mechanism: str, numbers: Sequence[int]) -> list[Row]:
-        count = len(numbers)
+    def solved(mechanism: str, numbers: Sequence[int], cells: Sequence[Row] | None = None) -> list[Row]:
+        count, sizes = len(numbers), rows(found, mechanism)
+        before = [None if cells is None else cells[k]["replications"] for k in numbers]
         return [*pool.map(solve, [found.name] * count, [mechanism] * count, [sizes[k] for k in numbers],
-                          [levels] * count)]
+                          [levels] * count, before)]
 
     for mechanism in wanted.mechanisms:
+        sizes, trial = rows(found, mechanism), tried(found, mechanism)
         digest, cells = code(question(found, mechanism, sizes[0])), old.get(mechanism)
         if cells and tables[mechanism]["code"] == digest:
             said = "made by this code already"
-        elif cells and all(map(agree, [cells[k] for k in tried(found)], solved(mechanism, tried(found)))):
+        elif cells and all(map(agree, [cells[k] for k in trial], solved(mechanism, trial, cells))):
             said = f"{TRIED} combinations of sizes come out as they are; all are kept"
         else:
             cells = solved(mechanism, range(len(sizes)))
             said = f"solved, {len(sizes) * len(levels)} cells"
-        tables[mechanism] = _table(cells, digest)
+        tables[mechanism] = _table(cells, axes_of(found, mechanism), digest)
         content = {**heading, "mechanisms": {name: tables[name] for name in wanted.mechanisms if name in tables}}
         write_whole(file, (_text(content) + "\n").encode())
         print(f"{found.name}: {mechanism}: {said}", flush=True)
 
 
-def _table(some: list[Row], digest: str) -> dict[str, Any]:
-    """Rows as one table: every array in the order of the cells."""
+def _before(found: Problem) -> Atlas | None:
+    """The atlas that there is, if it can be read."""
+    try:
+        return stored(found)
+    except NotInAtlas:
+        return None
+
+
+def _table(some: list[Row], axes: Iterable[str], digest: str) -> dict[str, Any]:
+    """Rows as one table: every array in the order of the cells, along axes of these names."""
     first = some[0]
-    return {"estimator": first["estimator"], "code": digest, "replications": [one["replications"] for one in some]} | {
+    return {"axes": [*axes], "estimator": first["estimator"], "code": digest,
+            "replications": [one["replications"] for one in some]} | {
         what: {name: [value for one in some for value in one[what][name]] for name in first[what]}
         for what in ("mean", "error", "risk")}
 

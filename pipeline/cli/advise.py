@@ -105,7 +105,7 @@ def _lines(record: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {word} by mechanism, where the targets begin to be met:"
         yield from table((f"  {one['mechanism']}", one["why"] or f"{one['boundary']:,.4g} {_ends(one)} with "
                           f"{one['estimator']}") for one in record["mechanisms"])
-    yield "  with " + ", ".join(f"{name}={one}" for name, one in record["given"].items())
+    yield "  with " + ", ".join(f"{name}={one}" for name, one in record["given"].items() if one is not None)
 
 
 def _ends(found: Mapping[str, Any]) -> str:

@@ -52,7 +52,11 @@ def _page(question: Question | None) -> str:
 
     shown, skipped = list[dict[str, Any]](), list[str]()
     for one in problems().values():
-        stored = atlas.stored(one)
+        try:
+            stored = atlas.stored(one)
+        except atlas.NotInAtlas as error:
+            skipped.append(f"{one.name}: {error}")
+            continue
         if stored is None:
             continue
         usable = {name: solved for name, solved in stored.mechanisms.items() if atlas.current(one, name, solved)}
@@ -61,20 +65,23 @@ def _page(question: Question | None) -> str:
         if usable:
             shown.append(_shown(one, stored, usable))
     if not shown:
-        raise InvalidInput("save", PAGE, "the atlas was made by other code than this; `make atlas` makes it again")
+        why = "; ".join(skipped) or "there are none"
+        raise InvalidInput("save", PAGE, f"no cells of the atlas can be used: {why}; `make atlas` makes them again")
     return page(shown, _start(question, {one["name"] for one in shown}), skipped)
 
 
 def _shown(problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Solved]) -> dict[str, Any]:
     """A problem as the page takes it."""
-    unknowns = {one.parameter: one.meaning for one in advice_of(problem).unknowns.values()}
     axes = list[dict[str, Any]]()
     for name, levels in stored.axes.items():
-        declared = fields(problem.part("model", advice_of(problem).parameters["model"]))
-        label = unknowns.get(name) or (declared[name].metadata["meaning"] if name in declared else name)
         short = name if len(axes) + 1 < len(stored.axes) else "ε"
-        axes.append({"name": name, "label": f"{label} ({short})", "short": short, "levels": levels,
-                     "middle": round(float(f"{math.sqrt(levels[0] * levels[-1]):.2g}"))})
+        some = [mechanism.replace("_", " ") for mechanism, one in usable.items() if name in one.axes]
+        only = f", only with {' and '.join(some)}" if len(some) < len(usable) else ""
+        default, whole = _declared(problem, name).default, "int" in str(_declared(problem, name).type)
+        middle = float(f"{math.sqrt(levels[0] * levels[-1]):.2g}")
+        axes.append({"name": name, "label": f"{meaning(problem, name)} ({short}{only})", "short": short,
+                     "levels": levels, "whole": whole,
+                     "usual": default if default in levels else round(middle) if whole else middle})
     first = next(iter(usable.values()))
     metrics = []
     for name, mean in first.mean.items():
@@ -82,13 +89,26 @@ def _shown(problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Sol
         limits = [one if math.isfinite(one) else None for one in atlas.limits(metric)]
         falls = float((mean[..., 0] - mean[..., -1]).sum()) > 0  # with ε: it is to be small
         metrics.append({"name": name, "label": metric.long_name, "limits": limits, "sign": 1 if falls else -1})
-    mechanisms = [{"name": name, "estimator": one.estimator} | {
+    mechanisms = [{"name": name, "estimator": one.estimator, "axes": [*one.axes]} | {
         what: {metric: values.ravel().tolist() for metric, values in getattr(one, what).items()}
         for what in ("mean", "error", "risk")} for name, one in usable.items()]
     risks = [what for what in ("answer", "person") if any(what in one["risk"] for one in mechanisms)]
     people = advice_of(problem).unknowns.get("people")
     return {"name": problem.name, "title": problem.title, "people": people and people.parameter,
             "parameters": stored.parameters, "axes": axes, "metrics": metrics, "risks": risks, "mechanisms": mechanisms}
+
+
+def meaning(problem: Problem, name: str) -> str:
+    """What a parameter means, as the problem's advice says, or its own declaration."""
+    unknowns = {one.parameter: one.meaning for one in advice_of(problem).unknowns.values() if not one.left}
+    return unknowns.get(name) or str(_declared(problem, name).metadata["meaning"])
+
+
+def _declared(problem: Problem, name: str) -> Any:
+    """Declaration of a parameter by the model that is usual, or else by a mechanism."""
+    usual = advice_of(problem).parameters["model"]
+    parts = [problem.part("model", usual), *(problem.part("mechanism", one) for one in problem.mechanisms)]
+    return next(fields(part)[name] for part in parts if name in fields(part))
 
 
 def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
@@ -105,8 +125,7 @@ def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
 def _curves(question: Question) -> list[Curve]:
     """The curve of each mechanism along the unknown; InvalidInput where the atlas has none."""
     try:
-        stored, found = atlas.fitting(question)
-        return [curve(one, stored, solved) for one, solved in found.values()]
+        return [curve(one, solved) for one, solved in atlas.fitting(question).values()]
     except atlas.NotInAtlas as error:
         raise InvalidInput("save", "…", f"no curves from the atlas: {error}") from None
 
@@ -136,4 +155,5 @@ def _figure(curves: list[Curve], kind: str) -> bytes:
     labels = {one.metric: asked.problem.part("metric", one.metric).long_name for one in asked.targets}
     return draw([(str(one.question.values["mechanism"]), one.levels, one.bands) for one in curves],
                 {one.metric: (labels[one.metric], one.value, (one.least, one.most) == (0, 1)) for one in asked.targets},
-                f"{asked.unknown.meaning} ({'ε' if asked.word == 'epsilon' else asked.parameter})", kind)
+                f"{meaning(asked.problem, asked.parameter)} ({'ε' if asked.word == 'epsilon' else asked.parameter})",
+                kind)

@@ -52,8 +52,11 @@ function reduced(values, axes, at, smooth) {  // values: in the order of the cel
   return values;
 }
 
-function prepared(problem, one, metric, at) {  // tables of a mechanism at some sizes; at: null for what stays
-  const axes = problem.axes.map(axis => axis.logs), there = scale(metric.limits)[0];
+const own = (one, list) => list.filter((_, k) => one.axes.includes(problem.axes[k].name));  // of the axes of its cells
+
+function prepared(one, metric, at) {  // tables of a mechanism at some sizes; at: null for what stays
+  const axes = own(one, problem.axes.map(axis => axis.logs)), there = scale(metric.limits)[0];
+  at = own(one, at);
   const mean = one.mean[metric.name].map(there), error = one.error[metric.name].map(Math.log);
   return {axes: axes.filter((_, k) => at[k] === null), smooth: reduced(mean, axes, at, true),
     straight: reduced(mean, axes, at, false), error: reduced(error, axes, at, false)};
@@ -89,7 +92,7 @@ const escaped = what => what.replace(/[&<>"]/g, c => `&#${c.charCodeAt(0)};`);
 let problem, metric, sizes, target, epsilon;
 
 const along = (axis, step) => axis.logs[0] + (axis.logs.at(-1) - axis.logs[0]) * step / STEPS;
-const whole = value => Math.round(Number(value.toPrecision(value < 1000 ? 3 : 2)));
+const rounded = (axis, value) => axis.whole ? Math.round(Number(value.toPrecision(value < 1000 ? 3 : 2))) : Number(value.toPrecision(2));
 function inside(axis, value) { return Math.min(Math.max(value, axis.levels[0]), axis.levels.at(-1)); }
 function reach() {  // of the target's slider, on the metric's scale
   const there = scale(metric.limits)[0], all = problem.mechanisms.flatMap(one => one.mean[metric.name]).map(there);
@@ -103,11 +106,11 @@ function chooseProblem(start) {
   $("sizes").innerHTML = problem.axes.slice(0, -1).map((axis, k) => `<p class="slider"><label for="size-${k}">` +
     `${escaped(axis.label)}</label><output id="shown-${k}" for="size-${k}"></output>` +
     `<input type="range" id="size-${k}" min="0" max="${STEPS}" step="1"></p>`).join("");
-  sizes = problem.axes.slice(0, -1).map(axis => inside(axis, start?.sizes[axis.name] ?? axis.middle));
+  sizes = problem.axes.slice(0, -1).map(axis => inside(axis, start?.sizes[axis.name] ?? axis.usual));
   problem.axes.slice(0, -1).forEach((axis, k) => {
     const slider = $(`size-${k}`);
     slider.value = STEPS * (Math.log(sizes[k]) - axis.logs[0]) / (axis.logs.at(-1) - axis.logs[0]);
-    slider.addEventListener("input", () => { sizes[k] = inside(axis, whole(Math.exp(along(axis, +slider.value)))); draw(); });
+    slider.addEventListener("input", () => { sizes[k] = inside(axis, rounded(axis, Math.exp(along(axis, +slider.value)))); draw(); });
   });
   const kinds = problem.risks;
   $("risk").innerHTML = kinds.map(one => `<option value="${one}">${one === "answer" ? "one answer" :
@@ -135,10 +138,10 @@ function draw() {
   const at = [...sizes.map(Math.log), null], positions = range(axis.logs[0], axis.logs.at(-1), POINTS);
   epsilon = Math.exp(along(axis, +$("look").value));
   const found = problem.mechanisms.map(one => {
-    const tables = prepared(problem, one, metric, at), values = bands(tables, metric, positions);
-    const wide = prepared(problem, one, metric, at.map((x, k) => k === people ? null : x));
+    const tables = prepared(one, metric, at), values = bands(tables, metric, positions);
+    const wide = prepared(one, metric, at.map((x, k) => k === people ? null : x));
     const needed = range(axis.logs[0], axis.logs.at(-1), 60).map(x => [x, peopleAt(wide, people, x)]);
-    const told = one.risk[$("risk").value], risk = told && reduced(told.map(odds), problem.axes.map(a => a.logs), at, true);
+    const told = one.risk[$("risk").value], risk = told && reduced(told.map(odds), own(one, problem.axes.map(a => a.logs)), own(one, at), true);
     const risks = risk && between(axis.logs, risk, true);
     return {one, values, needed, begins: begins(positions, values, metric, target),
       look: bands(tables, metric, [Math.log(epsilon)])[0], people: peopleAt(wide, people, Math.log(epsilon)),
@@ -190,12 +193,16 @@ function say(found, axis, people) {
     `<td>${Number.isFinite(one.people) ? digits(Math.ceil(one.people)) : "–"}</td>` +
     `<td>${percent(one.risk(Math.log(epsilon)))}</td></tr>`).join("");
   document.querySelectorAll(".look").forEach(one => { one.textContent = digits(epsilon); });
-  const given = problem.axes.slice(0, -1).map((one, k) => `${one.name}=${sizes[k]}`);
+  const common = one => problem.mechanisms.every(other => other.axes.includes(one.name));  // one mechanism alone has others
+  const asks = best && problem.axes.some(one => !common(one) && best.one.axes.includes(one.name)) ? best.one : null;
+  const given = problem.axes.slice(0, -1).flatMap((one, k) => common(one) || asks?.axes.includes(one.name) ?
+    [`${one.name}=${sizes[k]}`] : []);
+  if (asks) given.unshift(`mechanism=${asks.name}`);
   const fixed = Object.entries(problem.parameters).map(([name, value]) => `${name}='${value}'`);
   $("command").textContent = ["pipeline task=advise", `problem=${problem.name}`, ...given, ...fixed,
     `target='${metric.name}${metric.sign > 0 ? "<=" : ">="}${target}'`].join(" ");
   const lines = found.flatMap(one => range(axis.logs[0], axis.logs.at(-1), POINTS).map((x, k) => [problem.name, one.one.name,
-    one.one.estimator, ...sizes, Math.exp(x).toPrecision(6), metric.name, ...one.values[k].map(v => v.toPrecision(5))].join(",")));
+    one.one.estimator, ...sizes.map((v, j) => one.one.axes.includes(problem.axes[j].name) ? v : ""), Math.exp(x).toPrecision(6), metric.name, ...one.values[k].map(v => v.toPrecision(5))].join(",")));
   const heads = ["problem", "mechanism", "estimator", ...problem.axes.map(one => one.name), "metric", "mean", "low", "high"];
   $("csv").href = "data:text/csv;charset=utf-8," + encodeURIComponent([heads.join(","), ...lines, ""].join("\n"));
 }

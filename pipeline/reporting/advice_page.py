@@ -14,9 +14,10 @@ COLOURS = [NAMED[k] for k in (1, 2, 0, 3)]  # as dark as they are different, in 
 def page(problems: Sequence[Mapping[str, Any]], start: Mapping[str, Any] | None, skipped: Sequence[str]) -> str:
     """The page, self-contained.
 
-    problems: name, title, people (name of an axis), parameters, axes (name, label, short, levels, middle; ε last),
-    metrics (name, label, limits, sign), risks and mechanisms (name, estimator; mean, error, risk, in the order of the
-    cells). start: problem, metric, target and sizes to begin with. skipped: what is not on the page, and why.
+    problems: name, title, people (name of an axis), parameters, axes (name, label, short, levels, whole, usual; ε
+    last), metrics (name, label, limits, sign), risks and mechanisms (name, estimator, axes; mean, error, risk, in the
+    order of the cells along these axes). start: problem, metric, target and sizes to begin with. skipped: what is not
+    on the page, and why.
     """
     from markupsafe import Markup
 

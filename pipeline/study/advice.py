@@ -27,8 +27,9 @@ class Unknown:
 class Atlas:
     """Cells of a problem that are solved in advance, for a first answer in seconds; see `pipeline.advice.atlas`.
 
-    axes: parameter -> levels, ascending, two at least; the last one is that of ε. mechanisms, metrics: names.
-    parameters: values of others that have no default, or are to differ from it.
+    axes: parameter -> levels, ascending, two at least; the last one is that of ε. A mechanism has cells along those
+    that its parts take. mechanisms, metrics: names. parameters: values of others that have no default, or are to differ
+    from it.
 
     >>> Atlas({"n": (10, 100), "epsilon": (0.1, 1, 10)}, ("laplace",), ("error",)).metrics
     ('error',)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 from test_advise import OWN, truth
 
 import pipeline as pl
@@ -16,6 +17,7 @@ from pipeline.advice import atlas, solve
 from pipeline.advice.first import first
 from pipeline.advice.interpolation import band, reduced
 from pipeline.advice.question import read
+from pipeline.advice.simulation import Simulator
 from pipeline.study import registry
 from pipeline.study.advice import Atlas
 from pipeline.study.parameters import InvalidInput
@@ -35,8 +37,8 @@ def own(monkeypatch, tmp_path):
     return tmp_path / atlas.FILE
 
 
-def asked(n=20, target=0.1, **known):
-    return read({"problem": "own_mean", "target": f"error_squared<={target}", "n": n, **known})
+def asked(n=20, target=0.1, relation="<=", **known):
+    return read({"problem": "own_mean", "target": f"error_squared{relation}{target}", "n": n, **known})
 
 
 def test_first_answers_are_the_closed_form_between_cells(own):
@@ -61,6 +63,7 @@ def test_without_cells_there_is_no_first_answer(own):
     for question, said in ((asked(100), "n=100 lies outside of its cells, 5 to 80"),
                            (asked(target=1e-3), "at no epsilon of its cells, 0.3 to 10"),
                            (asked(target=50), "at every epsilon of its cells"),
+                           (asked(target=0.1, relation=">="), "are met where least is learned"),
                            (asked(estimator="half"), "with estimator=half")):
         with pytest.raises(atlas.NotInAtlas, match=said.replace(".", "[.]")):
             first(question)
@@ -177,16 +180,88 @@ def test_cells_that_ship_are_what_is_computed(name, monkeypatch):
     assert set(shipped.mechanisms) == set(wanted.mechanisms)
     for mechanism, one in shipped.mechanisms.items():
         assert tuple(one.mean) == wanted.metrics and all(np.isfinite(v).all() for v in one.mean.values())
-        sizes = solve.rows(found)[0]
+        assert one.axes == atlas.axes_of(found, mechanism)
+        sizes = solve.rows(found, mechanism)[0]
         if one.code != atlas.code(atlas.question(found, mechanism, sizes)):
             warnings.warn(f"the atlas of {name} was made by other code, and is not used: make atlas", stacklevel=1)
-    mechanism = wanted.mechanisms[0]
-    again = solve.solve(name, mechanism, sizes, solve.levels_of(found))
+    mechanism, sizes = wanted.mechanisms[0], solve.rows(found, wanted.mechanisms[0])[0]
     cells = solve.cut(shipped, mechanism, 0)
+    again = solve.solve(name, mechanism, sizes, solve.levels_of(found), cells["replications"])
     assert solve.agree(cells, again)
     monkeypatch.setattr(atlas, "SEED", 7)
     assert not solve.agree(cells, solve.solve(name, mechanism, sizes, solve.levels_of(found)))
 
 
 def test_the_atlas_is_small():
-    assert sum(atlas.path(registry.problem(name)).stat().st_size for name in SHIPPED) < 300_000
+    assert sum(atlas.path(registry.problem(name)).stat().st_size for name in SHIPPED) < 2e6
+
+
+ASKED = [  # sizes that are no cells, for every word of every problem
+    {"problem": "ranking", "m": 8, "L": 300, "target": "kendall<=0.12", "mechanism": "laplace"},
+    {"problem": "ranking", "m": 8, "epsilon": 0.7, "target": "error_l2<=0.25"},
+    {"problem": "ranking", "L": 150, "epsilon": 1.5, "target": "error_inf<=0.18"},
+    {"problem": "response", "m": 7, "n": 400, "target": "kendall<=0.2"},
+    {"problem": "response", "m": 7, "epsilon": 20, "missing": 0.4, "target": "kendall<=0.05", "unknown": "people"},
+    {"problem": "response", "n": 800, "epsilon": 15, "mechanism": "randomized_response", "target": "error_l2<=0.2"},
+    {"problem": "response", "m": 7, "n": 700, "epsilon": 20, "unknown": "missing", "target": "kendall<=0.05"},
+    {"problem": "crowd", "m": 12, "n": 80, "answered": 0.3, "target": "label_error<=0.1"},
+    {"problem": "crowd", "m": 12, "epsilon": 1, "target": "label_error<=0.05"},
+    {"problem": "crowd", "n": 60, "epsilon": 1.4, "target": "ability_error_l2<=0.2"},
+    {"problem": "crowd", "m": 12, "n": 70, "epsilon": 2, "unknown": "missing", "target": "label_error<=0.05"},
+    {"problem": "clustering", "N": 12, "U": 3000, "w": 6, "target": "misclassified<=0.1"},
+    {"problem": "clustering", "N": 12, "epsilon": 1.2, "w": 6, "target": "recovered>=0.6"},
+    {"problem": "clustering", "U": 3000, "epsilon": 1.2, "w": 6, "target": "misclassified<=0.2"},
+    {"problem": "clustering", "N": 12, "U": 3000, "epsilon": 0.8, "w": 6, "mechanism": "multi_max_sense",
+     "unknown": "questions", "target": "misclassified<=0.03"},
+]
+
+
+@pytest.mark.parametrize("request_", ASKED, ids=lambda one: f"{one['problem']}-{one.get('unknown', one['target'])}")
+def test_first_answers_agree_with_simulation_for_every_unknown(request_, monkeypatch):
+    """Means at a first answer's boundary lie in its band there, about the target; those at half or twice it do not."""
+    monkeypatch.setattr(atlas, "current", lambda *_: True)
+    own = {"b": "0.9, 0.1"} if request_["problem"] == "clustering" else {}
+    found = first(read({**request_, **own}))
+    simulator, (target,), whole = Simulator(found.question), found.question.targets, found.question.whole
+    here, other = (max(2, round(one)) if whole else one
+                   for one in (found.boundary, found.boundary * 2.0**-found.axis.better))
+    _, *ends = (np.interp(here, found.curve.levels, part) for part in found.curve.bands[target.metric])
+
+    def apart(level):
+        """Standard errors between the mean of 400 replications and the nearest end of the band at the boundary."""
+        values = simulator.sample([level], 400).values[0, 0]
+        return max(ends[0] - values.mean(), values.mean() - ends[1], 0) / (values.std() / 20 + 1e-12)
+
+    said, control = map(apart, (here, other))
+    bound = stats.norm.isf(1e-6)
+    print(f"n=400 statistic={said:.2f} bound={bound:.2f} alpha=1e-6; at another level: {control:.2f}")
+    assert said <= bound < control
+
+
+def test_a_size_of_one_mechanism_only_is_asked_of_it_alone():
+    """Multi-MaxSense has cells for each number of questions; without that number it is left out, or none is given."""
+    known = {"problem": "clustering", "N": 12, "U": 3000, "w": 6, "b": "0.9, 0.1", "target": "misclassified<=0.1"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(atlas, "current", lambda *_: True)
+        assert [*atlas.fitting(read(known))] == ["max_sense", "pairwise_preference"]
+        (question, solved), = atlas.fitting(read({**known, "mechanism": "multi_max_sense", "Q": 2})).values()
+        assert question.values["Q"] == 2 and [*solved.axes] == ["U", "N", "w", "Q", "epsilon"]
+        with pytest.raises(atlas.NotInAtlas, match="no cells for mechanism=multi_max_sense without Q"):
+            first(read({**known, "mechanism": "multi_max_sense"}))
+
+
+def test_a_damaged_atlas_is_no_atlas(own, capsys, tmp_path, monkeypatch):
+    """Whatever is wrong in the file: one line, the certified answer, and a new one by the command that makes it."""
+    monkeypatch.chdir(tmp_path)
+    made = own.read_bytes()
+    for content in (made[:300], b"[]", b'{"axes": 1}', made.replace(b'"axes": ["n","epsilon"]', b'"axes": ["n"]'),
+                    made.replace(b'"risk"', b'"risks"'), b"\xff"):
+        own.write_bytes(content)
+        with pytest.raises(atlas.NotInAtlas, match="is damaged"):
+            first(asked())
+        with pytest.raises(InvalidInput, match="is damaged"):
+            main_quick()
+    assert main(["task=advise", "problem=own_mean", "n=20", "target='error_squared<=0.1'"]) == 0
+    assert "no first answer from the atlas" in capsys.readouterr().out
+    assert main(["task=advise", "save=a.html"]) == 2 and "own_mean: " in capsys.readouterr().err
+    assert solve.main(["own_mean"]) == 0 and own.read_bytes() == made

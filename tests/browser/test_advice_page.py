@@ -80,17 +80,33 @@ def test_it_shows_what_python_says(page, browser):
 
 
 @pytest.mark.parametrize(("problem", "target", "sizes"), [
-    ("response", "kendall<=0.2", {"m": 17, "n": 300}), ("crowd", "label_error<=0.1", {"m": 23, "n": 77}),
-    ("clustering", "misclassified<=0.15", {"N": 14, "U": 5000, "w": 7, "b": "0.9,0.1"})])
+    ("response", "kendall<=0.2", {"m": 17, "n": 300, "p": 0.55}),
+    ("crowd", "label_error<=0.1", {"m": 23, "n": 77, "answered": 0.8}),
+    ("clustering", "misclassified<=0.15", {"N": 14, "U": 5000, "w": 7, "b": "0.9,0.1", "Q": 2})])
 def test_every_problem_is_on_it(page, browser, problem, target, sizes):
     """Chosen on the page, with sizes set by script as sliders set them."""
     browser.open(page.as_uri())
     browser.run(f"$('problem').value = '{problem}', $('problem').dispatchEvent(new Event('change')), 1")
     numbers = [sizes[one] for one in browser.run("problem.axes.slice(0, -1).map(one => one.name)")]
     browser.run(f"sizes = {json.dumps(numbers)}, target = {target.split('=')[1]}, draw(), 1")
-    record = first(read({"problem": problem, "target": target, **sizes})).record()
-    exact = [one["boundary"] or 0 for one in record["mechanisms"]]
-    assert np.allclose(browser.run(LEAST), exact, rtol=3e-3) and max(exact) > 0
+    exact = []
+    for name, axes in browser.run("problem.mechanisms.map(one => [one.name, one.axes])"):
+        known = {size: value for size, value in sizes.items() if size in [*axes, "b"]}
+        exact.append(first(read({"problem": problem, "target": target, "mechanism": name, **known})).boundary)
+    assert np.allclose(browser.run(LEAST), exact, rtol=3e-3) and min(exact) > 0
+
+
+def test_a_size_of_one_mechanism_only_is_in_its_command(page, browser):
+    """Multi-MaxSense asks each user Q questions; the command of another mechanism says nothing of Q."""
+    browser.open(page.as_uri())
+    browser.run("$('problem').value = 'clustering', $('problem').dispatchEvent(new Event('change')), 1")
+    command = "document.getElementById('command').textContent"
+    assert "Q=" not in browser.run(command) and "multi" not in browser.run(command)
+    assert all(float(one) == int(one) for one in browser.run("sizes"))
+    browser.run("problem.mechanisms = problem.mechanisms.filter(one => one.name !== 'max_sense'), draw(), 1")
+    words = dict(word.split("=", 1) for word in shlex.split(browser.run(command))[2:])
+    asked = read({name: int(value) if value.isdecimal() else value for name, value in words.items()})
+    assert asked.values["mechanism"] == "multi_max_sense" and f"{asked.values['Q']}" == words["Q"]
 
 
 def test_sliders_move_by_keyboard(page, browser):

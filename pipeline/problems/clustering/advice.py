@@ -46,7 +46,7 @@ ADVICE = Advice(
     estimators=("score_clustering_adjusted", "spectral_clustering_adjusted", "seen_clustering"),
     stress=stress,
     atlas=Atlas(
-        {"U": (1000, 3000, 10_000, 30_000), "N": (10, 20, 50), "w": (5, 10),
+        {"U": (1000, 3000, 10_000, 30_000), "N": (10, 20, 50), "w": (5, 10), "Q": (1, 2, 5),
          "epsilon": (0.2, 0.4, 0.7, 1, 1.5, 2.5, 4, 8)},
-        ("max_sense", "pairwise_preference"), ("misclassified", "recovered"), {"b": "0.9, 0.1"}),
+        ("max_sense", "pairwise_preference", "multi_max_sense"), ("misclassified", "recovered"), {"b": "0.9, 0.1"}),
 )

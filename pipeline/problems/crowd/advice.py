@@ -51,7 +51,7 @@ ADVICE = Advice(
     derive={"n": "crowd_workers", "m": "crowd_tasks", "given": "file_answers"},
     stress=stress,
     atlas=Atlas(
-        {"n": (10, 30, 100, 300, 1000, 3000, 10_000), "m": (5, 15, 50),
+        {"n": (10, 30, 100, 300, 1000, 3000, 10_000), "m": (5, 15, 50), "answered": (0.1, 0.2, 0.45, 1),
          "epsilon": (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 8)},
         ("randomized_response",), ("label_error", "label_recovered", "ability_error_l2", "ability_error_inf")),
 )

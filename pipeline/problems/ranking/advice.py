@@ -71,7 +71,7 @@ ADVICE = Advice(
     predicted={"kendall": kendall, "error_l2": error_l2, "error_inf": error_inf},
     stress=stress,
     atlas=Atlas(
-        {"L": (10, 50, 200, 1000, 10_000), "m": (5, 10, 20, 50),
+        {"L": (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000), "m": (5, 10, 20, 50),
          "epsilon": (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)},
         ("randomized_response", "laplace"), ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf")),
 )
