@@ -9,10 +9,12 @@ from pipeline.advice.search import Found, recommended, replications
 from pipeline.advice.simulation import Simulator, finite, not_converged
 from pipeline.analysis.intervals import mean_interval
 from pipeline.analysis.moments import STATISTICS, block_moments
+from pipeline.analysis.paired_crossing import Crossing
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.status import OK
 
 ERROR = 0.05  # probability of a certificate where a target is not met
+FAR_OFF = 0.04  # by which a first certificate lies too far beyond the crossing, of the logarithm
 ATTEMPTS = 4  # at levels that are each a little safer; the k-th has the error probability ERROR/2^k
 
 
@@ -50,10 +52,11 @@ class Certificate(NamedTuple):
 
 
 def certify(simulator: Simulator, found: Found) -> Certificate:
-    """The first certificate that is given, or the last attempt.
+    """The first certificate that is given, or a second one nearer to the crossing, or the last attempt.
 
     Each attempt has replications of its own. One errs with probability ERROR/2^k at most, all with less than ERROR,
-    whatever the search found: a t interval's coverage, corrected for skewness, or that of Wilson's for shares.
+    whatever the search found: a t interval's coverage, corrected for skewness, or that of Wilson's for shares. Where
+    the first is given far from what it tells of the crossing itself, as on a flat curve, one nearer is tried.
     """
     alpha = ERROR / 2
     reps = replications(found, simulator, alpha)
@@ -65,7 +68,25 @@ def certify(simulator: Simulator, found: Found) -> Certificate:
         if certificate.given or found.axis.level(position) != found.axis.level(position + step / 2) == level:
             break
         position += step / 2
+    if certificate.given and attempt == 0:
+        nearer = recommended(_updated(found, certificate), reps, alpha / 2)
+        if nearer < position - FAR_OFF:
+            other = measure(simulator, found.axis.rounded(nearer), reps, alpha / 2)
+            certificate = other if other.given else certificate
     return certificate
+
+
+def _updated(found: Found, certificate: Certificate) -> Found:
+    """What the search found, with what a certificate says of each crossing: means weighted by their precision."""
+    crossings, position = list[Crossing](), found.axis.position(certificate.level)
+    for one, deviation, there in zip(found.crossings, found.deviations, certificate.measured, strict=True):
+        excess, error = there.target.sign * (there.mean - there.target.value), deviation / certificate.replications**0.5
+        if one.slope < 0 and one.error > 0 and error > 0:
+            weights = one.error**-2, error**-2
+            value = np.average([one.value, position - excess / one.slope], weights=weights)
+            one = one._replace(value=float(value), error=sum(weights) ** -0.5)
+        crossings.append(one)
+    return found._replace(crossings=crossings)
 
 
 def measure(simulator: Simulator, level: float, reps: int, alpha: float = ERROR) -> Certificate:

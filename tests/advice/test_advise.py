@@ -10,7 +10,7 @@ import toy_paper
 from scipy import stats
 
 from pipeline.__main__ import main
-from pipeline.advice import simulation
+from pipeline.advice import certificate, simulation
 from pipeline.advice.answer import answer
 from pipeline.advice.certificate import measure
 from pipeline.advice.question import read
@@ -202,3 +202,21 @@ def test_every_problem_is_answered(request_):
     bound = stats.norm.isf(1e-6 / 2 / len(cases))
     print(f"{len(cases)} cases: n=400 statistic={greatest:.2f} bound={bound:.2f} alpha=1e-6; unchanged: {control:.2f}")
     assert greatest <= bound < control
+
+
+def test_a_second_certificate_is_nearer_where_the_search_was_far_off(own, monkeypatch):
+    """What the first says of the crossing counts by its precision: a search that is sure stays, another moves."""
+    def ratio(error):
+        simulator = Simulator(read(asked(5)))
+        found = find(simulator)
+        (one,) = found.crossings
+        off = found._replace(crossings=[one._replace(value=one.value + 0.12, error=error)])
+        given = certificate.certify(simulator, off)
+        assert given.given
+        return given.level / truth(0.1)
+
+    sure, unsure = ratio(1e-6), ratio(0.012)
+    monkeypatch.setattr(certificate, "FAR_OFF", math.inf)
+    once = ratio(0.012)
+    print(f"over the least: {unsure:.3f}, sure of what is wrong {sure:.3f}, one certificate {once:.3f}")
+    assert 1 <= unsure < 1.2 < sure < once
