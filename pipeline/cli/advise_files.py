@@ -43,7 +43,7 @@ def save(where: Path, question: Question | None) -> str:
     try:
         write_whole(where, content)
     except OSError as error:
-        raise InvalidInput("save", where, f"cannot be written ({error.strerror})") from None
+        raise InvalidInput("save", where, f"cannot be written ({error.strerror or error})") from None
     return f"{where}: {'a page over the atlas' if kind == PAGE else 'curves from the atlas'}, not certified"
 
 

@@ -3,12 +3,15 @@
 import dataclasses
 import json
 import math
+import re
 
 import numpy as np
 import pytest
 import toy_paper
+from engine import ROOT
 from scipy import stats
 
+import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.advice import certificate, simulation
 from pipeline.advice.answer import answer
@@ -155,6 +158,18 @@ def test_what_takes_too_long_to_simulate_is_not_called_out_of_reach(own, monkeyp
     said = str(caught.value)
     assert "is not reached at any people that can be simulated" in said and "takes too long" in said, said
     assert "out of reach" not in said and "\n" not in said
+
+
+def test_every_entry_of_an_answer_is_documented(own, capsys):
+    """The table of docs/advise.md, against the certified answer; the library returns what the command prints."""
+    text = (ROOT / "docs/advise.md").read_text("utf-8").partition("## What the answer says")[2].partition("\n## ")[0]
+    said = {name for line in text.splitlines() if line.startswith("| `")
+            for name in re.findall("`([a-z_]+)`", line.split("|")[1])}
+    assert main(["task=advise", *(f"{name}={value!r}" for name, value in asked(0).items()), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert said == {*printed} and "certified" in said
+    question = asked(0)
+    assert json.loads(json.dumps(pl.advise(question.pop("problem"), question.pop("target"), **question))) == printed
 
 
 def test_the_command_prints_one_object_and_the_same_again(capsys):

@@ -132,7 +132,7 @@ class BTL(Checked):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 50 * self.m**2
+        return 60 * self.m**2
 
     def memory(self) -> float:
         """Bytes of one replication: probabilities and wins of all pairs."""

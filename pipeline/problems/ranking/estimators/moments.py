@@ -65,7 +65,7 @@ class Debiased(Checked):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 25 * self.m**2
+        return 10 * self.m**2
 
 
 class PlugIn(Debiased):
