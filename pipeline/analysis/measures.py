@@ -114,6 +114,21 @@ def ratio_cells(data: xr.Dataset, metric: str, yardstick: str, power: float = 2,
     return labelled(cells.reset_coords(drop=True), "ratio", "low", "high", "mcse")
 
 
+def normal_cells(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, error_share: float = 1.0) -> Cells:
+    """Cells with their normal intervals, simultaneous over the cells of `data` in use: for functions of several means.
+
+    Where all replications are alike there is no error to go by: of numbers in [0, 1], or differences of such, all R
+    of which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by the exact interval of a share.
+    """
+    confidence = confidence_for(data, error_share)
+    runs = (data["status"] > 0).sum(REPLICATION)
+    fewest = int(runs.where(runs > 0).min())
+    alike = (1 + abs(value)) * rule_of_three(np.array(fewest), (1 + confidence) / 2)
+    half = (normal(0, 1, confidence).high * error).where(error > 0, alike)
+    cells = xr.Dataset(dict(value=value, low=value - half, high=value + half, error=error))
+    return labelled(cells.reset_coords(drop=True))
+
+
 def exact_cells(values: xr.DataArray) -> Cells:
     """A number that all replications of a cell agree on, up to their range, in every cell."""
     low, high = values.min(REPLICATION), values.max(REPLICATION)  # a mean of equal values would be rounded

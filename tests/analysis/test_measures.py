@@ -17,6 +17,7 @@ from pipeline.analysis.measures import (
     labelled,
     mean_cells,
     mean_over_cells,
+    normal_cells,
     paired_cells,
     ratio_cells,
     share,
@@ -73,6 +74,15 @@ def test_means_of_skewed_values_cover(covered, sealed):
     assert covered((ends.v_low <= 1) & (1 <= ends.v_high), nominal=0.99, what="means of 100 squares")
     normal = abs(ends.v - 1) <= ndtri(0.995) * ends.v_mcse
     assert not covered(normal, nominal=0.99, what="negative control: normal intervals")
+
+
+def test_functions_of_means_have_normal_intervals(cells):
+    ratio = summarise(cells)["w"] / 2
+    one = normal_cells(cells, ratio, 0 * ratio + 0.1)["arm=a, L=2"]
+    half = pytest.approx(0.1 * ndtri(1 - 0.01 / 6 / 2))
+    assert one.high - one.value == half and one.value - one.low == half
+    alike = normal_cells(cells, 0 * ratio, 0 * ratio)["arm=a, L=2"]
+    assert alike.high == pytest.approx(stats.beta.ppf(1 - 0.01 / 6 / 2, 1, 400))
 
 
 def test_paired_differences(cells):

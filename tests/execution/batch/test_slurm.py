@@ -99,10 +99,10 @@ def test_requeue_and_cancel_and_a_laptop_at_once(system, submit, study):
 
 def test_a_walltime_drains_and_requeues(warned, system, submit):
     run, job = warned
-    slurm.until(lambda: "units to do" in output(run).partition("stopped: ")[2], seconds=90)
+    # a slow machine may need several starts for its first unit
+    slurm.until(lambda: re.search(r"stopped: (?s:.*) units to do, [1-9][\d,]* done before", output(run)), seconds=1200)
     said = output(run)
     assert "finishing what is running" in said and " 0 done before" in said.partition("stopped: ")[0]
-    assert " 0 done before" not in said.partition("stopped: ")[2]
     system.call("scancel", job)
     system.wait(job)
     again = submit(run)  # fewer replications: a part of the same store
