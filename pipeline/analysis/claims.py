@@ -8,6 +8,7 @@ would hold, and which must support it.
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import xarray as xr
 
@@ -122,11 +123,25 @@ class Claim:
 
     def decide(self, results: xr.Dataset) -> Check:
         """Measure on sealed results and compare with the tolerance; raises `InsufficientEvidence`."""
+        return self.decision(self.measured(results))
+
+    def measured(self, results: xr.Dataset) -> Measured | Mapping[str, Measured]:
+        """What it measures on sealed results; raises `InsufficientEvidence`, and ValueError for other parts."""
         if self.recorded is not None:
             self.recorded.require(results)
         measured = self.measure.compute(results)
+        tolerances = self.tolerance
+        if isinstance(tolerances, Mapping) and not (
+                isinstance(measured, Mapping) and measured.keys() == tolerances.keys()):
+            raise ValueError(f"the measure must return the parts {', '.join(tolerances)}")
+        return measured
+
+    def decision(self, measured: Measured | Mapping[str, Measured]) -> Check:
+        """What was measured, compared with the tolerance; raises `InsufficientEvidence` for no cell."""
         if isinstance(self.tolerance, Mapping):
-            check = every(*_parts(measured, self.tolerance))
+            parts = cast(Mapping[str, Measured], measured)
+            check = every(*(_decide(parts[part], tolerance, f"{part}: ")
+                            for part, tolerance in self.tolerance.items()))
         else:
             check = _decide(measured, self.tolerance)
         if self.only_refutable and check.verdict == SUPPORTED:
@@ -163,8 +178,13 @@ def with_control(claim: Claim, check: Check, results: xr.Dataset) -> Judgement:
     """The judgement of which the decision on the data is known."""
     if check.estimate is None:
         return Judgement(claim, check, check)
-    make = claim.control_of(check.verdict).make
-    return Judgement(claim, check, _judge(claim, lambda: make(results)))
+    return Judgement(claim, check, control_check(claim, check.verdict, results))
+
+
+def control_check(claim: Claim, verdict: str, results: xr.Dataset) -> Check:
+    """The decision on the control that goes with a verdict on the data."""
+    make = claim.control_of(verdict).make
+    return _judge(claim, lambda: make(results))
 
 
 def _judge(claim: Claim, make: Callable[[], xr.Dataset]) -> Check:
@@ -172,13 +192,6 @@ def _judge(claim: Claim, make: Callable[[], xr.Dataset]) -> Check:
         return replace(claim.decide(make()), confidence=confidence_for())
     except InsufficientEvidence as reason:
         return Check(reason.verdict, None, str(reason))
-
-
-def _parts(measured: Measured | Mapping[str, Measured], tolerances: Mapping[str, Tolerance]) -> list[Check]:
-    """The decision on each part, in the order of the tolerances."""
-    if not isinstance(measured, Mapping) or measured.keys() != tolerances.keys():
-        raise ValueError(f"the measure must return the parts {', '.join(tolerances)}")
-    return [_decide(measured[part], tolerance, f"{part}: ") for part, tolerance in tolerances.items()]
 
 
 def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, part: str = "") -> Check:

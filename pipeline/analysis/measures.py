@@ -6,11 +6,12 @@ look has a share, too; so intervals take their confidence from `confidence_for`.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -146,10 +147,15 @@ def labelled(
     for index in np.ndindex(columns[0].shape):
         numbers = [float(column.values[index]) for column in columns]
         if np.isfinite(numbers[0]):
-            label = ", ".join(f"{axis}={labels[i]:g}" if labels.dtype.kind in "iuf" else f"{axis}={labels[i]}"
-                              for (axis, labels), i in zip(axes, index, strict=True))
+            label = ", ".join(level_label(axis, labels[i]) for (axis, labels), i in zip(axes, index, strict=True))
             estimates[label] = Estimate(*numbers)
     return estimates
+
+
+def level_label(axis: Hashable, level: Any) -> str:
+    """How the label of a cell names its level of an axis."""
+    return f"{axis}={level:g}" if isinstance(level, (int, float, np.number)) and not isinstance(level, bool) else \
+        f"{axis}={level}"
 
 
 # ------------------------------------------------------------------------------------------------------- one number

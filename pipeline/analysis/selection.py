@@ -1,7 +1,9 @@
 """What a claim may use of a sealed dataset: some variables, at some levels, with enough valid replications."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,8 @@ from pipeline.analysis.summary import REPLICATION
 from pipeline.analysis.tolerances import INCONCLUSIVE, NOT_TESTED
 from pipeline.study.status import OK
 
+NUMBER = "number of the cell"  # variable over the axes of the grid, while `recording`
+_USED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` gave out", default=None)
 LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
 Level = str | float
 Condition = Callable[[xr.Dataset], xr.DataArray]  # true in the cells that are used
@@ -51,8 +55,23 @@ def select(
     chosen = _cells(results, variables, at or {}, min_levels or {})
     if within is not None:
         chosen["status"] = chosen["status"].where(within(chosen), 0)
-    _check_replications(chosen, variables, least)
+    counts = _check_replications(chosen, variables, least)
+    used = _USED.get()
+    if used is not None and NUMBER in chosen:
+        used |= {*chosen[NUMBER].where(counts > 0, -1).values.ravel().tolist()} - {-1}
+        chosen = chosen.drop_vars(NUMBER)
     return chosen
+
+
+@contextmanager
+def recording() -> Iterator[set[int]]:
+    """Within, `select` adds to this set the numbers of the cells it gives out, as its results have them."""
+    used: set[int] = set()
+    token = _USED.set(used)
+    try:
+        yield used
+    finally:
+        _USED.reset(token)
 
 
 def _cells(
@@ -67,7 +86,7 @@ def _cells(
     missing = sorted({*variables, "status"} - set(results.variables))
     if missing:
         raise NotTested(f"needs {', '.join(missing)}")
-    results = results[[*variables, "status"]]
+    results = results[[*variables, "status", *{NUMBER} & {*results.variables}]]
     others = [axis for axis in results.dims if axis not in (*min_levels, REPLICATION)]
     if any(results.sizes[axis] > 1 for axis in others):
         raise NotTested(f"needs one level of {', '.join(map(str, others))}")
@@ -76,8 +95,8 @@ def _cells(
     return results if results.chunks else results.compute()  # in chunks: it is too large for memory
 
 
-def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: int) -> None:
-    """Raise for too few replications, or invalid ones, in the cells that are used."""
+def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: int) -> xr.DataArray:
+    """Replications of every cell. Raises for too few, or invalid ones, in the cells that are used."""
     ran = chosen["status"] > 0
     lost = ran & (chosen["status"] != OK)
     for name in variables:
@@ -91,6 +110,7 @@ def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: i
     if found["lost"]:
         raise InsufficientEvidence(f"{int(found['lost'])} replications failed, did not converge or are not finite; "
                                    "they could change the verdict")
+    return found["counts"]
 
 
 def at_levels(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:

@@ -9,7 +9,7 @@ from pipeline.execution.clusters import FEW_FILES, Cluster, workers_of
 from pipeline.execution.schedule import Limits
 from pipeline.execution.stopping import Advance, Prefix, Rule, Settled, Stopping
 from pipeline.storage import results
-from pipeline.storage.layout import Layout, positions
+from pipeline.storage.layout import Layout, counted, positions
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.study import Study
 
@@ -23,10 +23,10 @@ def rule_of(study: Study) -> Rule | None:
     return Rule(study)
 
 
-def all_done(listing: Listing, limits: Limits | None) -> bool:
+def all_done(study: Study, listing: Listing, limits: Limits | None) -> bool:
     """Whether every unit that counts is there."""
     if limits is None:
-        return bool(listing.done.all())
+        return bool(listing.done[counted(study)].all())
     return bool(listing.done[np.arange(listing.done.shape[1]) < limits.predicted[:, None]].all())
 
 

@@ -20,11 +20,13 @@ from pipeline.cli.effort import effort
 from pipeline.cli.reduce import names
 from pipeline.cli.refinement import boundary_lines
 from pipeline.cli.studies import StoredStudy
+from pipeline.cli.until import ends
 from pipeline.execution.clusters import Cluster, workers_of
 from pipeline.execution.schedule import Unit, failures, unit_name
 from pipeline.execution.sessions import sessions
 from pipeline.storage import results as seal
 from pipeline.storage.folder import locked
+from pipeline.storage.layout import counted
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
 from pipeline.study import own_files
@@ -313,8 +315,8 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
     return {
         "command": command, "folder": f"{store.backend}/{seal.place(store)}".rstrip("/"), "seed": study.seed,
         "replications": study.replications, "block": study.block,
-        "cells": len(study.grid), "units": len(study.grid) * study.blocks,
-        "missing": int((~listing.done).sum()) if interim else 0,
+        "cells": len(study.grid), "units": int(counted(study).sum()), "ends": ends(study),
+        "missing": int((~listing.done & counted(study)).sum()) if interim else 0,
         "config": shown(stored.raw),
         "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
         "source": source(study), "experiment": alone,

@@ -173,7 +173,7 @@ def _reduce_share(
 ) -> None:
     """Reduce a shard's regions of the studies whose units are all done."""
     ended = [(stored, schedule.listing) for stored, schedule in zip(studies, schedules, strict=True)
-             if all_done(schedule.listing, schedule.limits)]
+             if all_done(stored.study, schedule.listing, schedule.limits)]
     with workers_of(cluster, reduce.worth_a_cluster([stored for stored, _ in ended])) as executor:
         for stored, listing in ended:
             mine, regions = reduce.share(stored, executor, listing, settings.shard_numbers)

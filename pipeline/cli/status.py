@@ -11,9 +11,11 @@ from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, on_target, settled
 from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy
+from pipeline.cli.until import ends, ends_in_words
 from pipeline.execution.schedule import Schedule, failures
 from pipeline.execution.sessions import FAILED, RUNNING, sessions
 from pipeline.storage import agreement
+from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
 
 MOST_FAILURES = 20  # that are listed
@@ -39,19 +41,20 @@ def status(studies: Sequence[StoredStudy], command: str, as_json: bool = False) 
 
 def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
     """What is known of a study; the keys are described in docs/guide.md. listing: None before it is begun."""
-    study, store = stored.study, stored.store
+    study, store, wanted = stored.study, stored.store, counted(stored.study)
     one: dict[str, Any] = {
         "name": study.name, "storage": str(store.backend), "begun": listing is not None, "sealed": False,
         "cells": len(study.grid), "blocks": study.blocks, "replications_of_a_block": study.block,
-        "units": {"all": len(study.grid) * study.blocks, "done": 0, "failed": 0, "at_most": bool(study.precision)},
-        "targets": [str(target) for target in study.precision], "groups_on_target": "", "mixed": [], "sessions": [],
+        "units": {"all": int(wanted.sum()), "done": 0, "failed": 0, "at_most": bool(study.precision)},
+        "targets": [str(target) for target in study.precision], "groups_on_target": "", "stops": ends(study),
+        "mixed": [], "sessions": [],
         "units_per_second": 0.0, "seconds_left": None, "exit_code": EXIT_MORE_TO_DO,
     }
     if listing is None:
         return one
     sealed = is_current(store)
     one["sealed"] = sealed
-    one["units"] |= {"done": int(listing.done.sum()), "failed": int(listing.failed.sum())}
+    one["units"] |= {"done": int((listing.done & wanted).sum()), "failed": int(listing.failed.sum())}
     one["groups_on_target"] = on_target(store)
     one["mixed"] = [writer.accepted for writer in agreement.recorded(store) if writer.accepted]
     past = sessions(store.folder)
@@ -60,7 +63,7 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
     one["units_per_second"] = sum(session["units"] / session["seconds"] for session in running)
     if pace := sum(session["cost_done"] / session["seconds"] for session in running):
         one["seconds_left"] = Schedule(study, listing).cost / pace
-    if all_done(listing, settled(store, listing) if sealed else None):
+    if all_done(study, listing, settled(store, listing) if sealed else None):
         one["exit_code"] = EXIT_FAILED if listing.failed.any() else EXIT_DONE
     elif past and not running and past[-1]["state"] == FAILED and not past[-1].get("shard"):  # whose units others do
         one["exit_code"] = EXIT_FAILED
@@ -73,11 +76,13 @@ def _lines(one: Mapping[str, Any]) -> list[str]:
     if not one["begun"]:
         return [*lines, "  not begun"]
     units, most = one["units"], "at most " * one["units"]["at_most"]
+    up_to = "up to " * (units["all"] < one["cells"] * one["blocks"])
     lines += [f"  {units['done']:,} of {most}{units['all']:,} units done ({100 * units['done'] / units['all']:.1f} %), "
-              f"{one['cells']:,} cells × {one['blocks']} blocks of {one['replications_of_a_block']:,} replications; "
-              f"{'sealed' if one['sealed'] else 'not sealed'}"]
+              f"{one['cells']:,} cells × {up_to}{one['blocks']} blocks of "
+              f"{one['replications_of_a_block']:,} replications; {'sealed' if one['sealed'] else 'not sealed'}"]
     lines += [f"  target: {target}" for target in one["targets"]]
     lines += [f"  {one['groups_on_target']}"] if one["groups_on_target"] else []
+    lines += [f"  {line}" for line in ends_in_words(one["stops"])]
     lines += [f"  mixed: numbers of different code or arithmetic ({accepted})" for accepted in one["mixed"]]
     running = [session for session in one["sessions"] if session["state"] == RUNNING]
     ended = [session for session in one["sessions"] if session["state"] != RUNNING]

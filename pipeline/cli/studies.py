@@ -50,7 +50,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
     sealed = is_current(stored.store)  # before the listing: another driver may come to its end in between
     listing = stored.store.listing()
     known = limits(stored.store, listing, cluster)
-    if sealed and not all_done(listing, known):
+    if sealed and not all_done(stored.study, listing, known):
         with stored.store.locked():
             results.unseal(stored.store, every=False)
         known = limits(stored.store, listing, cluster)

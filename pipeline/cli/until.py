@@ -1,34 +1,43 @@
-"""Stopping when all claims are decided: how many replications follow from what is sealed.
+"""Stopping when claims are decided: how many replications of every cell follow from what is sealed.
 
-At every look the study with as many replications is sealed, and its claims are judged on it. Nothing else is kept: an
-interrupted study goes through its looks again, on the replications that are there. So its results are those of the
-same study with this number of replications, fixed in advance.
+At every look the study with as many replications is sealed, of those cells that go on, and its claims are judged on it.
+Nothing else is kept: an interrupted study goes through its looks again, on the replications that are there. So what
+counts is a function of the results, whatever else was simulated.
 """
 
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
 
 from pipeline.cli.sealed import reduced_by
 from pipeline.cli.studies import StoredStudy
 from pipeline.storage import results
+from pipeline.storage.layout import Layout, positions
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
+from pipeline.study.until import recorded
 
 if TYPE_CHECKING:  # loaded where a study stops by its claims
     import xarray as xr
 
-Judged: TypeAlias = dict[tuple[str, str, int], bool]  # study, claim, replications at a look -> whether it is decided
+    from pipeline.analysis.looks import Ends
+
+Judged: TypeAlias = dict[str, "Ends"]  # study -> its looks so far
+NAMED = 6  # cells that are named of those that ended alike
 
 
 def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
-    """The study with the replications of the look at which all claims are decided, or of the next that is not sealed.
+    """The study with the replications that every cell has when its claims are decided, or at the next look.
 
-    judged: verdicts of this command, used and added to. Raises InvalidInput where no claim is judged.
+    The latter is the first that no sealed results hold. judged: looks of this command, used and added to. Raises
+    InvalidInput where no claim is judged.
     """
     import dask
 
-    from pipeline.analysis.looks import judge_at
+    from pipeline.analysis.looks import Ends
     from pipeline.cli.assess import claims_of
 
     study = stored.study
@@ -37,43 +46,58 @@ def reached(stored: StoredStudy, judged: Judged) -> StoredStudy:
     if not claims:
         raise InvalidInput("until", "claims", f"{study.name} has no claims to decide, or claims=false; leave it out, "
                            "or give precision")
-    looks = study.until.looks(study.block)
-    name, known = _sealed(stored.store)
-    data: xr.Dataset | None = None
-    undecided = [*claims]
-    for look in looks:
-        if look.replications > known:
+    layout = Layout.of(study)
+    found = judged.setdefault(study.name, Ends(claims, study.until.looks(study.block), layout.shape))
+    cells = np.zeros(layout.shape, bool)
+    cells.flat[positions(study, layout)] = True
+    for data in _sealed(stored.store):
+        while not found.over and found.known(data, cells):
+            with dask.config.set(scheduler="synchronous"):
+                found.look(data)
+        if found.over:
             break
-        for claim in [*undecided]:
-            key = study.name, claim.id, look.replications
-            if key not in judged:
-                data = results.load(stored.store, name) if data is None else data
-                with dask.config.set(scheduler="synchronous"):
-                    judged[key] = judge_at(claim, data, look) is not None
-            if judged[key]:
-                undecided.remove(claim)
-        if not undecided:
-            break
-    return stored.grown(dataclasses.replace(study, replications=look.replications))
+    stops = tuple((int(end) * bool(there), claims[by].id if by >= 0 else "") for end, by, there in
+                  zip(found.ends.flat, found.by.flat, cells.flat, strict=True))
+    return stored.grown(dataclasses.replace(study, replications=int(found.ends[cells].max()),
+                                            until=dataclasses.replace(study.until, stops=stops)))
 
 
-def _sealed(store: Store) -> tuple[str, int]:
-    """Name and replications of the largest sealed results of the same cells, by the code here; "" and 0 without any.
-
-    Without damaged ones, which are made again.
-    """
-    study, backend, found = store.study, store.backend, ("", 0)
+def _sealed(store: Store) -> Iterator["xr.Dataset"]:
+    """Sealed results of the same cells, by the code here, the smallest first; without damaged ones."""
+    study, backend, found = store.study, store.backend, []
     for where in results.places(backend):
         said = results.root_attributes(backend, where)
-        number = said.get("replications", 0)
-        if number > found[1] and said.get("reduced_by") == reduced_by(study) and said["request"] in _requests(
-                study, number) and not results.problems_of(backend, where + results.SEALED):
-            found = where + results.SEALED, number
-    return found
+        if said.get("reduced_by") == reduced_by(study) and said["request"] == _request(study, said):
+            found.append((said["replications"], where + results.SEALED))
+    for _, name in sorted(found):
+        if not results.problems_of(backend, name):
+            yield results.load(store, name)
 
 
-def _requests(study: Study, replications: int) -> list[str]:
-    """What results of so many replications of the study's cells may be: of a number fixed in advance, or of looks."""
+def _request(study: Study, said: Mapping[str, Any]) -> str | None:
+    """The request for as many replications of the study's cells as results have: fixed in advance, or at a look."""
     assert study.until and study.until.most
-    variants = [None] if replications > study.until.most else [None, study.until]
-    return [results.request(dataclasses.replace(study, replications=replications, until=one)) for one in variants]
+    until = recorded(said["until"]) if "until" in said else None
+    if until and until.most != study.until.most:
+        return None
+    return results.request(dataclasses.replace(study, replications=said["replications"], until=None)) if not until \
+        else results.request(dataclasses.replace(study, replications=said["replications"], until=until))
+
+
+def ends(study: Study) -> list[dict[str, Any]]:
+    """Which cells ended after how many replications, and for which claim they had gone on; of some, the labels."""
+    if not study.until or not study.until.stops:
+        return []
+    groups: dict[tuple[int, str], list[int]] = {}
+    for cell, position in enumerate(positions(study, Layout.of(study)).tolist()):
+        groups.setdefault(study.until.stops[position], []).append(cell)
+    varying = [axis for axis, levels in study.grid.axes.items() if len(levels) > 1]
+    return [{"replications": end, "claim": claim, "cells": len(cells),
+             "labels": [{axis: study.grid.labels(cell)[axis] for axis in varying} for cell in cells[:NAMED]]}
+            for (end, claim), cells in sorted(groups.items())]
+
+
+def ends_in_words(stops: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each of what `ends` gives."""
+    return [f"{one['cells']:,} cells × {one['replications']:,} replications, "
+            + (f"the last for {one['claim']}" if one["claim"] else "for the first look") for one in stops]

@@ -12,6 +12,7 @@ from dask.utils import format_bytes, format_time
 from pipeline.execution.clusters import Cluster, cores
 from pipeline.execution.probe import BYTES, SECONDS, probe
 from pipeline.execution.schedule import Schedule
+from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import is_sealed
 from pipeline.study.parameters import InvalidInput
@@ -95,7 +96,7 @@ def predict(store: Store, listing: Listing | None = None) -> Prediction:
 
 def text(store: Store, cluster: Cluster) -> str:
     """The plan of one study, for a person."""
-    study, listing = store.study, _listing(store)
+    study, listing, wanted = store.study, _listing(store), counted(store.study)
     expected = predict(store, listing)
     workers = cluster.workers or cores()
     asked = [f"  precision     {target}; {study.replications:,} replications at most" for target in study.precision]
@@ -110,8 +111,9 @@ def text(store: Store, cluster: Cluster) -> str:
     return "\n".join([
         f"{study.name}: {store.backend}",
         f"  cells         {len(study.grid):,} = {axes}",
-        f"  units         {listing.done.size:,} = cells × {study.blocks} blocks of {study.block:,} replications",
-        f"  done          {int(listing.done.sum()):,}; to do {'at most ' * bool(asked)}{expected.pending:,}",
+        f"  units         {wanted.sum():,} = cells × {'up to ' * (not wanted.all())}{study.blocks} blocks of "
+        f"{study.block:,} replications",
+        f"  done          {int((listing.done & wanted).sum()):,}; to do {'at most ' * bool(asked)}{expected.pending:,}",
         *asked,
         *refined,
         *_effort(expected, workers, "at most" if asked else "about"),

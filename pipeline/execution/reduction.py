@@ -11,10 +11,10 @@ from pipeline.execution.schedule import Unit
 from pipeline.execution.stopping import Prefix, Rule, read
 from pipeline.storage.datasets import ZarrLocation, across
 from pipeline.storage.integrity import Damage, Integrity
-from pipeline.storage.layout import Layout, Region, shard_key
+from pipeline.storage.layout import Layout, Region, counted, shard_key
 from pipeline.storage.reductions import Ready, Reduced, Staged, cells_of, copy
 from pipeline.storage.replications import Store
-from pipeline.study.arrays import Array, Floats
+from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import InvalidInput
 
 # Of groups of cells, by their index along the axes that are not paired; None where blocks are missing.
@@ -39,7 +39,7 @@ class Reduce:
         self.rule, self.columns, self.ready = rule, rule.columns if rule else [], ready or {}
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached here is made again by each worker
-        return {name: value for name, value in vars(self).items() if name not in ("layout", "cells")}
+        return {name: value for name, value in vars(self).items() if name not in ("layout", "cells", "counted")}
 
     def __call__(self, regions: list[Region]) -> list[Reduced]:
         return [self._copied(region) or self._region(region) for region in regions]
@@ -53,6 +53,12 @@ class Reduce:
     def cells(self) -> Array:
         """(grid…) number of the cell at every combination of levels, −1 outside of the grid."""
         return cells_of(self.store.study, self.layout)
+
+    @cached_property
+    def counted(self) -> Integers:
+        """(cells,) blocks that count, without those that a rule leaves out."""
+        blocks: Integers = counted(self.store.study).sum(1)
+        return blocks
 
     def _copied(self, region: Region) -> Reduced | None:
         return copy(self.store, self.ready[region], self.staged) if region in self.ready else None
@@ -109,8 +115,9 @@ class Reduce:
     ) -> tuple[Floats, Array]:
         """(metrics, cells…, reps) values and (cells…, reps) status of a region's units; adds who wrote them."""
         part = _Span(self.store, self.cells[region.slices], span, writers, self.partial)
-        if self.rule is None:
-            part.read(part.cells >= 0, part.blocks)
+        ends = self.counted[part.cells]
+        for end in np.unique(ends[part.cells >= 0]).tolist() if self.rule is None else ():
+            part.read((part.cells >= 0) & (ends == end), range(part.blocks.start, min(part.blocks.stop, end)))
         for at, prefix in prefixes.items():
             if not (self._until_met(part, at, prefix) if prefix else self._all(part, at)):
                 prefixes[at] = None

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.checks import ROLES
@@ -48,8 +49,9 @@ class Schedule:
     Within a block the most costly cells come first, and cells that share their data stand next to each other. Holds
     about four bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to deal
     the units out to several drivers; all deal in the same way, whatever is done, and cells that share data go together.
-    `mine` (cells, blocks) are this shard's; the others' count as done. limits: of a study with targets of precision;
-    all blocks of a group of cells then belong to one shard, and no unit of a group is yielded once it is decided.
+    `mine` (cells, blocks) are this shard's, of those that count; the others' count as done. limits: of a study with
+    targets of precision; all blocks of a group of cells then belong to one shard, and no unit of a group is yielded
+    once it is decided.
     """
 
     def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1), limits: Limits | None = None):
@@ -62,7 +64,7 @@ class Schedule:
         rank = np.empty(len(self.order), int)
         rank[self.order] = np.searchsorted(ends, np.arange(len(self.order)), side="right")
         dealt = rank[:, None] if study.precision else rank[:, None] * study.blocks + np.arange(study.blocks)
-        self.mine: Booleans = np.broadcast_to(dealt % shard[1] == shard[0], listing.done.shape)
+        self.mine: Booleans = (dealt % shard[1] == shard[0]) & counted(study)
         self.done: Booleans = listing.done | ~self.mine
 
     @property

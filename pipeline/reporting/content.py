@@ -78,6 +78,7 @@ def _numbers(section: Any, summary: xr.Dataset, table: "DataFrame") -> dict[str,
         "confidence": percent(summary.attrs["confidence"]), "head": [*map(symbol, names)],
         "rows": lines, "row_count": len(table),
         "targets": _targets(summary), "stopped": _stopped(summary, section),
+        "ends": _cells_ended(section.facts),
         "unfinished": _unfinished(summary, section.facts),
     }
 
@@ -106,10 +107,17 @@ def _stopped(summary: xr.Dataset, section: Any) -> str:
     undecided = sum(one.check.verdict == INCONCLUSIVE or one.check.estimate is not None and not one.sound
                     for one in section.verdicts)
     if undecided:
-        return (f"All {most:,} replications that were allowed were simulated; they do not decide {undecided:,} of "
-                f"{count(len(section.verdicts), 'claim')}, or its control.")
-    return (f"The claims: all that can be tested were decided after {run:,} of at most {most:,} replications of every "
-            "cell, so no more were simulated.")
+        return (f"All {most:,} replications that were allowed were simulated where they were needed; they do not "
+                f"decide {undecided:,} of {count(len(section.verdicts), 'claim')}, or its control.")
+    return (f"The claims: all that can be tested were decided after {run:,} of at most {most:,} replications of a "
+            "cell, so no more were simulated. A cell ended where all claims that read it were decided.")
+
+
+def _cells_ended(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Which cells ended after how many replications, and for which claim they had gone on."""
+    return [{**one, "claim": one["claim"] or "none: it was the first look",
+             "named": "; ".join(map(levels, one["labels"])) + "; …" * (one["cells"] > len(one["labels"]))}
+            for one in facts.get("ends", ())]
 
 
 def _unfinished(summary: xr.Dataset, facts: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -3,7 +3,6 @@
 The order is that of Morris, White and Crowther, Statistics in Medicine 38 (2019) 2074.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from pipeline.analysis.claims import INCONCLUSIVE, NOT_TESTED
 from pipeline.analysis.looks import UNTIL
 from pipeline.reporting.formatting import about, count, listed, number, percent, symbol
 from pipeline.reporting.tables import metrics
-from pipeline.study.until import Until
+from pipeline.study.until import recorded
 
 SPENDING = {"pocock": "Pocock's", "obrien_fleming": "O'Brien and Fleming's"}
 MOST_LEVELS = 12  # that are written out
@@ -103,11 +102,12 @@ def _precision(summary: xr.Dataset, verdicts: Sequence[Any]) -> str:
                 f"{summary.attrs['groups_on_target']} of {summary.attrs['groups']} groups met this.")
     decided = sum(one.check.verdict not in (INCONCLUSIVE, NOT_TESTED) for one in verdicts)
     if UNTIL in summary.attrs:
-        until = Until(**json.loads(summary.attrs[UNTIL]))
-        return (f"{many} per cell: claims were judged after {until.least:,} replications and, until all were decided, "
-                f"after about half as many again, up to {until.most:,}; their error probability was spent over these "
-                f"looks by a function of {SPENDING[until.spending]} type (Lan and DeMets, Biometrika 70 (1983) 659), "
-                f"shared by Bonferroni's bound; {decided:,} of {count(len(verdicts), 'claim')} were decided.")
+        until = recorded(summary.attrs[UNTIL])
+        return (f"{many} per cell: claims were judged after {until.least:,} replications and, in every cell until all "
+                f"that read it were decided, after about 40 % more, up to {until.most:,}; their error probability was "
+                f"spent over these looks by a function of {SPENDING[until.spending]} type (Lan and DeMets, Biometrika "
+                f"70 (1983) 659), shared by Bonferroni's bound; {decided:,} of {count(len(verdicts), 'claim')} were "
+                "decided.")
     enough = f"; they decide {decided:,} of {count(len(verdicts), 'claim')}" if verdicts else ""
     return f"{many} per cell, fixed in advance{enough}."
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.study.arrays import Integers
+from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.study import Study
 
 SHARD_BYTES = 2**26  # of all variables of one region: a reduction holds this in memory a few times
@@ -84,6 +84,15 @@ def positions(study: Study, layout: Layout) -> Integers:
     index = {axis: {level: i for i, level in enumerate(levels)} for axis, levels in study.grid.axes.items()}
     return np.array([np.ravel_multi_index([index[a][v] for a, v in labels.items()], layout.shape)
                      for labels in study.grid])
+
+
+def counted(study: Study) -> Booleans:
+    """(cells, blocks) units that count: all or, of a study that stops by its claims, those before each cell's end."""
+    blocks = np.full(len(study.grid), study.blocks)
+    if study.until and study.until.stops:
+        ends = np.array([end for end, _ in study.until.stops])
+        blocks = ends[positions(study, Layout.of(study))] // study.block
+    return np.arange(study.blocks) < blocks[:, None]
 
 
 def shard_key(layout: Layout, region: Region, span: slice, variable: str) -> str:

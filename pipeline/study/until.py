@@ -10,6 +10,7 @@ exponents need not be, so the sum is bounded here (Bonferroni).
 """
 
 import itertools
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from typing import Any, NamedTuple
 from pipeline.study.parameters import Checked, InvalidInput, check, fields, nearest, parameter
 
 ALPHA = 0.01  # of a claim, at which the spending of O'Brien and Fleming's type is computed
-GROWTH = 1.5  # of the replications from one look to the next
+GROWTH = 1.4  # of the replications from one look to the next
 LEAST_SPENT = 1e-4  # share of the error probability from which on there is a look
 FUNCTIONS = ("pocock", "obrien_fleming")
 OPTIONS = ("spending", "least")
@@ -34,18 +35,22 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class Until(Checked):
-    """Stop at the first look at which every claim is decided.
+    """Stop at the first look at which every claim is decided, a cell at the first at which all is that reads it.
+
+    stops: of every combination of levels, in the order of the grid's axes, the replications that a cell has got by a
+    look, and the claim that needed them: "" for none, at the first look. Empty for a study that was not begun.
 
     >>> print(Until(most=1000))
     claims decided, after 100 to 1,000 replications, spending errors as pocock
     >>> [look.replications for look in Until(most=1000).looks(block=50)]
-    [100, 150, 200, 300, 450, 700, 1000]
+    [100, 150, 200, 250, 350, 500, 700, 1000]
     """
 
     spending: str = parameter("how the error probability of a claim is spent over the looks", default="pocock",
                               choices=FUNCTIONS)
     least: int = parameter("replications at the first look", default=100, unit="replications", low=2)
     most: int | None = parameter("replications at the last look: those asked for", default=None, low=1)
+    stops: tuple[tuple[int, str], ...] = ()
 
     def __str__(self) -> str:
         most = f"{self.most:,}" if self.most is not None else "all"
@@ -68,7 +73,7 @@ class Until(Checked):
         return min(2 * normal.cdf(normal.inv_cdf(ALPHA / 2) / math.sqrt(time)) / ALPHA, 1.0)
 
     def looks(self, block: int) -> tuple[Look, ...]:
-        """All looks: whole blocks, about half as many again from one to the next, the last at the most.
+        """All looks: whole blocks, about 40 % more from one to the next, the last at the most.
 
         Without first ones that may err with next to nothing: they could decide nothing.
         """
@@ -88,7 +93,7 @@ def read_until(value: Any, replications: int) -> Until | None:
     Raises InvalidInput, which names the key.
 
     >>> read_until({"claims": {"least": 200}}, 1000)
-    Until(spending='pocock', least=200, most=1000)
+    Until(spending='pocock', least=200, most=1000, stops=())
     """
     if value is None:
         return None
@@ -96,6 +101,12 @@ def read_until(value: Any, replications: int) -> Until | None:
     if made.most is not None and made.most < replications:
         raise InvalidInput("until", made.most, f"has fewer replications at most than replications={replications}")
     return made if made.most is not None else replace(made, most=replications)
+
+
+def recorded(text: str) -> Until:
+    """The rule that the attribute `until` of results holds."""
+    said = json.loads(text)
+    return Until(**{**said, "stops": tuple((end, claim) for end, claim in said.get("stops", ()))})
 
 
 def config_of(until: Until | None) -> dict[str, dict[str, Any]] | None:

@@ -10,7 +10,7 @@ from scipy import stats
 
 from pipeline.analysis import claims
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED, Claim, NegativeControl
-from pipeline.analysis.looks import complete, judge
+from pipeline.analysis.looks import AtLooks, Ends, complete, judge
 from pipeline.analysis.measures import (
     CONFIDENCE,
     confidence_for,
@@ -122,11 +122,12 @@ def test_a_claim_is_decided_at_the_first_look_that_is_certain(data):
     results = data(0.0, 0.1)
     one = judge(claim(AtMost(0.9)), results)
     assert one.check.verdict == SUPPORTED and one.sound
-    assert one.check.text.startswith("after 100 replications (look 1 of 8, error probability 0.00082): ")
+    assert one.check.text.startswith("after 100 replications (look 1 of 10, error probability 0.00082): ")
     changed = results.assign(x=results["x"].where(np.arange(MOST) < 100, 9.0))  # later ones do not change it
     assert judge(claim(AtMost(0.9)), changed).check == one.check
     later = judge(claim(AtMost(0.3)), results)
-    number = int(later.check.text.split()[1])
+    assert later.check.text.startswith("after 100 to ")  # a look for each cell
+    number = int(later.check.text.split()[3])
     assert later.check.verdict == SUPPORTED and 100 < number < MOST
     before = [look for look in Until(most=MOST).looks(BLOCK) if look.replications < number]
     for look in before:
@@ -135,7 +136,7 @@ def test_a_claim_is_decided_at_the_first_look_that_is_certain(data):
                 == INCONCLUSIVE
     assert judge(claim(Within(-0.5, 0.1)), results).check.verdict == CONTRADICTED
     open_one = judge(claim(AtMost(0.1)), results)
-    assert open_one.check.verdict == INCONCLUSIVE and "look 8 of 8" in open_one.check.text
+    assert open_one.check.verdict == INCONCLUSIVE and " to 10 of 10, " in open_one.check.text
     plain = results.drop_attrs()
     assert judge(later.claim, plain) == claims.judge(later.claim, plain)
 
@@ -143,7 +144,7 @@ def test_a_claim_is_decided_at_the_first_look_that_is_certain(data):
 def test_a_verdict_waits_for_its_control(data):
     early, late = (judge(claim(AtMost(1.5), control=shifted(by)), data(0.0)) for by in (9, 1.6))
     assert early.check.text.startswith("after 100 ") and early.check.verdict == late.check.verdict == SUPPORTED
-    assert late.sound and not late.check.text.startswith("after 100 ")
+    assert late.sound and "(look 1 of 10, its control at look " in late.check.text
 
 
 def test_what_is_not_complete_is_no_look(data):
@@ -174,3 +175,92 @@ def test_power_of_no_exception_is_that_of_its_confidence(data):
     shown = one.check.detected
     assert "0.0228 or more" in shown  # 1 − 0.1^(1/100)
     assert replace(one.check, confidence=CONFIDENCE).detected != shown
+
+
+@measure("mean of the first cell")
+def of_first(results):
+    one, = mean_cells(select(results, "x", at=dict(cell=0)), "x").values()
+    return one
+
+
+LOOKS = Until(most=MOST).looks(BLOCK)
+
+
+def ended(results, *claims, looks=LOOKS):
+    """Where cells end, and for which claim they went on."""
+    found = Ends(claims, looks, (results.sizes["cell"],))
+    while not found.over:
+        assert found.known(results, np.ones(results.sizes["cell"], bool))
+        found.look(results)
+    return found
+
+
+def test_a_cell_ends_when_all_that_reads_it_is_decided(data):
+    results = data(0.0, -0.5, 0.25)
+    cells, first = claim(AtMost(0.5)), claim(Within(0, 0.1), measure=of_first)
+    found = ended(results, cells, first)
+    assert found.ends[0] > found.ends[2] > found.ends[1] == 100 and found.by.tolist() == [1, -1, 0]
+    assert all(one.certain and one.check.verdict == SUPPORTED for one in found.claims)
+    assert ended(results, cells).ends.tolist()[1:] == found.ends.tolist()[1:]
+    for k, end in enumerate(found.ends):  # alone, it would have ended there, too: no interval knows of the others' ends
+        assert found.claims[0].decided[f"cell={k}"] <= [look.replications for look in LOOKS].index(end)
+
+
+def test_what_comes_after_the_end_of_a_cell_changes_nothing(data):
+    results = data(0.0, 0.1, 0.25)
+    wanted = claim(AtMost(0.5)), claim(Within(0, 0.1), measure=of_first)
+    found = ended(results, *wanted)
+    counts = np.arange(MOST) < found.ends[:, None]
+    other = results.assign(x=results["x"].where(counts, 99.0))
+    shorter = results.where(counts).assign(status=results["status"].where(counts, 0))
+    for changed in (other, shorter):
+        again = ended(changed, *wanted)
+        assert again.ends.tolist() == found.ends.tolist() and again.by.tolist() == found.by.tolist()
+        assert [one.judgement() for one in again.claims] == [one.judgement() for one in found.claims]
+    stopped = json.loads(results.attrs["until"]) | {"stops": [(int(end), "") for end in found.ends]}
+    sealed = shorter.isel(replication=slice(max(found.ends))).assign_attrs(until=json.dumps(stopped))
+    assert complete(sealed) == max(found.ends)
+    assert [judge(one, sealed) for one in wanted] == [one.judgement() for one in found.claims]
+    status = sealed["status"].copy()
+    status[1, found.ends[1] - 1] = 0
+    assert complete(sealed.assign(status=status)) == found.ends[1] - 1
+
+
+def test_all_cells_go_on_while_a_control_or_a_claim_is_not_measured(data):
+    results = data(0.0, 0.1)
+    assert min(ended(results, claim(AtMost(1.5), control=shifted(1.55))).ends) > 100
+    late = claim(AtMost(1.5), measure=measure_every_cell("mean")(
+        lambda results: mean_cells(select(results, "x", min_levels=dict(cell=1), least=300), "x")))
+    assert min(ended(results, late).ends) >= 300
+    without = NegativeControl("no x", lambda results: results.drop_vars("x"))
+    assert min(ended(results, replace(late, control=without)).ends) == MOST
+    mixing = claim(AtMost(1.5), control=NegativeControl("x of the last cell", lambda results: results.assign(
+        x=results["x"].isel(cell=[-1, -1]).variable + 0 * results["x"])))
+    found = ended(results, mixing)  # its control is never rejected
+    assert found.ends.tolist() == [MOST, MOST] and not found.claims[0].sound
+
+
+def test_parts_of_a_cell_are_decided_together_and_others_as_a_whole(data):
+    @measure("the mean, twice")
+    def both(results):
+        cells = mean.compute(results)
+        return {"here": cells, "there": cells}
+
+    tolerance = {"here": AtMost(0.9), "there": AtMost(0.3)}
+    one = AtLooks(claim(tolerance, measure=both), LOOKS)
+    results = data(0.0, 0.2)
+    for look in LOOKS[:4]:
+        one.look(results.isel(replication=slice(look.replications)))
+    assert one.decided.keys() == {"cell=0"} and one.check.verdict == INCONCLUSIVE
+
+    @measure("the mean, and the largest")
+    def other(results):
+        cells = mean.compute(results)
+        return {"here": cells, "there": max(cells.values(), key=lambda cell: cell.value)}
+
+    two = AtLooks(claim(tolerance, measure=other), LOOKS)
+    for look in LOOKS[:4]:
+        two.look(results.isel(replication=slice(look.replications)))
+    assert not two.decided and two.check.verdict == INCONCLUSIVE
+    with pytest.raises(ValueError, match="must return the parts here, there"):
+        AtLooks(claim(tolerance), LOOKS).look(results.isel(replication=slice(100)))

@@ -1,4 +1,4 @@
-"""Law: a study that stops when its claims are decided has the numbers of one with so many replications, anywhere."""
+"""Law: where the cells of a study end whose claims are decided follows from its numbers alone, anywhere."""
 
 import dataclasses
 import json
@@ -10,7 +10,10 @@ from engine import contents, without_report
 
 import pipeline as pl
 from pipeline.__main__ import main
+from pipeline.analysis.claims import NegativeControl
 from pipeline.analysis.controls import scaled
+from pipeline.analysis.measures import mean_cells, measure, measure_every_cell, spending
+from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtMost, Within
 from pipeline.cli import run
 from pipeline.cli.config import Settings
@@ -23,11 +26,27 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import adopt, registered
 
 MOST = 6000
-WANTED = {**toy_paper.CONFIG, "grid": {"n": [10], "share": [1.0], "estimator": ["mean", "half"]}, "replications": MOST,
-          "block": 250, "until": {"claims": {"least": 750}}, "figures": []}
-ONE = toy_paper.CLAIMS[0]
-CLAIMS = (dataclasses.replace(ONE, id="toy.early", tolerance=AtMost(1.6), control=dataclasses.replace(
-    ONE.control, make=scaled("error_squared", 4))), dataclasses.replace(ONE, tolerance=Within(1, 0.15)))
+WANTED = {**toy_paper.CONFIG, "grid": {"n": [10, 40], "share": [1.0], "estimator": ["mean", "half"]},
+          "replications": MOST, "block": 250, "until": {"claims": {"least": 250}}, "figures": []}
+ONE = dataclasses.replace(toy_paper.CLAIMS[0],
+                          control=NegativeControl("100 times the errors", scaled("error_squared", 100)))
+
+
+@measure_every_cell("mean square error times the people")
+def in_every_cell(results):
+    data = select(results, "error_squared", at=dict(share=1.0), min_levels=dict(n=1, estimator=1))
+    return mean_cells(data.assign(error_squared=data["error_squared"] * data["n"]), "error_squared")
+
+
+@measure("mean square error over its closed form")
+def of_ten(results):
+    data = select(results, "error_squared", at=dict(n=10, share=1.0, estimator="mean"))
+    mean, = mean_cells(data / toy_paper.risk(10, 1.0, "mean"), "error_squared").values()
+    return mean
+
+
+CLAIMS = (dataclasses.replace(ONE, id="toy.cells", measure=in_every_cell, tolerance=AtMost(0.42)),
+          dataclasses.replace(ONE, measure=of_ten, tolerance=Within(1, 0.11)))
 
 
 @pytest.fixture(autouse=True)
@@ -68,16 +87,33 @@ def expected(tmp_path_factory):
     return one, sealed(one)
 
 
-def test_it_stops_at_the_first_look_at_which_all_claims_are_decided(expected, tmp_path):
+def test_a_cell_ends_once_all_that_reads_it_is_decided(expected):
     one, _ = expected
     looks = [look.replications for look in one.study.until.looks(250)]
-    number, data = one.study.replications, xr.open_zarr(one.store.folder / SEALED).load()
-    assert number == looks[1] and data.sizes["replication"] == number and (data["status"] == 1).all()
-    early, late = pl.judge(data)
-    assert early.check.verdict == late.check.verdict == "supported" and early.sound and late.sound
-    assert early.check.text.startswith("after 750 ") and late.check.text.startswith(f"after {number:,} ")
-    fixed = pl.simulate({**WANTED, "until": None, "replications": number})
-    xr.testing.assert_equal(fixed, data)
+    data = xr.open_zarr(one.store.folder / SEALED).load()
+    run = (data["status"] > 0).sum("replication").isel(share=0)
+    ends = {(n, name): int(run.sel(n=n, estimator=name)) for n in (10, 40) for name in ("mean", "half")}
+    assert ends[40, "mean"] == looks[0] < ends[10, "half"] <= ends[40, "half"] < ends[10, "mean"]
+    assert ends[10, "mean"] == one.study.replications == data.sizes["replication"]
+    assert [end for end, _ in one.study.until.stops] == run.values.ravel().tolist() and {*ends.values()} < {*looks}
+    assert [claim for _, claim in one.study.until.stops] == ["toy.risk", "toy.cells", "", "toy.cells"]
+    cells, risk = pl.judge(data)
+    assert cells.check.verdict == risk.check.verdict == "supported" and cells.sound and risk.sound
+    assert cells.check.text.startswith(f"after {looks[0]} to {ends[40, 'half']:,} replications (look 1 to ")
+    assert risk.check.text.startswith(f"after {ends[10, 'mean']:,} replications (look ")
+    fixed = pl.simulate({**WANTED, "until": None, "replications": data.sizes["replication"]})
+    xr.testing.assert_equal(fixed.where(data["status"] > 0), data.where(data["status"] > 0))  # no other numbers
+    assert bool(data["error_squared"].isnull().equals(data["status"] == 0))
+
+
+def test_the_verdict_of_a_cell_is_that_of_its_own_look(expected):
+    data = xr.open_zarr(expected[0].store.folder / SEALED).load()
+    shown = {label: one for label, one, _ in pl.judge(data)[0].check.cells}
+    looks = expected[0].study.until.looks(250)
+    with spending(looks[0].share):
+        first = in_every_cell.compute(data.isel(replication=slice(looks[0].replications)))
+    same = [label for label, one in first.items() if shown[label] == one]
+    assert "n=40, estimator=mean" in same and "n=40, estimator=half" not in same
 
 
 @pytest.mark.parametrize("cluster", [Local(workers=2), Threads(workers=3)], ids=["processes", "threads"])
@@ -142,9 +178,9 @@ def test_mistakes_are_one_line(words, message, tmp_path, capsys):
 
 def test_the_library_takes_it(tmp_path, monkeypatch):
     without_report(monkeypatch)
-    results = pl.run(WANTED, cluster="synchronous", progress=False, outputs=str(tmp_path), replications=750)
-    assert results.sizes["replication"] == 750
-    assert {one.check.verdict for one in pl.judge(results)} == {"supported"}  # at the only look, with the whole error
+    results = pl.run(WANTED, cluster="synchronous", progress=False, outputs=str(tmp_path), replications=4000)
+    assert results.sizes["replication"] < 4000
+    assert {one.check.verdict for one in pl.judge(results)} == {"supported"}
     made = pl.Study(**{name: one for name, one in WANTED.items() if name not in ("title", "question", "figures")})
     assert made.until.most == MOST and asked(tmp_path).study.until == made.until
     with pytest.raises(InvalidInput, match="goes with run"):

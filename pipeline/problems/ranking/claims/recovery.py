@@ -59,10 +59,17 @@ def _recovered(results: xr.Dataset) -> Cells:
     return mean_cells(data, "exact_top_k")
 
 
+def _like(data: xr.Dataset) -> xr.DataArray:
+    """Gaps with problems alike at every m."""
+    like: xr.DataArray = data["spacing"] * (data["m"].max() - 1) <= LIKE
+    return like
+
+
 @measure("exponents of the L at which 9 of 10 replications are exact")
 def _users_needed(results: xr.Dataset) -> Mapping[str, Estimate]:
-    data = select(one_budget(results), "exact_top_k", min_levels=dict(m=2, spacing=2, epsilon=2, signal=3))
-    cells = summarise(data).sel(spacing=data["spacing"] * (data["m"].max() - 1) <= LIKE)
+    data = select(one_budget(results), "exact_top_k", within=_like,
+                  min_levels=dict(m=2, spacing=2, epsilon=2, signal=3))
+    cells = summarise(data).sel(spacing=_like(data))
     if cells["spacing"].size < 2:
         raise NotTested(f"needs two gaps Δ with κ ≤ exp({LIKE:g}) at every m")
     boundary = crossing(cells["exact_top_k"], cells["exact_top_k_mcse"], "signal", 0.9, at=cells["L"])
