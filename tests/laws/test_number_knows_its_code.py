@@ -17,6 +17,8 @@ import pytest
 import xarray as xr
 from engine import ROOT, contents, environment
 
+from pipeline.study import build_kernels
+
 WORDS = ["experiment=xu/phase_transition", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[4,6]",
          "grid.L=[30]", "grid.x=[4,16]", "block=20", "metrics=[error_l2,sandwich_risk]"]
 HERE = {"replications": 40}
@@ -97,6 +99,7 @@ def edited(tmp_path, file, before, after):
     text = path.read_text()
     assert text.count(before) >= 1
     path.write_text(text.replace(before, after))
+    build_kernels.build_all(site / "pipeline")
     return site
 
 
@@ -163,10 +166,11 @@ THEORY = "problems/ranking/theory/risk.py"
     (ESTIMATOR, "minimum = minimise(scores(mean, release.items), ridge)",
      "minimum = minimise(scores(mean, release.items), 1.1 * ridge)",
      ["code of estimator debiased", "in pipeline.problems.ranking.estimators.moments"]),
-    (THEORY, "= (variance + np.vecdot(bias, bias)) / m",
-     "= (1.01 * variance + np.vecdot(bias, bias)) / m",
+    (THEORY, "square = users * weights**2 /", "square = 1.01 * users * weights**2 /",
      ["metric sandwich_risk", "sandwich_risk of unit c", "in pipeline.problems.ranking.theory.risk"]),
-], ids=["estimator", "theory"])
+    (THEORY.replace(".py", ".c"), "(variance + bias) /", "(1.01 * variance + bias) /",
+     ["metric sandwich_risk", "sandwich_risk of unit c", "in pipeline.problems.ranking.theory.risk"]),
+], ids=["estimator", "theory", "kernel"])
 def test_an_edit_that_changes_numbers_is_refused(file, before, after, named, copy, tmp_path):
     stored = units(copy)
     site = edited(tmp_path, file, before, after)
@@ -207,6 +211,7 @@ def test_every_task_compares_by_itself(study, tmp_path):
 
 MECHANISM = """
 from dataclasses import dataclass
+from pipeline.study import build_kernels
 from pipeline.study.problem import Problem
 import toy_paper
 

@@ -55,7 +55,7 @@ def test_excess_risk_against_loops(m, seed, log_error):
         for i in range(m):
             for j in range(i + 1, m):
                 gap = theta[r, i] - theta[r, j]
-                total += eq_4(gap, estimate[r, i] - estimate[r, j] - gap)
+                total += eq_4(gap, (estimate[r, i] - theta[r, i]) - (estimate[r, j] - theta[r, j]))
         assert found[r] == pytest.approx(total / m**2, rel=1e-10, abs=1e-300)
     assert (found >= 0).all() and (btl_ranking.excess_risk(theta, theta) == 0).all()
     assert btl_ranking.excess_risk(estimate + 1, theta) == pytest.approx(found, rel=1e-3, abs=1e-30)
@@ -67,6 +67,22 @@ def test_excess_risk_of_every_replication_by_itself():
     estimate = theta + np.random.default_rng(2).normal(0, 0.02, theta.shape)
     whole = btl_ranking.excess_risk(estimate, theta)
     assert all(btl_ranking.excess_risk(estimate[k : k + 1], theta[k : k + 1])[0] == whole[k] for k in range(9))
+
+
+@pytest.mark.parametrize("spread, error", [
+    (1, 1e-9), (1, 1e-3), (1, 0.02), (1, 0.04), (1, 1), (30, 1), (1, 40), (300, 40),
+])
+def test_excess_risk_is_the_sum_of_divergences(spread, error):
+    """Whatever the size of its errors."""
+    theta = thetas(11, 14, 1, spread)
+    estimate = theta + np.random.default_rng(2).normal(0, error, theta.shape)
+    first, second = np.triu_indices(14, 1)
+    off = estimate - theta
+    expected = btl_ranking.bernoulli_divergence(theta[:, first] - theta[:, second], off[:, first] - off[:, second])
+    found = btl_ranking.excess_risk(estimate, theta)
+    apart = np.abs(found * 14**2 / expected.sum(axis=1) - 1).max()
+    print(f"n={found.size} values, largest relative difference {apart:.1e}, bound 1e-12")
+    assert apart <= 1e-12
 
 
 def test_excess_risk_is_the_population_objective():

@@ -214,12 +214,27 @@ def test_yardsticks_from_their_definitions(m, ridge):
 
 def test_one_theta_for_all_replications_is_computed_once(monkeypatch):
     theta, sizes = thetas(1, 7, 5), []
-    function = btl_risk.curvature
-    monkeypatch.setattr(btl_risk, "curvature", lambda x: sizes.append(len(x)) or function(x))
+    function = btl_risk._compiled
+    monkeypatch.setattr(btl_risk, "_compiled", lambda m, reps, *rest: sizes.append(reps) or function(m, reps, *rest))
     whole = btl_risk.risks(np.repeat(theta, 30, axis=0), 0.5, 20, 0.1)
     assert np.array_equal(btl_risk.risks(np.broadcast_to(theta, (30, 7)), 0.5, 20, 0.1), whole) and sizes == [30, 1]
     ridges = np.linspace(0.1, 0.2, 30)
     assert np.ptp(btl_risk.risks(np.broadcast_to(theta, (30, 7)), 0.5, 20, ridges)[0]) > 0
+
+
+@pytest.mark.parametrize("m", [2, 3, 6, 13, 40, 85])
+def test_compiled_risks_are_those_of_numpy(m, monkeypatch):
+    """Of inverses by LAPACK, which serve where there are many items."""
+    theta, ridges = thetas(9, m, m, 1.5), np.geomspace(1e-4, 1, 9)
+    groups = np.array([0.5, 2.0, np.inf]), np.array([10, 20, 5])
+    found = np.array([btl_risk.risks(theta, *groups, ridge) for ridge in (0.0, ridges)])
+    alone = [btl_risk.risks(theta[k : k + 1], *groups, ridges[k])[:, 0] for k in range(9)]
+    assert np.array_equal(np.transpose(alone), found[1])
+    monkeypatch.setattr(btl_risk, "MANY", 0)
+    expected = np.array([btl_risk.risks(theta, *groups, ridge) for ridge in (0.0, ridges)])
+    apart = np.abs(found / expected - 1).max()
+    print(f"m={m}: {expected.size} values, largest relative difference {apart:.1e}, bound 1e-12")
+    assert apart <= 1e-12 < np.abs(btl_risk.risks(theta, *groups, ridges * (1 + 1e-9)) / expected[1] - 1).max()
 
 
 def test_curvature_is_the_derivative_of_the_score():

@@ -288,3 +288,27 @@ KERNEL int minimise(int64_t many, int64_t m, int64_t usable, const int64_t *rows
     return minimise_all(0, m, usable, rows, scores, ridge, tolerance, limit, theta, converged, iterations,
                         gradient_norm);
 }
+
+/* Means of pairs (reps, m (m - 1) / 2), row by row of the upper triangle -> scores (reps, m): an item's own share of
+ * every pair, 1 - mean for the second of it. */
+KERNEL int pair_scores(int64_t m, int64_t reps, const double *mean, double *scores) {
+    for (int64_t r = 0; r < reps; r++, scores += m) {
+        for (int64_t i = 0; i < m; i++) scores[i] = (double)i;
+        for (int64_t i = 0; i + 1 < m; mean += m - 1 - i, i++) {
+            vec sums = {0};
+            double sum = 0;
+            int64_t others = m - 1 - i, j = 0;
+            for (; j + LANES <= others; j += LANES) {
+                vec x = load(mean + j);
+                sums += x;
+                store(scores + i + 1 + j, load(scores + i + 1 + j) - x);
+            }
+            for (; j < others; j++) {
+                sum += mean[j];
+                scores[i + 1 + j] -= mean[j];
+            }
+            scores[i] += sum + across(sums);
+        }
+    }
+    return 0;
+}

@@ -20,26 +20,20 @@ from pipeline.problems.common.pairwise_newton import USABLE, Minimum
 from pipeline.study.arrays import Floats, Numbers
 from pipeline.study.kernels import function
 
-SLICE_BYTES = 1 << 21  # of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls
 MANY = 160  # items from which one replication is solved at a time (measured)
-_minimise = function(
-    __file__, "minimise", "i8 i8 i8 i8[] f8[] f8[] f8 i8 f8[] u1[] i8[] f8[]")
+_scores = function(__file__, "pair_scores", "i8 i8 f8[] f8[]")
+_minimise = function(__file__, "minimise", "i8 i8 i8 i8[] f8[] f8[] f8 i8 f8[] u1[] i8[] f8[]")
 
 
 def scores(mean: Floats, m: int) -> Floats:
     """Scores s_i = Σ_{j≠i} z̄_ij with z̄_ji = 1 − z̄_ij, the sufficient statistic of eq. (3).
 
     mean (rep, pair), any reals, pairs in the order of `np.triu_indices(m, 1)` -> (rep, item). A non-finite
-    entry makes its replication non-finite. O(rep · m²); temporary memory max(2 MB, 8m² bytes).
+    entry makes its replication non-finite. O(rep · m²).
     """
-    first, second = np.triu_indices(m, 1)
-    length = max(1, SLICE_BYTES // (8 * m * m))
-    square, sums = np.zeros((min(length, len(mean)), m, m)), np.empty((len(mean), m))
-    for start in range(0, len(mean), length):
-        rows = mean[start : start + length]
-        square[: len(rows), first, second] = rows
-        square[: len(rows), second, first] = 1 - rows
-        square[: len(rows)].sum(2, out=sums[start : start + length])
+    reps = len(mean)
+    sums = np.empty((reps, m))
+    _scores(m, reps, np.ascontiguousarray(mean, float).reshape(reps, m * (m - 1) // 2), sums)
     return sums
 
 

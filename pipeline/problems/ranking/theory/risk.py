@@ -6,21 +6,21 @@ information with weights Σ_l t²w²/(p̃(1 − p̃)). Xu, Sun and Cheng give ra
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from pipeline.problems.common.pair_sums import pair_sums
 from pipeline.study.arrays import Floats, Numbers
+from pipeline.study.kernels import function
 
-Risk: TypeAlias = Callable[[Floats, Floats, Floats], Floats]  # of (curvature, theta, ridge): (reps,)
-
-# Bytes of one slice's (rep, item, item) array: a few such arrays stay in the cache.
-_SLICE_BYTES = 1 << 19
-# Up to this size a matrix is inverted as a whole: larger ones are split.
-_SMALL = 10
 # An inverse keeps about four digits at this condition number.
 _WORST_CONDITION = 1e12
+# Up to this size a matrix is inverted as a whole: larger ones are split.
+_SMALL = 10
+# Items up to which risks are compiled, replications side by side; with more, LAPACK's blocks are as fast.
+MANY = 400
+_compiled = function(__file__, "risks", "i8 i8 f8[] f8[] f8 f8 i8 f8[] f8[] u1[] f8[] f8[]")
 
 
 def debiased_variance(probability: Numbers, epsilon: Numbers) -> Floats:
@@ -56,7 +56,7 @@ def risks(
     theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers = 0.0, weights: Floats | None = None
 ) -> Floats:
     """`sandwich_risk` and `cramer_rao_risk` as two rows, (2, reps); arguments and source as theirs."""
-    return _per_slice(theta, ridge, _sandwich(epsilon, users, weights), _cramer_rao(epsilon, users))
+    return np.array(_risks(theta, epsilon, users, ridge, weights, True, True))
 
 
 def sandwich_risk(
@@ -73,8 +73,7 @@ def sandwich_risk(
     NaN where H's condition number exceeds 1e12 (rows spanning about 28 logits). O(reps · m³).
     Source: eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng, by the delta method.
     """
-    values: Floats = _per_slice(theta, ridge, _sandwich(epsilon, users, weights))[0]
-    return values
+    return _risks(theta, epsilon, users, ridge, weights, True, False)[0]
 
 
 def cramer_rao_risk(theta: Floats, epsilon: Numbers, users: Numbers) -> Floats:
@@ -85,8 +84,7 @@ def cramer_rao_risk(theta: Floats, epsilon: Numbers, users: Numbers) -> Floats:
     theta: (reps, m). epsilon, users: (group,) or scalar. Returns (reps,), NaN where I's condition number
     exceeds 1e12. O(reps · (m³ + groups · m²)). Source: Fisher information of Lemma 1 of Xu, Sun and Cheng.
     """
-    values: Floats = _per_slice(theta, 0.0, _cramer_rao(epsilon, users))[0]
-    return values
+    return _risks(theta, epsilon, users, 0.0, None, False, True)[1]
 
 
 def sandwich_covariance(
@@ -121,51 +119,42 @@ def score_variance(epsilon: Numbers, users: Numbers, weights: Floats | None = No
     return np.sum(square), np.sum(square * privacy)
 
 
-def _sandwich(epsilon: Numbers, users: Numbers, weights: Floats | None) -> Risk:
-    own, privacy = score_variance(epsilon, users, weights)
-
-    def risk(curve: Floats, theta: Floats, ridge: Floats) -> Floats:
-        # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is enough.
-        m = theta.shape[1]
-        inverse = inverse_laplacian(curve, ridge)
-        trace, square = np.einsum("rii->r", inverse), np.einsum("rij,rij->r", inverse, inverse)
-        variance = own * trace + (privacy * m - 2 * own * ridge) * square
-        bias = 2 * ridge[:, None] * np.matvec(inverse, theta)
-        values: Floats = (variance + np.vecdot(bias, bias)) / m
-        return values
-
-    return risk
-
-
-def _cramer_rao(epsilon: Numbers, users: Numbers) -> Risk:
-    privacy, users = np.broadcast_arrays(np.atleast_1d(_privacy_variance(epsilon)), np.asarray(users, float))
-
-    def risk(curve: Floats, theta: Floats, ridge: Floats) -> Floats:
-        # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
-        scale = np.maximum(privacy, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
-        weights = sum(n * curve / (curve + c) for n, c in zip(users, scale, strict=True)) * curve
-        inverse = inverse_laplacian(weights, np.zeros(len(theta)))
-        values: Floats = np.einsum("rii->r", inverse) / theta.shape[1]
-        return values
-
-    return risk
-
-
-def _per_slice(theta: Floats, ridge: Numbers, *functions: Risk) -> Floats:
-    """Each function of (curvature, theta, ridge), slice by slice of the replications; (functions, reps)."""
+def _risks(
+    theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers, weights: Floats | None, *wanted: bool
+) -> tuple[Floats, Floats]:
+    """Sandwich risk and Cramér–Rao risk, each (reps,); what is not `wanted` is not computed."""
     theta = np.asarray(theta, float)
     reps, m = theta.shape
     if reps > 1 and theta.strides[0] == 0 and np.ndim(ridge) == 0:  # one θ* for all
-        return np.repeat(_per_slice(theta[:1], ridge, *functions), reps, axis=1)
-    ridge = np.broadcast_to(np.asarray(ridge, float), reps)
-    result = np.empty((len(functions), reps))
-    length = max(1, _SLICE_BYTES // (8 * m * m))
-    for start in range(0, reps, length):
-        rows = slice(start, start + length)
-        curve = curvature(theta[rows])
-        for k, function in enumerate(functions):
-            result[k, rows] = function(curve, theta[rows], ridge[rows])
-    return result
+        one, other = _risks(theta[:1], epsilon, users, ridge, weights, *wanted)
+        return np.repeat(one, reps), np.repeat(other, reps)
+    ridge = np.array(np.broadcast_to(ridge, reps), float)
+    own, privacy = score_variance(epsilon, users, weights)
+    # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
+    noise, users = map(np.array, np.broadcast_arrays(
+        np.atleast_1d(_privacy_variance(epsilon)), np.asarray(users, float)))
+    sandwich, bound = np.empty(reps), np.empty(reps)
+    if m <= MANY:
+        _compiled(m, reps, np.ascontiguousarray(theta), ridge, own, privacy, len(noise), users, noise,
+                  np.array(wanted, np.uint8), sandwich, bound)
+        return sandwich, bound
+    for row in range(reps):
+        curve = curvature(theta[row : row + 1])
+        if wanted[0]:
+            sandwich[row] = _sandwich_of_one(curve, theta[row], ridge[row : row + 1], own, privacy)
+        if wanted[1]:
+            scale = np.maximum(noise, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
+            edges = sum(n * curve / (curve + c) for n, c in zip(users, scale, strict=True)) * curve
+            bound[row] = np.trace(inverse_laplacian(edges, np.zeros(1))[0]) / m
+    return sandwich, bound
+
+
+def _sandwich_of_one(curve: Floats, theta: Floats, ridge: Floats, own: float, privacy: float) -> float:
+    # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is enough.
+    m, inverse = len(theta), inverse_laplacian(curve, ridge)[0]
+    bias = 2 * ridge[0] * inverse @ theta
+    variance = own * np.trace(inverse) + (privacy * m - 2 * own * ridge[0]) * np.vdot(inverse, inverse)
+    return float((variance + bias @ bias) / m)
 
 
 def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
