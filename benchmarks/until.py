@@ -7,14 +7,15 @@ their numbers of replications as the most: where each cell ends when the claims 
 numbers decide. Looks are multiples of 50 replications; a run needs `block=50` for them, here larger blocks are
 simulated and read in part, which gives numbers of the same law.
 
-Arguments: `errors` for the first part alone; `quick` for the quick sizes; names of experiments, without which all with
-200 replications at least are run.
+Run it as `python -m benchmarks.until` with arguments: `errors` for the first part alone; `quick` for the quick sizes;
+names of experiments, without which all with 200 replications at least are run.
 """
 
 import itertools
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -36,19 +37,19 @@ SUITES = ("xu", "nguyen", "banerjee", "wang")
 LEAST = 200  # replications of a fixed number that leave room for looks: claims need 100
 
 
-def synthetic() -> dict[str, tuple[xr.Dataset, float]]:
-    """Kind of value -> studies, as cells of one dataset, and the true mean or ratio."""
-    rng = np.random.default_rng(17)
-    shape = (STUDIES * CELLS, MOST)
-    normal, skewed, share = rng.standard_normal(shape), rng.exponential(size=shape), rng.random(shape) < 0.3
+def synthetic() -> Iterator[tuple[str, xr.Dataset, float]]:
+    """Kind of value, studies as cells of one dataset, and the true mean or ratio; one in memory at a time."""
+    rng, shape, dims = np.random.default_rng(17), (STUDIES * CELLS, MOST), ("cell", "replication")
+
+    def made(**values: np.ndarray) -> xr.Dataset:
+        columns = values | {"status": np.ones(shape, np.int8)}
+        return xr.Dataset({name: (dims, one) for name, one in columns.items()}, {"cell": np.arange(shape[0])})
+
+    yield "normal", made(x=rng.standard_normal(shape)), 0.0
+    yield "exponential", made(x=rng.exponential(size=shape)), 1.0
+    yield "share of 30 %", made(x=(rng.random(shape) < 0.3).astype(float)), 0.3
     yardstick = rng.gamma(9.0, 1 / 9, shape)
-    squares = {"x": np.sqrt(yardstick * skewed), "risk": yardstick}
-    kinds = {"normal": ({"x": normal}, 0.0), "exponential": ({"x": skewed}, 1.0), "share of 30 %": ({"x": share}, 0.3),
-             "ratio to a yardstick": (squares, 1.0)}
-    dims = ("cell", "replication")
-    return {name: (xr.Dataset({key: (dims, one.astype(float)) for key, one in values.items()}
-                              | {"status": (dims, np.ones(shape, np.int8))}, {"cell": np.arange(shape[0])}), truth)
-            for name, (values, truth) in kinds.items()}
+    yield "ratio to a yardstick", made(x=np.sqrt(yardstick * rng.exponential(size=shape)), risk=yardstick), 1.0
 
 
 def missed(data: xr.Dataset, truth: float, looks: tuple[Look, ...], cells: int, peeking: bool) -> float:
@@ -69,12 +70,14 @@ def missed(data: xr.Dataset, truth: float, looks: tuple[Look, ...], cells: int, 
 
 def errors() -> None:
     """Print the error over all looks, of each kind of value, spending function, and number of cells."""
-    for (kind, (data, truth)), name, cells in itertools.product(synthetic().items(), FUNCTIONS, (1, CELLS)):
-        looks = Until(name, most=MOST).looks(BLOCK)
-        kept, peeked = (missed(data, truth, looks, cells, peeking) for peeking in (False, True))
-        fixed = missed(data, truth, looks[-1:], cells, peeking=True)
-        print(f"{kind:22s} {name:15s} {len(looks)} looks, {cells} cells: wrong in {kept:.2%} of {STUDIES:,} studies, "
-              f"promised {1 - CONFIDENCE:.0%}; with a fixed number {fixed:.2%}, peeking {peeked:.2%}", flush=True)
+    for kind, data, truth in synthetic():
+        for name, cells in itertools.product(FUNCTIONS, (1, CELLS)):
+            looks = Until(name, most=MOST).looks(BLOCK)
+            kept, peeked = (missed(data, truth, looks, cells, peeking) for peeking in (False, True))
+            fixed = missed(data, truth, looks[-1:], cells, peeking=True)
+            print(f"{kind:22s} {name:15s} {len(looks)} looks, {cells} cells: wrong in {kept:.2%} of {STUDIES:,} "
+                  f"studies, promised {1 - CONFIDENCE:.0%}; with a fixed number {fixed:.2%}, peeking {peeked:.2%}",
+                  flush=True)
 
 
 def experiments() -> dict[str, list[Claim]]:
