@@ -52,6 +52,6 @@ ADVICE = Advice(
     stress=stress,
     atlas=Atlas(
         {"n": (10, 30, 100, 300, 1000, 3000, 10_000), "m": (5, 15, 50), "answered": (0.1, 0.2, 0.45, 1),
-         "epsilon": (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 8)},
+         "epsilon": (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 8)},
         ("randomized_response",), ("label_error", "label_recovered", "ability_error_l2", "ability_error_inf")),
 )

@@ -41,7 +41,7 @@ ADVICE = Advice(
     stress=stress,
     atlas=Atlas(
         {"n": (100, 300, 1000, 3000, 10_000), "m": (5, 10, 20, 50), "p": (0.2, 0.35, 0.6, 1),
-         "epsilon_user": (0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)},
+         "epsilon_user": (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)},
         ("discrete_gaussian", "discrete_laplace", "randomized_response"),
         ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf")),
 )
