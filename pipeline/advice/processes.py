@@ -3,10 +3,12 @@
 import multiprocessing
 import os
 import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -44,6 +46,20 @@ def _begin(function: Callable[[int], Any]) -> None:
     global _function
     _function = function
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """In a child: end when the parent has ended in whatever way; else one that was killed leaves its children behind.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_wait, args=(parent.sentinel,), daemon=True).start()
+
+
+def _wait(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
 
 
 def _call(number: int) -> Any:

@@ -80,3 +80,21 @@ def test_mistakes_and_interrupts_end_what_runs():
     with pytest.raises(KeyboardInterrupt):
         slow.throw(KeyboardInterrupt)
     assert time.monotonic() - start < 40 and multiprocessing.active_children() == []
+
+
+def test_children_end_with_a_parent_that_is_killed():
+    """Which cannot tell them; they would wait for work for ever."""
+    reader, writer = os.pipe()  # closed where all who may write to it have ended
+    parent = os.fork()
+    if not parent:
+        list(processes.spread(lambda number: os.write(writer, b".") and time.sleep(60), range(9), 1.0))
+        os._exit(0)
+    os.close(writer)
+    assert os.read(reader, 1) == b"."
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    start = time.monotonic()
+    while os.read(reader, 1):
+        pass
+    os.close(reader)
+    assert time.monotonic() - start < 30
