@@ -70,7 +70,7 @@ def test_excess_risk_of_every_replication_by_itself():
 
 
 @pytest.mark.parametrize("spread, error", [
-    (1, 1e-9), (1, 1e-3), (1, 0.02), (1, 0.04), (1, 1), (30, 1), (1, 40), (300, 40),
+    (1, 1e-9), (1, 1e-3), (1, 0.02), (1, 0.04), (1, 1), (30, 1), (1, 40), (300, 40), (300, 150),
 ])
 def test_excess_risk_is_the_sum_of_divergences(spread, error):
     """Whatever the size of its errors."""
