@@ -152,7 +152,7 @@ class Rasch(Checked):
     def cost(self) -> float:
         """Predicted cost of one replication and its differences, in steps of about a nanosecond."""
         missing = self.p < 1
-        return self.n * self.m * (6 if missing else 4) + (0.03 if missing else 0.018) * self.n * self.m**2
+        return self.n * self.m * (6 if missing else 4) + (0.009 if missing else 0.005) * self.n * self.m**2
 
     def memory(self) -> float:
         """Bytes of one replication: responses, which are observed, and the same as they are released."""

@@ -139,6 +139,17 @@ def test_counts_are_those_of_loops(n, m, p, seed, cells):
     assert release.persons == n and data.differences().dtype == np.int64
 
 
+@pytest.mark.parametrize("n, m", [(1, 2), (63, 5), (65, 8), (2049, 3), (4100, 13), (70, 1030)])
+def test_counts_are_those_of_products(n, m):
+    """On either side of a word of persons, of the words and of the items that are counted at a time."""
+    answers, observed = rng(n).random((2, n, m)) < 0.4, rng(m).random((2, n, m)) < 0.7
+    for seen in (None, observed):
+        given = np.ones(answers.shape) if seen is None else seen.astype(float)
+        right, wrong = answers * given, ~answers * given
+        assert (pair_counts.differences_of(answers, seen) == right.swapaxes(1, 2) @ wrong).all()
+        assert (pair_counts.pairs_of(answers, seen) == given.swapaxes(1, 2) @ given).all()
+
+
 def all_flips(answers, observed, epsilon):
     """Every release of one person's answers, and its probability."""
     flips = np.array(list(itertools.product((False, True), repeat=answers.size)))

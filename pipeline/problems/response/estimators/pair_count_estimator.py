@@ -51,7 +51,7 @@ class PairCountEstimator(Checked):
 
     def counts(self, release: PairwiseRelease) -> Floats:
         """Cleaned counts, (reps, m, m), 0 on the diagonal and off the edges; a new array."""
-        counts: Floats = np.maximum(release.differences(self.debiased), self.floor, dtype=float)
+        counts: Floats = np.maximum(release.differences(self.debiased), self.floor, dtype=float, order="C")
         counts += self.pseudo_count
         if release.edges is not None:
             counts *= release.edges

@@ -15,7 +15,7 @@ def spectral_fit(differences: Array, pairs: Array | None = None) -> Floats:
     there is none; None where everybody answered all. O(reps · m³). Raises ArithmeticError where pairs do not connect
     the items. Source: Nguyen and Zhang, Algorithm 1, whose code has the pseudo-count.
     """
-    rates = np.maximum(differences, FLOOR, dtype=float) + PSEUDO_COUNT
+    rates = np.maximum(differences, FLOOR, dtype=float, order="C") + PSEUDO_COUNT
     if pairs is not None:
         rates *= np.asarray(pairs) > 0
     np.einsum("rii->ri", rates)[...] = 0
