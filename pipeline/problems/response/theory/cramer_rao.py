@@ -5,8 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from pipeline.study.arrays import Floats, Integers
+from pipeline.study.kernels import function
 
-SLICE_CELLS = 1 << 15  # values of σ' computed at a time: they stay in the cache
+_information_sums = function(__file__, "information_sums", "i8 i8 i8 f8[] f8[] f8[] f8[] f8[]")
+
 WIDEST = 4.0  # half of the range of difficulties, logits, up to which σ' is interpolated: rounding grows with it
 DIGITS = 33.0  # −log of what is neglected
 
@@ -71,24 +73,13 @@ def _parts(theta: Floats, ability: Floats) -> Iterator[tuple[Integers, Floats, F
 
 
 def _sums(points: Floats, basis: Floats, ability: Floats) -> tuple[Floats, Floats, Floats]:
-    """D, C and K of replications; points: (reps, r), basis: (reps, m, r)."""
+    """D, C and K of replications; points: (reps, r), basis: (reps, m, r). Compiled."""
     reps, r = points.shape
-    persons = ability.shape[1]
-    odds, own, core = np.exp(points)[:, :, None], np.zeros((reps, r)), np.zeros((reps, r, r))
-    share = odds[:, :, 0] * basis.sum(axis=1)
-    length, width = max(1, SLICE_CELLS // (persons * r)), max(1, SLICE_CELLS // r)
-    for row in range(0, reps, length):
-        rows = slice(row, row + length)
-        for start in range(0, persons, width):
-            skill = np.exp(ability[rows, start : start + width])
-            inverse = skill[:, None] + odds[rows]  # v = skill · odds · inverse
-            inverse *= inverse
-            np.divide(1, inverse, out=inverse)
-            own[rows] += np.matvec(inverse, skill)
-            inverse *= (np.sqrt(skill) / np.sqrt(np.vecmat(share[rows], inverse)))[:, None]
-            core[rows] += inverse @ inverse.mT
-    core *= odds * odds.mT
-    return np.matvec(basis, odds[:, :, 0] * own), basis, core
+    odds, own, core = np.exp(points), np.empty((reps, r)), np.empty((reps, r, r))
+    share = odds * basis.sum(axis=1)
+    _information_sums(reps, ability.shape[1], r, odds, share, ability, own, core)
+    core *= odds[:, :, None] * odds[:, None]
+    return np.matvec(basis, odds * own), basis, core
 
 
 def _interpolation(theta: Floats, r: int) -> tuple[Floats, Floats]:
@@ -100,5 +91,10 @@ def _interpolation(theta: Floats, r: int) -> tuple[Floats, Floats]:
     angle, degree = np.pi * (np.arange(r) + 0.5) / r, np.arange(r)
     coefficients = np.cos(np.outer(degree, angle)) * (2 / r)
     coefficients[0] /= 2
-    polynomials = np.cos(np.arccos(np.clip((theta - middle) / half, -1, 1))[:, :, None] * degree)
-    return middle + half * np.cos(angle), polynomials @ coefficients
+    polynomials = np.ones((r, reps, m))  # of Chebyshev, by their recurrence
+    polynomials[1] = np.clip((theta - middle) / half, -1, 1)
+    for d in range(2, r):
+        np.multiply(polynomials[1], polynomials[d - 1], out=polynomials[d])
+        polynomials[d] *= 2
+        polynomials[d] -= polynomials[d - 2]
+    return middle + half * np.cos(angle), np.moveaxis(polynomials, 0, 2) @ coefficients
