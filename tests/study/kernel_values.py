@@ -41,6 +41,47 @@ def ordering():
         yield from (excess_risk(theta + size * error, theta) for size in (1e-6, 0.01, 1, 100))
 
 
+def stationary():
+    """Laws of chains, one whose states do not communicate, and all states eliminated alone or several at a time."""
+    from pipeline.problems.common.stationary import stationary as law
+
+    for m in (2, 5, 38, 101):
+        rates = np.exp(3 * np.random.default_rng(m).standard_normal((3, m, m)))
+        rates[0, :, 0] = 0
+        yield law(rates)
+
+
+def pair_counts():
+    """Counts of complete and incomplete answers of fewer and more persons than a word has bits."""
+    from pipeline.problems.response.pair_counts import differences_of, pairs_of
+
+    for n, m in ((3, 2), (130, 9), (2100, 6), (70, 1030)):
+        answers, observed = np.random.default_rng(n).random((2, 2, n, m)) < 0.6
+        yield from (differences_of(answers, None), differences_of(answers, observed), pairs_of(answers, observed))
+
+
+def cramer_rao():
+    """Bounds from few and from many items, near and far."""
+    from pipeline.problems.response.theory.cramer_rao import _sums
+
+    for n, r in ((1, 2), (7, 5), (90, 29)):
+        rng = np.random.default_rng(n)
+        yield _sums(3 * rng.standard_normal((2, r)), rng.random((2, r + 1, r)), 3 * rng.standard_normal((2, n)))[2]
+
+
+def signed_sums():
+    """Votes and steps from complete and incomplete answers, of one group of workers and of several sets of groups."""
+    from pipeline.problems.crowd.signed_sums import agreement, em_steps, mean_vote, weighted_votes
+
+    for n, m in ((1, 1), (9, 40), (70, 300), (130, 1100)):
+        rng = np.random.default_rng(n)
+        for kinds in ((-1, 1), (-1, 0, 1)):
+            answers = rng.choice(np.array(kinds, np.int8), (2, n, m))
+            yield from (mean_vote(answers), agreement(answers, rng.standard_normal((2, m))),
+                        weighted_votes(answers, rng.standard_normal((2, n))))
+            yield from em_steps(answers, None, 0.998, 20, 1e-8)
+
+
 digest = hashlib.blake2b(digest_size=16)
 for array in globals()[sys.argv[1]]():
     digest.update(np.ascontiguousarray(array).tobytes())

@@ -9,7 +9,6 @@ from pipeline.study.arrays import Floats
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 from ..releases import ReleasedAnswers
-from ..sign_batches import SignBatch, mean_vote
 from .em import maximise
 from .estimate import CrowdEstimate
 from .spectral import spectral_start
@@ -60,24 +59,18 @@ class DawidSkene(Checked):
         if self.initialisation == "given" and release.start is None:
             raise InvalidInput("initialisation", "given", "this model lends no initial vector: majority or spectral")
         limit = min(1 - 2 * self._projection(release.flip), float(np.nextafter(1, 0)))
-        started = np.empty(release.answers.shape[::2])
-
-        def start(batch: SignBatch) -> Floats:
-            started[batch.replications] = self._start(batch, release.start, limit)
-            return started[batch.replications]
-
-        agreement, leaning, converged, taken = maximise(release.answers, start, limit, self.iterations, TOLERANCE)
+        found, converged = maximise(release.answers, self._start(release, limit), limit, self.iterations, TOLERANCE)
         if self.until == "iterations":
-            converged = converged | (taken == self.iterations)
-        return CrowdEstimate.of(release, leaning, agreement, started, converged, taken)
+            converged = converged | (found.taken == self.iterations)
+        return CrowdEstimate.of(release, found.labels, found.abilities, found.start, converged, found.taken)
 
-    def _start(self, batch: SignBatch, lent: Floats | None, limit: float) -> Floats:
-        """u⁽⁰⁾ of a batch, (reps, m); lent: y⁽⁰⁾ of all replications, supplied by the model."""
-        if self.initialisation == "given" and lent is not None:
-            return 2 * lent[batch.replications] - 1
+    def _start(self, release: ReleasedAnswers, limit: float) -> Floats | None:
+        """u⁽⁰⁾, (reps, m); None is the mean vote."""
+        if self.initialisation == "given" and release.start is not None:
+            return 2 * release.start - 1
         if self.initialisation == "spectral":
-            return spectral_start(batch.signs, limit)
-        return mean_vote(batch.signs, batch.answered)
+            return spectral_start(release.answers, limit)
+        return None
 
     def cost(self) -> float:
         """Predicted cost of one replication with some 30 steps, in steps of about a nanosecond.
@@ -85,7 +78,7 @@ class DawidSkene(Checked):
         It takes 6 in a strong crowd, and hundreds in a weak one.
         """
         spectral = 0.06 * self.n**2 * self.m if self.initialisation == "spectral" else 0
-        return min(self.iterations, 30) * (0.2 * self.n + 8) * self.m + spectral
+        return min(self.iterations, 30) * (0.1 * self.n + 3) * self.m + spectral
 
 
 @dataclass(frozen=True)

@@ -44,4 +44,4 @@ class CrowdEstimate:
             abilities = 0.5 + agreement / (2 * kept)
         else:
             abilities, converged = np.full_like(agreement, np.nan), np.zeros_like(converged)
-        return cls((leaning >= 0).astype(np.int8), (1 + leaning) / 2, abilities, (1 + start) / 2, converged, iterations)
+        return cls((leaning >= 0).view(np.int8), (1 + leaning) / 2, abilities, (1 + start) / 2, converged, iterations)

@@ -8,7 +8,7 @@ import numpy as np
 from pipeline.study.parameters import Checked, parameter
 
 from ..releases import ReleasedAnswers
-from ..sign_batches import mean_vote, sign_batches
+from ..signed_sums import agreement, mean_vote
 from .estimate import CrowdEstimate
 
 
@@ -27,12 +27,10 @@ class MajorityVote(Checked):
 
     def fit(self, release: ReleasedAnswers, rng: np.random.Generator) -> CrowdEstimate:
         """Estimate of a block; O(reps · n · m)."""
-        reps, n, m = release.answers.shape
-        leaning, agreement = np.empty((reps, m)), np.empty((reps, n))
-        for rows, signs, answered in sign_batches(release.answers):
-            leaning[rows] = mean_vote(signs, answered)
-            agreement[rows] = np.matvec(signs, np.where(leaning[rows] >= 0, np.float32(1), np.float32(-1))) / answered
-        return CrowdEstimate.of(release, leaning, agreement, leaning, np.ones(reps, bool), np.zeros(reps, int))
+        reps = len(release.answers)
+        votes = mean_vote(release.answers)
+        return CrowdEstimate.of(release, votes, agreement(release.answers, votes), votes, np.ones(reps, bool),
+                                np.zeros(reps, int))
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -1,32 +1,37 @@
 """Spectral initial vector for expectation–maximisation on crowds."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.study.arrays import Floats
 
-from ..sign_batches import Singles
-from .em import posterior
+from ..signed_sums import Signs, weighted_votes
 
 TOLERANCE = 1e-6  # change of a unit vector's entries in the last step of power iteration
 STEPS = 1000
 
 
-def spectral_start(signs: Singles, limit: float) -> Floats:
+def spectral_start(answers: Signs, limit: float) -> Floats:
     """(reps, m): u of eqs. (7), (8) at abilities from the leading eigenvector of the workers' agreement.
 
-    signs: (reps, n, m) float32 in {−1, 0, 1}. limit: 1 − 2λ, the largest |c|. Two workers agree in Ĝ_il =
+    answers: (reps, n, m) in {−1, 0, 1}. limit: 1 − 2λ, the largest |c|. Two workers agree in Ĝ_il =
     Σ_j s_ij s_lj / k_il over the k_il tasks that both answered, 0 if none; E Ĝ_il = c_i c_l for i ≠ l and Ĝ_ii = 1,
     so c ≈ √(λ₁ − 1) v. Its sign: mean ability at least ½. Where all answer, v is the leading left singular vector
-    of S. O(reps · n² m). Source: Ghosh, Kale and McAfee (2011); Zhang, Chen, Zhou and Jordan (2016), one-coin case.
+    of S. O(reps · n² m).
+    Source: Ghosh, Kale and McAfee (2011); Zhang, Chen, Zhou and Jordan (2016), one-coin case.
     """
-    balance = signs @ signs.swapaxes(1, 2)  # agreements minus disagreements of two workers
-    answered = np.abs(signs)
-    both = answered @ answered.swapaxes(1, 2)
-    agreement = balance.astype(float) / np.maximum(both, 1)
+    agreement = np.array([_agreement(one.astype(np.float32)) for one in answers])
     vector = leading_vector(agreement)
     size = np.sqrt(np.maximum(np.vecdot(vector, np.matvec(agreement, vector)) - 1, 0))
     vector *= np.where(vector.sum(axis=1) < 0, -size, size)[:, None]
-    return posterior(signs, np.clip(vector, -limit, limit))
+    return np.tanh(weighted_votes(answers, np.arctanh(np.clip(vector, -limit, limit))))
+
+
+def _agreement(signs: NDArray[np.float32]) -> Floats:
+    """(n, n): Ĝ of one replication's signs (n, m); its sums are exact below 2²⁴ tasks."""
+    answered = np.abs(signs)
+    together: Floats = np.maximum(answered @ answered.T, 1).astype(float)
+    return (signs @ signs.T) / together
 
 
 def leading_vector(matrix: Floats) -> Floats:

@@ -11,7 +11,7 @@ from pipeline.study.parameters import Checked, parameter
 from ..estimators.estimate import CrowdEstimate
 from ..model import CrowdTruth
 from ..releases import ReleasedAnswers
-from ..sign_batches import sign_batches
+from ..signed_sums import weighted_votes
 from ..theory import bounds, vote_errors
 from ..theory.wisdom import wisdom
 from .labels import Share, StartError
@@ -96,8 +96,5 @@ class OracleError(Share):
         weights = np.arctanh(np.where(sure, 0, lean))
         decisive = 1 + np.abs(weights).sum(axis=1, keepdims=True)
         weights = np.where(sure, lean * decisive, weights)
-        wrong = np.empty(len(weights))
-        for rows, signs, _ in sign_batches(release.answers):
-            votes = np.vecmat(weights[rows], signs)
-            wrong[rows] = ((votes >= 0) != truth.labels[rows]).mean(axis=1)
+        wrong: Array = np.mean((weighted_votes(release.answers, weights) >= 0) != truth.labels, axis=1)
         return wrong

@@ -1,0 +1,74 @@
+"""Sums of a crowd's answers with signs, compiled: votes, agreement, and steps of expectation–maximisation.
+
+Answers s_ij = ±1 of worker i to task j, 0 for none, are (reps, n, m) int8. Weights are added up as whole numbers of a
+unit that is some 10⁻¹⁶ of the largest possible sum: the order of workers and tasks does not matter, and ties are exact.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.study.arrays import Floats, Integers
+from pipeline.study.kernels import function
+
+_mean_vote = function(__file__, "mean_vote", "i8 i8 i8 i1[] f8[]")
+_agreement = function(__file__, "agreement", "i8 i8 i8 i1[] f8[] f8[]")
+_weighted_votes = function(__file__, "weighted_votes", "i8 i8 i8 i1[] f8[] f8[]")
+_em_steps = function(__file__, "em_steps", "i8 i8 i8 i1[] i8 f8 i8 f8 f8[] f8[] f8[] f8[] f8[] f8[] i8[]")
+
+Signs = NDArray[np.int8]
+
+
+def mean_vote(answers: Signs) -> Floats:
+    """(reps, m): mean sign of each task's answers, 0 without any. O(reps · n · m)."""
+    reps, n, m = answers.shape
+    votes = np.empty((reps, m))
+    _mean_vote(reps, n, m, np.ascontiguousarray(answers), votes)
+    return votes
+
+
+def agreement(answers: Signs, labels: Floats) -> Floats:
+    """(reps, n): mean of s_ij · sign(u_j) over a worker's answers, 0 without any; sign(0) = 1; labels u: (reps, m)."""
+    reps, n, m = answers.shape
+    agree = np.empty((reps, n))
+    _agreement(reps, n, m, np.ascontiguousarray(answers), np.ascontiguousarray(labels, float), agree)
+    return agree
+
+
+def weighted_votes(answers: Signs, weights: Floats) -> Floats:
+    """(reps, m): Σ_i w_i s_ij; weights w: (reps, n), finite. O(reps · n · m)."""
+    reps, n, m = answers.shape
+    votes = np.empty((reps, m))
+    _weighted_votes(reps, n, m, np.ascontiguousarray(answers), np.ascontiguousarray(weights, float), votes)
+    return votes
+
+
+class Steps(NamedTuple):
+    """What steps of expectation–maximisation end with, for each replication.
+
+    start: (reps, m), the first u. labels: (reps, m), u. abilities: (reps, n), c. answered: (reps, n), numbers k of
+    answers, 1 for a worker without any. change: (reps,), the largest one of a c in the last step, infinite after one
+    step. unsure: (reps,), Σ (1 − u²). taken: (reps,), steps.
+    """
+
+    start: Floats
+    labels: Floats
+    abilities: Floats
+    answered: Floats
+    change: Floats
+    unsure: Floats
+    taken: Integers
+
+
+def em_steps(answers: Signs, start: Floats | None, limit: float, steps: int, least: float) -> Steps:
+    """Steps c = S u / k, cut to ±limit, u = tanh(Sᵀ artanh c), until no c changes by `least`, or so many.
+
+    start: the first u, (reps, m); None is the mean vote. limit < 1. O(reps · n · m) a step.
+    """
+    reps, n, m = answers.shape
+    first = np.empty((reps, m)) if start is None else np.ascontiguousarray(start, float)
+    found = Steps(first, np.empty((reps, m)), np.empty((reps, n)), np.empty((reps, n)), np.empty(reps), np.empty(reps),
+                  np.empty(reps, np.int64))
+    _em_steps(reps, n, m, np.ascontiguousarray(answers), start is None, limit, steps, least, *found)
+    return found
