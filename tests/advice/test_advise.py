@@ -17,7 +17,7 @@ from pipeline.advice import certificate, simulation
 from pipeline.advice.answer import answer
 from pipeline.advice.certificate import measure
 from pipeline.advice.question import read
-from pipeline.advice.search import find
+from pipeline.advice.search import find, start
 from pipeline.advice.simulation import Simulator
 from pipeline.cli.advise import text
 from pipeline.study import registry
@@ -46,6 +46,28 @@ def truth(target):
 
 def asked(seed, target=0.1, **known):
     return {"problem": "own_mean", "target": f"error_squared<={target}", "n": N, "seed": seed, **known}
+
+
+@pytest.mark.parametrize("level, problem, metric, people, given", [
+    (0.6, "crowd", "label_error<=", 50, dict(m=60)),
+    (0.8, "crowd", "label_recovered>=", 150, dict(m=30, answered=0.7)),
+    (0.3, "response", "kendall<=", 1000, dict(m=20)),
+    (2.0, "response", "error_l2<=", 1000, dict(m=10, mechanism="discrete_laplace")),
+    (8.0, "response", "error_inf<=", 1000, dict(m=10, mechanism="randomized_response")),
+    (0.6, "clustering", "misclassified<=", 10_000, dict(N=20, w=5, b="0.9, 0.1")),
+    (1.0, "clustering", "recovered>=", 250_000, dict(N=20, w=5, b="0.9, 0.1", mechanism="pairwise_preference")),
+    (0.8, "ranking", "error_inf<=", 300, dict(m=10)),
+])
+def test_theory_says_where_to_begin(level, problem, metric, people, given):
+    """Of the mean that is simulated at a level, theory finds that level up to a factor 2; not for 16 times the people.
+    """
+    def asked_for(target, count):
+        return read({"problem": problem, "target": f"{metric}{target}", "people": count, **given})
+
+    mean = float(Simulator(asked_for(0.1, people)).sample([level], 400).values[0][0].mean())
+    found, control = (start(asked_for(mean, count)) / level for count in (people, 16 * people))
+    print(f"{metric}{mean:.3f}: {found:.2f} times the level; control {control:.2f}")
+    assert 0.5 <= found <= 2 and not 0.5 <= control <= 2
 
 
 def test_the_interval_of_the_least_budget_covers(own):

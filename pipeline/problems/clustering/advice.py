@@ -8,10 +8,36 @@ import numpy as np
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
-from .block_law import block_law
+from .block_law import block_law, sizes
 from .model import BlockModel
+from .theory import sketch_means, success
 
 RANDOM = 0.1  # share of the users who answer at random
+
+
+def recovered(
+    mechanism: str, estimator: str, U: int, N: int, w: int, epsilon: float, b: str, theta: float = 1.0, Q: int = 2,
+    alpha: str = "1", beta: str = "0.5, 0.5",
+) -> float:
+    """Predicted chance that every item is right, Gaussian; see `theory.success`. ValueError for other mechanisms."""
+    law, items, adjusted = block_law(alpha, beta, b), sizes("beta", beta, N), estimator.endswith("_adjusted")
+    if mechanism == "max_sense":
+        return success.maxsense_success(U, w, epsilon, theta, law.alpha, items, law.b, adjusted)
+    if mechanism == "multi_max_sense":
+        return success.multi_success(U, w, epsilon, theta, Q, law.alpha, items, law.b, adjusted)
+    if mechanism != "pairwise_preference":
+        raise ValueError(f"nothing is predicted for {mechanism}")
+    chances = sketch_means.pair_means(sketch_means.rated_chances(N, w), law.alpha, law.b)
+    return float(success.pair_success(U, epsilon, items, chances, adjusted))
+
+
+def misclassified(
+    mechanism: str, estimator: str, U: int, N: int, w: int, epsilon: float, b: str, theta: float = 1.0, Q: int = 2,
+    alpha: str = "1", beta: str = "0.5, 0.5",
+) -> float:
+    """Predicted mean share of items in a wrong cluster, as if items erred by themselves: 1 − P(every item right)^{1/N}.
+    """
+    return float(1 - recovered(mechanism, estimator, U, N, w, epsilon, b, theta, Q, alpha, beta) ** (1 / N))
 
 
 def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -44,6 +70,7 @@ ADVICE = Advice(
     },
     parameters={"model": "block_model", "mechanism": "max_sense"},
     estimators=("score_clustering_adjusted", "spectral_clustering_adjusted", "seen_clustering"),
+    predicted={"recovered": recovered, "misclassified": misclassified},
     stress=stress,
     atlas=Atlas(
         {"U": (1000, 3000, 10_000, 30_000), "N": (10, 20, 50), "w": (5, 10), "Q": (1, 2, 5),

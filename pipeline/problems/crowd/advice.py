@@ -3,9 +3,47 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+from scipy.special import ndtr
+
 from pipeline.study.advice import Advice, Atlas, Unknown
 
 from .model import DawidSkene
+from .theory.wisdom import private_ability
+
+DRAWN = 1000  # abilities over which predictions are averaged, of as many workers or of a sample
+
+
+def label_error(
+    n: int, epsilon: float, answered: float = 1.0, ability_law: str = "uniform", ability_low: float = 0.5,
+    ability_high: float = 1.0, ability_a: float = 4.0, ability_b: float = 2.0, expert_exponent: float = 0.4,
+    expert_ability: float = 1.0,
+) -> float:
+    """Predicted mean share of wrong labels: of the vote that knows the private abilities r, if it is Gaussian.
+
+    A worker adds w = ±log(r/(1 − r)) with probability q = `answered`: the error is Φ(−μ/s) with μ = Σ q w (2r − 1),
+    s² = Σ q w² − (q w (2r − 1))². The same abilities every time.
+    """
+    model = DawidSkene(n=min(n, DRAWN), m=1, ability_law=ability_law, ability_low=ability_low,
+                       ability_high=ability_high, ability_a=ability_a, ability_b=ability_b,
+                       expert_exponent=expert_exponent, expert_ability=expert_ability)
+    rng = np.random.default_rng(0)
+    right = np.clip(private_ability(model.truth(rng, 1, rng).abilities[0], epsilon), 1e-9, 1 - 1e-9)
+    weight = np.log(right / (1 - right))
+    means = answered * weight * (2 * right - 1)
+    spread = float((answered * weight**2 - means**2).sum())
+    return float(ndtr(-means.sum() * np.sqrt(n / len(right) / spread)))
+
+
+def label_recovered(
+    n: int, m: int, epsilon: float, answered: float = 1.0, ability_law: str = "uniform", ability_low: float = 0.5,
+    ability_high: float = 1.0, ability_a: float = 4.0, ability_b: float = 2.0, expert_exponent: float = 0.4,
+    expert_ability: float = 1.0,
+) -> float:
+    """Predicted chance that no label is wrong: of m labels that err by themselves, see `label_error`."""
+    wrong = label_error(n, epsilon, answered, ability_law, ability_low, ability_high, ability_a, ability_b,
+                        expert_exponent, expert_ability)
+    return float((1 - wrong) ** m)
 
 
 def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -49,6 +87,7 @@ ADVICE = Advice(
     estimators=("known_flip",),
     recorded={"model": "recorded", "data_truth": None},
     derive={"n": "crowd_workers", "m": "crowd_tasks", "given": "file_answers"},
+    predicted={"label_error": label_error, "label_recovered": label_recovered},
     stress=stress,
     atlas=Atlas(
         {"n": (10, 30, 100, 300, 1000, 3000, 10_000), "m": (5, 15, 50), "answered": (0.1, 0.2, 0.45, 1),

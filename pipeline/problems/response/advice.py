@@ -3,9 +3,79 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from scipy.special import ndtr
+
+from pipeline.privacy.accounting import zcdp_rho
+from pipeline.privacy.integer_laws import laplace_variance
 from pipeline.study.advice import Advice, Atlas, Unknown
+from pipeline.study.arrays import Floats
 
 from .model import Rasch
+from .theory.cramer_rao import cramer_rao_risk
+from .theory.noise_risk import expected_counts, noise_risk
+from .theory.sensitivity import laplace_scale, noise_variance
+
+DRAWN = 10  # sets of difficulties over which predictions are averaged
+PERSONS = 500  # abilities, of as many persons or of a sample
+DELTA = 1e-4  # of the Gaussian, unless another is given, which hardly matters here
+
+
+def _risk(mechanism: str, estimator: str, model: Rasch, n: float, epsilon: float) -> tuple[Floats, Floats]:
+    """Difficulties β*, (DRAWN, m), the same every time, and the predicted mean of ‖β̂ − β*‖₂²/m, (DRAWN,), logits².
+
+    The Cramér–Rao bound of responses without privacy and what the noise adds (`theory.noise_risk`); with randomized
+    response the bound times coth²(ε/2m), by which flips multiply the variance of a response. ValueError for other
+    mechanisms.
+    """
+    rng = np.random.default_rng(0)
+    truth, share = model.truth(rng, DRAWN, rng), n / model.n
+    bound = cramer_rao_risk(truth.theta, truth.ability, model.p) / share
+    if mechanism == "randomized_response":
+        return truth.theta, bound / np.tanh(epsilon / 2 / model.m) ** 2
+    if mechanism == "discrete_gaussian":
+        variance = float(noise_variance(zcdp_rho(epsilon, DELTA), "tight", model.m, "replace_one"))
+    elif mechanism == "discrete_laplace":
+        variance = laplace_variance(float(laplace_scale(epsilon, "tight", model.m, "replace_one")))
+    else:
+        raise ValueError(f"nothing is predicted for {mechanism}")
+    counts = share * expected_counts(truth.theta, truth.ability, model.p)
+    kind = "pairwise_likelihood" if estimator == "pairwise_likelihood" else "spectral"
+    return truth.theta, bound + noise_risk(kind, truth.theta, counts, np.full(DRAWN, variance))
+
+
+def _model(n: int, m: int, p: float, item_law: str, item_spread: float, spacing: float, person_spread: float) -> Rasch:
+    return Rasch(n=min(n, PERSONS), m=m, p=p, item_law=item_law, item_spread=item_spread, spacing=spacing,
+                 person_spread=person_spread)
+
+
+def error_l2(
+    mechanism: str, estimator: str, n: int, m: int, epsilon_user: float, p: float = 1.0, item_law: str = "normal",
+    item_spread: float = 1.0, spacing: float = 0.1, person_spread: float = 1.0,
+) -> float:
+    """Predicted mean of ‖β̂ − β*‖₂/√m, the root of the mean risk, logits."""
+    model = _model(n, m, p, item_law, item_spread, spacing, person_spread)
+    return float(np.sqrt(_risk(mechanism, estimator, model, n, epsilon_user)[1].mean()))
+
+
+def error_inf(
+    mechanism: str, estimator: str, n: int, m: int, epsilon_user: float, p: float = 1.0, item_law: str = "normal",
+    item_spread: float = 1.0, spacing: float = 0.1, person_spread: float = 1.0,
+) -> float:
+    """Predicted mean of ‖β̂ − β*‖∞: of m equal Gaussian errors the largest is about √(2 log 2m) times their size."""
+    return float(np.sqrt(2 * np.log(2 * m))) * error_l2(
+        mechanism, estimator, n, m, epsilon_user, p, item_law, item_spread, spacing, person_spread)
+
+
+def kendall(
+    mechanism: str, estimator: str, n: int, m: int, epsilon_user: float, p: float = 1.0, item_law: str = "normal",
+    item_spread: float = 1.0, spacing: float = 0.1, person_spread: float = 1.0,
+) -> float:
+    """Predicted mean Kendall distance, of equal Gaussian errors of size s: mean over pairs of Φ(−|β_i − β_j|/(s√2))."""
+    model = _model(n, m, p, item_law, item_spread, spacing, person_spread)
+    theta, risk = _risk(mechanism, estimator, model, n, epsilon_user)
+    first, second = np.triu_indices(m, 1)
+    return float(ndtr(-np.abs(theta[:, first] - theta[:, second]) / np.sqrt(2 * risk)[:, None]).mean())
 
 
 def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -38,6 +108,7 @@ ADVICE = Advice(
     estimators=("spectral_debiased", "pairwise_likelihood"),
     recorded={"model": "recorded", "other_ratings": True},
     derive={"n": "file_persons", "m": "file_items"},
+    predicted={"kendall": kendall, "error_l2": error_l2, "error_inf": error_inf},
     stress=stress,
     atlas=Atlas(
         {"n": (100, 300, 1000, 3000, 10_000), "m": (5, 10, 20, 50), "p": (0.2, 0.35, 0.6, 1),
