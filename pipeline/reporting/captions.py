@@ -32,7 +32,7 @@ def bars(table: "DataFrame", confidence: float, axes: "Axes", of: str = "the mea
     hidden = "; most are shorter than the marks" if _are_hidden(table, axes) else ""
     exact = "; exact where they all agree" if _some_agree(finite) else ""
     return (f"Bars: {percent(confidence)} confidence interval of {of} over {replications(finite)} replications "
-            f"(t{exact}){hidden}.")
+            f"(corrected for skewness{exact}){hidden}.")
 
 
 def replications(table: "DataFrame") -> str:

@@ -38,8 +38,8 @@ def draw(common: Common, summaries: Mapping[str, xr.Dataset]) -> Drawing:
     whole = whole.astype({name: float for name in ("effective", "mean", "mcse", "low", "high")})
     caption = " ".join(filter(None, (common.caption, *sentences, (
         f"Loss: 1 is that of a guess without data, 0 that of full knowledge; dashed at {BROKEN:g}, where learning has "
-        f"broken down. Bars: {confidence} confidence interval of the mean over {replications(whole)} replications (t). "
-        f"Intervals of crossings: {confidence}, from redrawn curves."))))
+        f"broken down. Bars: {confidence} confidence interval of the mean over {replications(whole)} replications "
+        f"(corrected for skewness). Intervals of crossings: {confidence}, from redrawn curves."))))
     return Drawing("common", figure, common.title, whole, caption, tuple(marks), "effective")
 
 

@@ -83,7 +83,7 @@ def _range(table: "DataFrame", confidence: float, of: str) -> str:
     if not np.isfinite(half).any():
         return f"{ends} One replication per cell: no intervals."
     return (f"{ends} Monte Carlo error: the {percent(confidence)} intervals over {replications(finite)} replications "
-            f"reach at most {number(half[np.isfinite(half)].max(), 2)} to either side (t).")
+            f"reach at most {number(half[np.isfinite(half)].max(), 2)} to either side, corrected for skewness.")
 
 
 @dataclass
