@@ -70,7 +70,8 @@ def test_curves_draw_the_table(make):
 
 def test_curves_caption_says_what_the_bars_are(make):
     (drawing,) = drawn(make(replications=40, noise=0.5), CURVES)
-    assert "Bars: 95 % confidence interval of the mean over 40 replications (corrected for skewness)." in drawing.caption
+    said = "Bars: 95 % confidence interval of the mean over 40 replications (corrected for skewness)."
+    assert said in drawing.caption
     assert "error of it (logits)" in drawing.caption and "m: meaning of m" in drawing.caption
     (small,) = drawn(make(noise=0.001), CURVES)
     assert "shorter than the marks" in small.caption
