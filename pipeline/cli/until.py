@@ -80,8 +80,7 @@ def _request(study: Study, said: Mapping[str, Any]) -> str | None:
     until = recorded(said["until"]) if "until" in said else None
     if until and until.most != study.until.most:
         return None
-    return results.request(dataclasses.replace(study, replications=said["replications"], until=None)) if not until \
-        else results.request(dataclasses.replace(study, replications=said["replications"], until=until))
+    return results.request(dataclasses.replace(study, replications=said["replications"], until=until))
 
 
 def ends(study: Study) -> list[dict[str, Any]]:
