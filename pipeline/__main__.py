@@ -139,10 +139,10 @@ def _help(arguments: list[str]) -> int:
 
 def _release(arguments: list[str]) -> int:
     """Perform `task=release`, which composes no config: only the command's own arguments matter."""
-    from pipeline.cli import release
-    from pipeline.cli.arguments import pairs
-
     try:
+        from pipeline.cli import release
+        from pipeline.cli.arguments import pairs
+
         return release.perform(pairs([word for word in arguments if not word.startswith("-")]))
     except KeyboardInterrupt:
         print("stopped; if the folder is not there, nothing was released", file=sys.stderr)
@@ -151,12 +151,12 @@ def _release(arguments: list[str]) -> int:
 
 def _advise(arguments: list[str]) -> int:
     """Perform `task=advise`, which composes no config and keeps nothing."""
-    from pipeline.cli import advise
-    from pipeline.cli.arguments import AS_TYPED, pairs
-
     words = [word for word in arguments if not word.startswith("-")]
     texts = [word.partition("=")[0] for word in words if "," in word and not re.search(r"=[\['\"]", word)]  # "0.9, 0.1"
     try:
+        from pipeline.cli import advise
+        from pipeline.cli.arguments import AS_TYPED, pairs
+
         return advise.perform(pairs(words, (*AS_TYPED, "target", "save", *texts)), JSON in arguments)
     except KeyboardInterrupt:
         print("stopped; nothing is kept", file=sys.stderr)
