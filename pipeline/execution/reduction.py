@@ -11,7 +11,7 @@ from pipeline.execution.schedule import Unit
 from pipeline.execution.stopping import Prefix, Rule, read
 from pipeline.storage.datasets import ZarrLocation, across
 from pipeline.storage.integrity import Damage, Integrity
-from pipeline.storage.layout import Layout, Region, counted, shard_key
+from pipeline.storage.layout import Layout, Region, counted
 from pipeline.storage.reductions import Ready, Reduced, Staged, cells_of, copy
 from pipeline.storage.replications import Store
 from pipeline.study.arrays import Array, Floats, Integers
@@ -72,9 +72,7 @@ class Reduce:
         for span in self.layout.spans():
             values, status = self._gather(region, span, writers, prefixes)
             for name, array in zip((*self.store.study.metrics, "status"), (*values, status), strict=True):
-                results.array(name)[(*region.slices, span)] = array
-                key = shard_key(self.layout, region, span, name)
-                digests[f"{self.staged.results}/{key}"] = results.file_digest(key)
+                digests |= results.write(name, (*region.slices, span), array)
             part = self.moments(values, status, self.layout.paired)
             total = part if total is None else self.merge(total, part)
         cells = self._paired_last(self.cells[region.slices], 0)
@@ -98,16 +96,14 @@ class Reduce:
 
     def _summarise(self, region: Region, total: Any) -> dict[str, str]:
         """Write the region's moments; key -> digest of the files."""
-        summary, digests, study = ZarrLocation(self.store.backend, self.staged.summary), {}, self.store.study
-        index = [str(start // size) for start, size in zip(region.starts, self.layout.cells, strict=True)]
+        summary, study = ZarrLocation(self.store.backend, self.staged.summary), self.store.study
         columns = dict(zip((*study.metrics, "status"), (*total.values, total.counts), strict=True))
         for axis, pairs in total.pairs.items():
             columns |= {across(name, [*study.grid.axes][axis]): one
                         for name, one in zip(study.metrics, pairs, strict=True)}
+        digests: dict[str, str] = {}
         for name, array in columns.items():
-            summary.array(name)[region.slices] = array
-            key = "/".join([name, "c", *index, *("0" for _ in array.shape[len(index):])])
-            digests[f"{self.staged.summary}/{key}"] = summary.file_digest(key)
+            digests |= summary.write(name, region.slices, array)
         return digests
 
     def _gather(

@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline.storage.backend import Backend
 from pipeline.storage.layout import Layout, positions
+from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import arguments, fields, outcome
 from pipeline.study.study import Study
@@ -18,6 +19,7 @@ from pipeline.study.study import Study
 if TYPE_CHECKING:  # imported where it is used: asking for the status must not wait for it
     import xarray as xr
     import zarr
+    from zarr.core.buffer import Buffer
 
 REPLICATION = "replication"
 ROLE_NAMES = {
@@ -28,18 +30,40 @@ ROLE_NAMES = {
 }
 
 
+Files = dict[str, "Buffer"]  # of a Zarr hierarchy in memory, by their paths
+
+
 class ZarrLocation(NamedTuple):
-    """A Zarr group by its backend and key: its arrays, and the digests of its files."""
+    """A Zarr group by its backend and key. Zarr writes into memory, which is quicker, and whole files are then put."""
 
     backend: Backend
     key: str
 
-    def array(self, name: str) -> "zarr.Array[Any]":
-        """A variable, to be written region by region."""
+    def write(self, name: str, at: tuple[slice, ...], values: Array) -> dict[str, str]:
+        """Write whole shards of a variable; key -> digest of the files. OSError where the variable is not there."""
+        import zarr
+        from zarr.core.buffer import default_buffer_prototype
+
+        described = self.backend.read(f"{self.key}/{name}/zarr.json")
+        if described is None:
+            raise FileNotFoundError(f"{self.key}/{name}/zarr.json")
+        files: Files = {"zarr.json": default_buffer_prototype().buffer.from_bytes(described)}
+        array = zarr.open_array(zarr.storage.MemoryStore(files), mode="r+")
+        array.with_config({"write_empty_chunks": True})[at] = values
+        written = {f"{self.key}/{name}/{path}": one.to_bytes() for path, one in files.items() if path != "zarr.json"}
+        for key, content in written.items():
+            self.backend.put(key, content)
+        return {key: file_digest(content) for key, content in written.items()}
+
+    def put(self, files: Files) -> None:
+        """Write all files of a hierarchy, all metadata also in its root document."""
         import zarr
 
-        array = zarr.open_array(self.backend.zarr(f"{self.key}/{name}"), mode="r+")
-        return array.with_config({"write_empty_chunks": True})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Zarr 3 has yet to specify consolidated metadata
+            zarr.consolidate_metadata(zarr.storage.MemoryStore(files))
+        for _ in self.backend.map(lambda path: self.backend.put(f"{self.key}/{path}", files[path].to_bytes()), files):
+            pass
 
     def file_digest(self, path: str) -> str:
         """Digest of the content of a file, by its path within the group."""
@@ -54,7 +78,8 @@ def file_digest(content: bytes) -> str:
 def template(study: Study, location: ZarrLocation) -> None:
     """Create the group with its coordinates and its variables, whose chunks are still empty. See `Layout`."""
     layout = Layout.of(study)
-    group, own = _new_group(location, coordinates_of(study))
+    files: Files = {}
+    group, own = _new_group(files, coordinates_of(study))
     for variable in (*study.metrics, "status"):
         status = variable == "status"
         group.create_array(
@@ -62,6 +87,7 @@ def template(study: Study, location: ZarrLocation) -> None:
             fill_value=0 if status else np.nan, chunks=layout.chunk, shards=(*layout.cells, layout.length),
             compressors=_checked(), dimension_names=(*study.grid.axes, REPLICATION),
             attributes={**describe(study, variable), **own})
+    location.put(files)
 
 
 def across(metric: str, axis: str) -> str:
@@ -85,7 +111,8 @@ def summary_template(
     coordinates |= {name: xr.Variable((name,), np.array(one)) for name, one in labels.items()}
     coordinates |= {f"other_{axis}": xr.Variable((f"other_{axis}",), np.array(axes[axis]), coordinates[axis].attrs)
                     for axis in paired}
-    group, own = _new_group(location, coordinates)
+    files: Files = {}
+    group, own = _new_group(files, coordinates)
     for metric, axis in itertools.product(study.metrics, paired):
         more = (len(axes[axis]), len(pair))
         described = describe(study, metric)
@@ -102,20 +129,22 @@ def summary_template(
             variable, shape=(*layout.shape, len(names)), dtype="i8" if status else "f8",
             fill_value=0 if status else np.nan, chunks=(*layout.cells, len(names)), compressors=_checked(),
             dimension_names=(*study.grid.axes, axis), attributes={**describe(study, variable), **own})
+    location.put(files)
 
 
-def _new_group(location: ZarrLocation, coordinates: "Mapping[str, xr.Variable]") -> "tuple[zarr.Group, dict[str, str]]":
+def _new_group(files: Files, coordinates: "Mapping[str, xr.Variable]") -> "tuple[zarr.Group, dict[str, str]]":
     """A group of coordinates only, and the attribute with which variables name the coordinates that are no axes."""
     import xarray as xr
     import zarr
 
+    store = zarr.storage.MemoryStore(files)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Zarr 3 has yet to specify its text type
         xr.Dataset(coords=coordinates).to_zarr(
-            location.backend.zarr(location.key), mode="w", consolidated=False,
+            store, mode="w", consolidated=False,
             encoding={name: {"compressors": _checked()} for name in coordinates})
     derived = " ".join(name for name in coordinates if coordinates[name].dims != (name,))
-    group = zarr.open_group(location.backend.zarr(location.key), mode="r+")
+    group = zarr.open_group(store, mode="r+")
     return group, {"coordinates": derived} if derived else {}
 
 

@@ -93,9 +93,3 @@ def counted(study: Study) -> Booleans:
         ends = np.array([end for end, _ in study.until.stops])
         blocks = ends[positions(study, Layout.of(study))] // study.block
     return np.arange(study.blocks) < blocks[:, None]
-
-
-def shard_key(layout: Layout, region: Region, span: slice, variable: str) -> str:
-    """Path of a shard's file within the dataset."""
-    indices = [start // size for start, size in zip(region.starts, layout.cells, strict=True)]
-    return "/".join([variable, "c", *map(str, indices), str(span.start // layout.length)])

@@ -8,7 +8,6 @@ digest of every file and of itself, so that a copy can be checked without the st
 import hashlib
 import json
 import math
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import lru_cache
 from importlib.metadata import version
@@ -33,7 +32,8 @@ REDUCTIONS = "reductions"  # of jobs of an array, see `reductions`
 REQUESTS = "requests"  # has a folder for every request whose results lie beside those of a larger one
 
 
-def versions() -> dict[str, str]:
+@lru_cache(maxsize=1)  # each is a file that is read and parsed
+def versions() -> Mapping[str, str]:
     """Versions that numbers may depend on."""
     import platform
 
@@ -125,11 +125,6 @@ def finish(
     backend: Backend, staged: str, name: str, attributes: Mapping[str, Any], digests: Mapping[str, str]
 ) -> None:
     """Publish a dataset whose regions are all written. digests: of the files that the tasks wrote."""
-    import zarr
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        zarr.consolidate_metadata(backend.zarr(staged))
     document = json.loads(backend.read(f"{staged}/zarr.json") or b"{}")
     document["attributes"] = {**document.get("attributes", {}), **attributes}
     location = ZarrLocation(backend, staged)
@@ -140,8 +135,6 @@ def finish(
     document["attributes"] |= {"files": files}
     document["attributes"]["digest"] = _digest(document)
     backend.publish(staged, name, _serialise(document))
-    above = name.split("/")[:-1]
-    backend.delete(*("/".join([*above[:k], "zarr.json"]) for k in range(len(above) + 1)))  # groups that zarr adds
 
 
 def problems_of(
