@@ -23,7 +23,7 @@ from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import Cluster, Executor, Local, workers_of
+from pipeline.execution.clusters import Cluster, Executor, workers_of
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
@@ -199,12 +199,18 @@ def _sweep(
               + (f", in shard {settings.shard}" if settings.shard else "")
               + ("; and as many more as the targets of precision need" if _left(schedules) else ""), flush=True)
         # Code that a person added to this program may end the process, which then had better be a worker's.
-        needless = cluster.needless(seconds) and not any(registered())
-        for stored, schedule in waiting if not cluster.elsewhere else ():
-            comparable = schedule.listing.done.any() and not agreement.tries(stored.store)
-            if comparable or needless or not isinstance(cluster, Local):  # a mistake is then found before workers start
-                runner(stored, schedule, settings).agree()
+        safe = not any(registered())
+        needless = cluster.needless(seconds) and safe
+
+        def agree() -> None:
+            for number, (stored, schedule) in enumerate(waiting if not cluster.elsewhere else ()):
+                comparable = schedule.listing.done.any() and not agreement.tries(stored.store)
+                first = safe and number == 0  # of the others, workers make the reference units
+                if comparable or needless or first or not cluster.starts_processes:
+                    runner(stored, schedule, settings).agree()
+
         if needless:
+            agree()
             here = Executor(description=f"about {format_time(seconds)} of work: no workers, computing in this process")
             if compute(waiting, here, stop, patience=MISJUDGED * seconds + 10):
                 waiting = []
@@ -212,7 +218,7 @@ def _sweep(
                 again = [(stored, _again(stored, schedule, settings)) for stored, schedule in waiting]
                 waiting = [(stored, schedule) for stored, schedule in again if schedule.pending]
         if waiting and not stop.is_set():
-            compute(waiting, stack.enter_context(cluster.open()), stop)
+            compute(waiting, stack.enter_context(cluster.open_while(agree)), stop)
     for stored in studies if alike.kinds else ():
         status.print_failures(stored, stored.store.listing(), command)
     return alike.too_many

@@ -10,6 +10,7 @@ from engine import arguments, contents, without_report
 from pipeline.__main__ import main
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads, cores
 from pipeline.execution.clusters.local import STARTING
+from pipeline.execution.workers import Processes
 from pipeline.study import registry
 
 HERE = "no workers, computing in this process"
@@ -21,11 +22,12 @@ def opened(monkeypatch):
     found = []
 
     @contextlib.contextmanager
-    def open_it(cluster):
+    def open_it(cluster, work):
         found.append(cluster)
+        work()
         yield Executor(description="its workers")
 
-    monkeypatch.setattr(Local, "open", open_it)
+    monkeypatch.setattr(Local, "open_while", open_it)
     monkeypatch.setattr("pipeline.cli.run.registered", lambda: registry.Registered((), ()))  # by other tests
     without_report(monkeypatch)
     return found
@@ -48,6 +50,19 @@ def test_little_work_opens_no_cluster_and_gives_the_same_bytes(tmp_path, capsys,
     assert main([*arguments(tmp_path / "asked", cluster="local"), "cluster.workers=2"]) == 0
     assert HERE not in capsys.readouterr().out and len(opened) == 1
     assert sealed(tmp_path / "local") == sealed(tmp_path / "asked")
+
+
+def test_units_are_made_here_while_workers_start_and_not_again(tmp_path, monkeypatch):
+    """Those with which the numbers of others are compared."""
+    join, made = Processes.join, {}
+
+    def units():
+        return {path: path.stat().st_mtime_ns for path in tmp_path.rglob("units/*/*")}
+
+    monkeypatch.setattr(Processes, "join", lambda *own: (made.update(units()), join(*own)))
+    without_report(monkeypatch)
+    assert main([*arguments(tmp_path, cluster="local"), "cluster.workers=2"]) == 0
+    assert made and made.items() < units().items()
 
 
 def test_work_that_was_misjudged_goes_on_with_workers(tmp_path, capsys, monkeypatch, opened):

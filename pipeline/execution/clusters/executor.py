@@ -84,10 +84,12 @@ class Cluster(Protocol):
     """A kind of cluster: a frozen dataclass whose fields a person sets, checked when it is made.
 
     A bad field raises InvalidInput naming it. Making one starts nothing; `check` and `script` come before `open`.
-    elsewhere: whether workers may be on machines of another type than this one.
+    elsewhere: whether workers may be on machines of another type than this one. starts_processes: whether they are
+    processes of this machine that `open` starts, which code may end without harm.
     """
 
     elsewhere: ClassVar[bool] = False
+    starts_processes: ClassVar[bool] = False
 
     @property
     def workers(self) -> int | None:
@@ -114,6 +116,13 @@ class Cluster(Protocol):
     def open(self) -> AbstractContextManager[Executor]:
         """Start or join the cluster; on leaving, end all that was started. InvalidInput where it cannot be opened."""
         ...
+
+    @contextlib.contextmanager
+    def open_while(self, work: Callable[[], None]) -> Iterator[Executor]:
+        """Do some work in this process, and `open`: before workers are asked for, or while they start."""
+        work()
+        with self.open() as executor:
+            yield executor
 
 
 FEW_FILES = 20_000  # are read sooner than worker processes start

@@ -2,8 +2,10 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pipeline.execution.clusters.executor import (
     DASK,
@@ -32,6 +34,8 @@ def cores() -> int:
 class Local(Cluster, Checked):
     """Worker processes on this machine, one thread each; they and the scheduler speak TLS, on loopback."""
 
+    starts_processes: ClassVar[bool] = True
+
     workers: int | None = parameter(
         "worker processes; null: every core this process may use", unit="process", default=None, low=1, high=10_000)
     memory: str | None = parameter("most memory of a worker, such as 2GiB; null: no limit", default=None)
@@ -45,14 +49,19 @@ class Local(Cluster, Checked):
         """For little work, unless a number of workers or their memory was asked for."""
         return self.workers is None and self.memory is None and seconds * (1 - 1 / max(cores(), 2)) <= STARTING
 
-    @contextlib.contextmanager
-    def open(self) -> Iterator[Executor]:
+    def open(self) -> AbstractContextManager[Executor]:
         """Start scheduler and workers; on leaving, kill them, whatever they are doing."""
+        return self.open_while(lambda: None)
+
+    @contextlib.contextmanager
+    def open_while(self, work: Callable[[], None]) -> Iterator[Executor]:
+        """The same; the work is done while the workers' processes start."""
         count = self.workers or cores()
         limit = size(self.memory) if self.memory else None
         with scratch() as folder:
             # Processes first: they import while this process imports and starts the scheduler.
             with Processes(count, dict(folder=folder, memory=limit, dask=DASK)) as processes:
+                work()
                 # Loopback is shared with all users of a login node, and who can speak to a scheduler can run code.
                 with scheduler(folder, n_workers=0, processes=True, threads_per_worker=1, host="127.0.0.1",
                                protocol="tls://", security=temporary()) as (cluster, client):
