@@ -1,5 +1,6 @@
 """A time limit for a call, within the process that makes it."""
 
+import _thread
 import ctypes
 import threading
 from collections.abc import Callable
@@ -51,7 +52,7 @@ class _Watch:
         self.thread, self.over, self.lock = threading.get_ident(), threading.Lock(), threading.Lock()
         self.ended = self.fired = False
         self.over.acquire()
-        threading.Thread(target=self._wait, daemon=True).start()
+        _thread.start_new_thread(self._wait, ())  # Thread.start() would wait for it, at every unit
 
     def end(self) -> None:
         """The call has ended: take back what was not raised yet."""
