@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,22 +53,29 @@ def experiment(scenario: int, replications: int):
 
 
 def ours(experiments: list, folder: Path) -> tuple[list, dict[str, float]]:
-    """Values per scenario and cell, (metric, rep), and seconds: start, work, sealing, and of processors in all."""
+    """Values per scenario and cell, (metric, rep), and seconds: start, work, sealing, and of processors in all.
+
+    Little work is done in this process, as the command would.
+    """
     from pipeline.cli.reduce import seal
     from pipeline.cli.studies import StoredStudy
     from pipeline.execution.clusters import Executor, Local
     from pipeline.execution.runner import Runner
-    from pipeline.execution.schedule import Schedule
+    from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule
     from pipeline.execution.sweep import run
     from pipeline.storage.replications import Store
 
     stored = [StoredStudy(one, Store(one.study, folder / one.study.name), {}) for one in experiments]
+    seconds = sum(Schedule(one.study, one.store.listing()).cost for one in stored) / COST_OF_A_SECOND
+    first = replace(experiments[0].study, replications=1, block=1)
     used = _processors()
     times = [time.perf_counter()]
-    with Local(workers=WORKERS).open() as executor:
-        executor.client.wait_for_workers(WORKERS)
-        first = replace(experiments[0].study, replications=1, block=1)
-        executor.client.run(first.simulate, first.grid.labels(0), 0)
+    with nullcontext(Executor()) if Local().needless(seconds) else Local(workers=WORKERS).open() as executor:
+        if executor.client is None:
+            first.simulate(first.grid.labels(0), 0)
+        else:
+            executor.client.wait_for_workers(WORKERS)
+            executor.client.run(first.simulate, first.grid.labels(0), 0)
         times.append(time.perf_counter())
         for one in stored:
             one.store.begin()
