@@ -50,7 +50,18 @@ def x1():
         assert exact == pytest.approx(divergence, rel=0.01)
         constants.append(exact * rho / (4 * users * delta))
     assert constants == [pytest.approx(0.0125, abs=5e-5), pytest.approx(0.0062, abs=5e-5)]
-    return "0.0207", "0.0125", "0.0062"
+    largest = []
+    for m in (10, 100):  # s_1 > m − 1, exactly; then only λ holds θ̂_1
+        answers, mean = 20 * (m - 1), (m - 1) / 2
+        ones = next(w for w in range(answers // 2, answers) if mean + (w / answers - 0.5) * (m - 1) / T > m - 1)
+        surprisal = -stats.binom.logsf(ones - 1, answers, 0.5)
+        score = mean + (ones / answers - 0.5) * (m - 1) / T
+        scores = np.r_[score, np.full(m - 1, (m * (m - 1) / 2 - score) / (m - 1))][None]
+        risks = [excess_risk(minimise(scores, ridge).theta, np.zeros((1, m)))[0] for ridge in (1e-3, 1e-4)]
+        assert risks[1] > 5 * risks[0] > 0.1
+        largest.append(surprisal * 2 * G / (m**2 * 20))
+    assert largest == [pytest.approx(0.106, abs=5e-4), pytest.approx(0.0105, abs=5e-5)]
+    return "0.0207", "0.0125", "0.0062", "0.106", "0.0105"
 
 
 def x2():
@@ -130,10 +141,18 @@ def x8():
 
 
 def x9():
-    """κ²/(1 + κ)⁴ is at least 1/(16 κ²); the exponent itself is tested by enumeration."""
+    """κ²/(1 + κ)⁴ is at least 1/(16 κ²); the exponent itself is tested by enumeration.
+
+    Of h items missing from the top K come h² wrong pairs or more: all orders of six items.
+    """
+    for order in itertools.permutations(range(6)):
+        for top in range(1, 6):
+            missing = sum(item >= top for item in order[:top])
+            wrong = sum(order.index(j) < order.index(i) for i in range(top) for j in range(top, 6))
+            assert missing <= missing**2 <= wrong
     for kappa in (1.0, 1.5, 10.0, 1e4):
         assert tails.ordering_exponent(1, kappa) >= 1 / (16 * kappa**2) * (1 - 1e-12)
-    return ("C₀ = 1/16",)
+    return "C₀ = 1/16", "a factor m − K"
 
 
 def x10():

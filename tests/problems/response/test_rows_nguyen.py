@@ -34,7 +34,9 @@ def n1():
     epsilon = 0.2  # ε*; zCDP of discrete Gaussian noise, at an order where it is spent in full
     spent = changed * gaussian_renyi(2.0, 1, math.sqrt(25 * 24) / epsilon**2) / 2 / (epsilon**2 / 2)
     assert spent == pytest.approx(12.7, abs=0.05)
-    return "312 entries", "12.7"
+    other = row ^ (np.arange(25) == 3)  # one response changed: then the printed variance is enough
+    assert np.abs(differences(row * 1) - differences(other * 1)).sum() == 24 < math.sqrt(25 * 24)
+    return "312 entries", "12.7", "m − 1 entries"
 
 
 def n2():
@@ -138,7 +140,17 @@ def n11():
 
 
 def n12():
-    """Exactly, by SciPy's law and by sums of log-gamma terms; the claimed exponent is not reached as m grows."""
+    """Exactly, by SciPy's law and by sums of log-gamma terms; the claimed exponent is not reached as m grows.
+
+    With larger constants it is: by Chernoff's bound for one count, and exactly at the least np² and mp.
+    """
+    rate = 1.5 * math.log(1.5) - 0.5  # and 0.5 + 0.5 log 0.5 below, which is larger
+    assert rate == pytest.approx(0.1082, abs=5e-5) and 0.5 + 0.5 * math.log(0.5) > rate
+    assert (math.ceil(2 / (rate - 0.1)), round(1 / (rate - 0.1))) == (244, 122)
+    for count in (10, 1000):  # items, and persons
+        for mean, many in ((244 * math.log(count), count * (count - 1) / 2), (122 * math.log(2 * count), count)):
+            law = stats.binom(math.ceil(mean / 0.05), 0.05)
+            assert many * (law.cdf(mean / 2) + law.sf(1.5 * mean)) <= math.exp(-mean / 10)
     ratios = []
     for m in (100, 10_000):
         n = math.ceil(20 * math.log(m) / 0.05**2)
@@ -162,7 +174,7 @@ def n12():
     found, printed = -math.expm1(n * math.log1p(-one)), math.exp(-n * p**2 / 10) + math.exp(-m * p / 10)
     assert n == 98_715 and n * p**2 > 20 * math.log(m) and m * p >= 10 * math.log(n)
     assert found == pytest.approx(0.0127, rel=0.005) and printed == pytest.approx(1.0e-5, rel=0.02)
-    return "5.5e-7", "1.0e-8", "98,715", "0.0127", "1.0e-5"
+    return "5.5e-7", "1.0e-8", "98,715", "0.0127", "1.0e-5", "0.108", "np² ≥ 244 log m", "mp ≥ 122 log(2n)"
 
 
 def n13():
@@ -186,18 +198,27 @@ def n14():
     printed = 10**2 / 2 * (1 - math.log(2) / math.log(16))
     risk = max(np.square(models - one).sum(axis=1).max() for one in models)
     assert printed == pytest.approx(37.5) and risk <= 1.0001e-6 and risk <= 10**2
+    # at least δ apart: with posterior chances q the least risk is ½ Σ q_a q_b d_ab², and so ½ δ²(1 − max q) or more
+    apart = np.square(models[:, None] - models).sum(axis=2)
+    chances = np.random.default_rng(2).dirichlet(np.full(16, 0.3), 100)
+    least = (chances[:, None] @ apart @ chances[..., None]).ravel() / 2
+    means = chances @ models
+    assert least == pytest.approx((chances * np.square(models - means[:, None]).sum(axis=2)).sum(axis=1))
+    assert (least >= apart[apart > 0].min() / 2 * (1 - chances.max(axis=1))).all()
     return "37.5", "1e-6"
 
 
 def n15():
-    """By the formula and by SciPy; twice the printed bound holds for all pairs of coins, as χ² shows."""
+    """By the formula and by SciPy; both readings of the distance for all pairs of coins, as χ² shows."""
     found = 0.9 * math.log(1.8) + 0.1 * math.log(0.2)
     assert found == pytest.approx(stats.entropy([0.9, 0.1], [0.5, 0.5])) == pytest.approx(0.368, abs=5e-4)
     printed = 0.4**2 / 0.5
     assert printed == pytest.approx(0.320) and found > printed
     for p, q in itertools.product(np.arange(0.05, 1, 0.05), repeat=2):
         assert stats.entropy([p, 1 - p], [q, 1 - q]) <= 2 * (p - q) ** 2 / min(q, 1 - q) + 1e-12
-    return "0.368", "0.320"
+        assert 2 * (p - q) ** 2 <= (abs(p - q) + abs(q - p)) ** 2  # the sum, squared
+    assert (2 * 0.4) ** 2 / 0.5 == pytest.approx(1.28)
+    return "0.368", "0.320", "1.280"
 
 
 def n16():
@@ -246,7 +267,7 @@ def n19():
     return "1.79 at m = 100", "5.55 at 400"
 
 
-ROWS = {f"N{number}": globals()[f"n{number}"] for number in (1, 2, 3, 12, 13, 14, 15, 17, 19, *range(4, 12), 16, 18)}
+ROWS = {f"N{number}": globals()[f"n{number}"] for number in (1, 2, 13, 14, 3, 12, 17, 19, *range(4, 12), 15, 16, 18)}
 
 
 @pytest.mark.parametrize("row", ROWS)

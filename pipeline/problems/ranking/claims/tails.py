@@ -107,7 +107,7 @@ CLAIMS = (
            _EXACT + " With a C that holds for all L, 1/C has a bound.",
            f"{_TWO} δ = L/(64 G(ε)). The statement is false: where z̄ leaves (0, 1) the estimate is only held by the "
            "ridge, e is of order L/G, and that has a probability of exp(−cL/G), not exp(−cL²/G²). The proof takes θ̂ to "
-           "be within the range of θ*, and says that a small ridge ensures it. For δ up to a constant it holds.",
+           "be within the range of θ*, and says that a small ridge ensures it.",
            NegativeControl("1/C that grows by one more factor L", scaled("deep_excess", lambda r: r["L"] / 1e4)),
            positive=PositiveControl("1/C without a factor L", scaled("deep_excess", lambda r: 1e4 / r["L"])), row="X1"),
     _lemma("lemma_s5", "Eigenvalues of the Hessian lie between 2λ and 2(λ + max_i Σ_j w_ij).", "hessian_ratio",

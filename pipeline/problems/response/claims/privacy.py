@@ -113,8 +113,8 @@ CLAIMS = (
         measure=_audit("shortcut_epsilon_cited", "ρ + √(4ρ log(1/δ)) over ε"),
         tolerance=AtMost(1 + ROUNDING),
         why=_WHY,
-        conditions=f"{_GRID} The statement is false: the shortcut drops ρ, and for ε = 5 the conversion gives 5.68. "
-                   "The next claim is about the exact account.",
+        conditions=f"{_GRID} Does not hold: the shortcut, which the paper marks as an approximation, drops ρ, and for "
+                   "ε = 5 the conversion gives 5.68. The next claim is about the exact account.",
         control=NegativeControl("budgets twice what they are", scaled("shortcut_epsilon_cited", 2)),
         positive=PositiveControl("ρ + √(4ρ log(1/δ)) without its first term", lambda r: r.assign(
             shortcut_epsilon_cited=r["shortcut_epsilon_cited"] + r["epsilon_user"] / (4 * math.log(DELTA)))),
