@@ -165,6 +165,13 @@ def test_users_bring_the_signal(signal, m, spacing, epsilon):
     assert btl.users_from_size(size, m, epsilon) == 10**6
 
 
+@pytest.mark.parametrize("m, L, epsilon", [(2, 10**4, 1.0), (20, 10**6, 0.3)])
+def test_gaps_bring_the_signal(m, L, epsilon):
+    spacing = btl_ranking.spacing_from_signal(8.0, m, L, epsilon)
+    assert m * L * (spacing * np.tanh(epsilon / 2)) ** 2 == pytest.approx(8) == btl_ranking.signal(
+        epsilon, m, L, spacing)
+
+
 COORDINATES = ["signal", "signal_over_log", "size", "mean_gain", "information_share", "epsilon_user"]
 
 
