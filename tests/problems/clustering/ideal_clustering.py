@@ -87,8 +87,8 @@ def public(printed):
 
 
 def shapes(printed):
-    axes = dict(theta=[0.5, 1.0, 2.0], beta=["0.5, 0.5", "0.8, 0.2"], alpha=["1"], b=["0.9, 0.1"], share=[0.2, 0.5],
-                margin=MARGINS, mechanism=list(USUAL)[:2], estimator=list(USUAL.values())[:2])
+    axes = dict(N=[50, 100], theta=[0.5, 1.0, 2.0], beta=["0.5, 0.5", "0.8, 0.2"], alpha=["1"], b=["0.9, 0.1"],
+                share=[0.2, 0.5], margin=MARGINS, mechanism=list(USUAL)[:2], estimator=list(USUAL.values())[:2])
     return successes(axes, dict(over_predicted=lambda c: c["margin"]), lambda c: rising(c["margin"]), usual, reps=100)
 
 

@@ -92,6 +92,23 @@ def test_many_items_against_plain_replications():
         assert (weighted(*plain) == theirs).all()  # a model that tilts nothing has weights of 1
 
 
+@pytest.mark.parametrize("L, size", [(6_000, 2e-5), (12_000, 1e-8)])
+def test_theorems_4_to_6_of_ten_items_where_errors_are_rare(L, size):
+    """Hoeffding's inequality on scores, summed over pairs: see docs/papers.md, X9. Control: twice the exponent."""
+    m, top, spacing, reps = 10, 5, 0.1, 4000
+    signal = m * L * spacing**2 * math.tanh(0.5) ** 2
+    one_pair = math.exp(-tails.ordering_exponent(signal, math.exp(spacing * (m - 1))))
+    found = simulated(reps, m=m, L=L, spacing=spacing, epsilon=1.0, seed=5)
+    for metric, pairs in ((KendallWeighted(), 2 / m), (HammingTopKWeighted(m=m), m - top),
+                          (TopKMissedWeighted(m=m), top * (m - top))):
+        values = metric(*found)
+        bound = stats.t.isf(1e-6, reps - 1) * values.std() / math.sqrt(reps)
+        print(f"{metric.long_name}: n={reps} statistic={values.mean():.3g} bound={pairs * one_pair:.3g} alpha=1e-06")
+        assert values.mean() + bound < pairs * one_pair
+        if pairs < 1:  # the Kendall distance
+            assert pairs * one_pair**2 < values.mean() - bound < values.mean() < size
+
+
 def test_weights_by_enumeration():
     """Law of a release under the mixture, times its weight, is its true law; items in any order."""
     theta, order = np.array([[-0.5, 0.9, -0.4]]), np.array([[1, 2, 0]])

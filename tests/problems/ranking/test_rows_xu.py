@@ -151,7 +151,9 @@ def x9():
             wrong = sum(order.index(j) < order.index(i) for i in range(top) for j in range(top, 6))
             assert missing <= missing**2 <= wrong
     for kappa in (1.0, 1.5, 10.0, 1e4):
-        assert tails.ordering_exponent(1, kappa) >= 1 / (16 * kappa**2) * (1 - 1e-12)
+        exponent = tails.ordering_exponent(3.0, kappa)
+        assert exponent == pytest.approx(3 * kappa**2 / (1 + kappa) ** 4) and exponent >= 3 / (16 * kappa**2) * (
+            1 - 1e-12)
     return "C₀ = 1/16", "a factor m − K"
 
 

@@ -102,11 +102,11 @@ CLAIMS = (
                   "of users, and MaxSense with other θ.",
         source="exact means of sketches and the central limit theorem; the paper has the order only",
         experiment="banerjee/shapes",
-        measure=_over_predicted("theta", "alpha", "beta", "b", "share", "mechanism", "estimator"),
+        measure=_over_predicted("N", "theta", "alpha", "beta", "b", "share", "mechanism", "estimator"),
         tolerance=Within(1, 0.33),
         why=_PLACE,
-        conditions="β = (0.8, 0.2) and (0.4, 0.3, 0.3), α = (0.7, 0.3) and (½, ½), θ = ½ and 2; N = 100, ε = 1, "
-                   "w = 20 for MaxSense and 50 for pairs.",
+        conditions="β = (0.8, 0.2) and (0.4, 0.3, 0.3), α = (0.7, 0.3) and (½, ½), θ = ½ and 2; N = 50 to 200, ε = 1, "
+                   "w = N/5 for MaxSense and N/2 for pairs.",
         control=_TWICE,
     ),
     Claim(
