@@ -20,6 +20,7 @@ from pipeline.cli.compose import compose, options
 from pipeline.cli.config import read_experiment
 from pipeline.execution.runner import writer
 from pipeline.study.registry import problems
+from pipeline.study.streams import digest
 
 FOLDER = Path("outputs/calibration")
 FIRST = 7_000_001  # of the seeds, which no experiment has
@@ -89,16 +90,24 @@ def code_of(experiment: str) -> str:
     return writer(read_experiment(compose([f"experiment={experiment}", "size=quick"])[0]).study).id
 
 
+def asked_of(experiment: str) -> str:
+    """Digest of what the small size of an experiment simulates, but for its seed and replications."""
+    raw = compose([f"experiment={experiment}", "size=quick"])[0]
+    keys = ("problem", "grid", "parameters", "derive", "metrics")
+    return digest(json.dumps({key: raw.get(key) for key in keys}, sort_keys=True)).hex()
+
+
 def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, Any]]:
-    """What was run of an experiment, by this code and for these tolerances; lines that were cut off are left out."""
-    path, code = _path(experiment), None
+    """What was run of an experiment as it is, by this code and for these tolerances; lines cut off are left out."""
+    path, code, asked = _path(experiment), None, None
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         try:
             record = json.loads(line)
         except ValueError:
             continue
-        code = code or code_of(experiment)
-        if record["code"] == code and record["claimed"] == {claim.id: claim.claimed for claim in claims}:
+        code, asked = code or code_of(experiment), asked or asked_of(experiment)
+        if (record["code"] == code and record.get("asked", asked) == asked
+                and record["claimed"] == {claim.id: claim.claimed for claim in claims}):
             yield record
 
 
@@ -111,7 +120,8 @@ def judged(job: Job) -> dict[str, Any]:
         judgement = judge(claim, results)
         found[claim.id] = {"verdict": judgement.check.verdict, "control": judgement.control.verdict,
                            "sound": judgement.sound, "estimates": _estimates(claim, results)}
-    return {"seed": job.seed, "code": code_of(job.experiment), "claimed": {one.id: one.claimed for one in claims},
+    return {"seed": job.seed, "code": code_of(job.experiment), "asked": asked_of(job.experiment),
+            "claimed": {one.id: one.claimed for one in claims},
             "claims": found}
 
 

@@ -80,10 +80,11 @@ def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatc
     path.write_text(lines[0] + "\n" + lines[1][:-5])  # cut off
     assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
     assert "1 of 2 to do" in capsys.readouterr().out
-    stale = json.loads(lines[0])
-    stale["claimed"]["xu.example_1"] = "at most 9"
-    path.write_text(json.dumps(stale) + "\n")
-    assert list(command.records("xu/example_1", command.by_experiment()["xu/example_1"][1])) == []
+    for key, other in (("claimed", {"xu.example_1": "at most 9"}), ("asked", "another grid"), ("code", "other code")):
+        path.write_text(json.dumps(json.loads(lines[0]) | {key: other}) + "\n")
+        assert list(command.records("xu/example_1", command.by_experiment()["xu/example_1"][1])) == []
+    path.write_text(lines[0] + "\n")
+    assert len(list(command.records("xu/example_1", command.by_experiment()["xu/example_1"][1]))) == 1
 
 
 @pytest.mark.parametrize("word", ["nowhere", "seeds=x", "colour=2"])
