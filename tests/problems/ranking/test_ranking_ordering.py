@@ -58,7 +58,8 @@ def test_excess_risk_against_loops(m, seed, log_error):
                 total += eq_4(gap, (estimate[r, i] - theta[r, i]) - (estimate[r, j] - theta[r, j]))
         assert found[r] == pytest.approx(total / m**2, rel=1e-10, abs=1e-300)
     assert (found >= 0).all() and (btl_ranking.excess_risk(theta, theta) == 0).all()
-    assert btl_ranking.excess_risk(estimate + 1, theta) == pytest.approx(found, rel=1e-3, abs=1e-30)
+    shifted = btl_ranking.excess_risk(estimate + 1, theta)  # whose roots change by rounding, of numbers below 100
+    assert np.sqrt(shifted) == pytest.approx(np.sqrt(found), rel=1e-9, abs=1e-14)
 
 
 def test_excess_risk_of_every_replication_by_itself():
