@@ -13,6 +13,7 @@ COLUMNS = ("planned", "injected", "survived", "identical")
 COUNTED: dict[str, list[int]] = {}
 
 settings.register_profile("shared", deadline=None)
+settings.register_profile("repeatable", deadline=None, derandomize=True)  # of seeded faults: the same examples again
 settings.load_profile("shared")
 
 

@@ -73,8 +73,11 @@ def copied(folder: Path) -> Path:
     return tree
 
 
-def outcome(tree: Path, tests: str) -> str:
-    """What becomes of these tests on a tree, in a process of their own: PASS, FAIL, or ENDLESS after too long."""
+def outcome(tree: Path, tests: str) -> tuple[str, str]:
+    """What becomes of these tests on a tree, in a process of their own: PASS, FAIL, or ENDLESS after too long.
+
+    Also the test that failed, if one did.
+    """
     with tempfile.TemporaryFile() as output:
         if not (process := os.fork()):
             _child(tree, tests, output.fileno())
@@ -83,13 +86,15 @@ def outcome(tree: Path, tests: str) -> str:
             if time.monotonic() > end:
                 os.killpg(process, signal.SIGKILL)
                 os.waitpid(process, 0)
-                return ENDLESS
+                return ENDLESS, ""
             time.sleep(0.02)
         code = os.waitstatus_to_exitcode(ended[1])
+        output.seek(0)
+        text = output.read().decode(errors="replace")
         if code not in (0, 1, 2):  # nothing collected, or pytest itself failed: not the fault's doing
-            output.seek(0)
-            raise SystemExit(f"error: pytest {tests}: {output.read().decode(errors='replace')[-1000:]}")
-        return PASS if code == 0 else FAIL
+            raise SystemExit(f"error: pytest {tests}: {text[-1000:]}")
+        failed = [line.split()[1] for line in text.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        return PASS if code == 0 else FAIL, "".join(failed[:1])
 
 
 def _child(tree: Path, tests: str, output: int) -> None:
@@ -104,7 +109,8 @@ def _child(tree: Path, tests: str, output: int) -> None:
                        "REAL_DATA": os.environ.get("REAL_DATA", str(ROOT.parent / "shared" / "data"))}
         import pytest
 
-        code = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests.split()]))
+        code = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider",
+                                "--hypothesis-profile=repeatable", *tests.split()]))
     except BaseException:
         traceback.print_exc()
     finally:
@@ -117,17 +123,19 @@ def run(chosen: list[Fault]) -> list[Fault]:
     with tempfile.TemporaryDirectory() as folder:
         tree = copied(Path(folder))
         for number, fault in enumerate(chosen, 1):
-            if fault.tests not in sound and outcome(tree, fault.tests) != PASS:
-                raise SystemExit(f"error: {fault.tests} fails without any fault")
-            sound.add(fault.tests)
+            if fault.tests not in sound:
+                found, test = outcome(tree, fault.tests)
+                if found != PASS:
+                    raise SystemExit(f"error: {test or fault.tests} fails without any fault")
+                sound.add(fault.tests)
             path, start = tree / fault.file, time.monotonic()
             text = path.read_text("utf-8")
             path.write_text(fault.applied(text), "utf-8")
-            found = outcome(tree, fault.tests)
+            found, test = outcome(tree, fault.tests)
             path.write_text(text, "utf-8")
             survivors += [fault] if found == PASS else []
             print(f"{number:4} of {len(chosen)}  {found:8} "
-                  f"{time.monotonic() - start:6.1f} s  {fault.kind:10} {fault.name}", flush=True)
+                  f"{time.monotonic() - start:6.1f} s  {fault.kind:10} {fault.name}  {test}", flush=True)
     return survivors
 
 
