@@ -179,6 +179,36 @@ def test_curves_pushed_apart_have_nothing_to_disagree_about():
         assert fit.value == pytest.approx(0.5, abs=0.05)
 
 
+def symmetric_curves(error):
+    """Two bells in log x that collapse at ½ but for ± error, opposite in both, and the position of their cells."""
+    two, wave = N[[0, 2]], (-1.0) ** np.arange(13)
+    wave[[0, -1]] = 0.0  # their ends agree exactly
+    law = np.exp(-np.log(X / 2) ** 2 / 2) + 0 * two
+    signs = xr.DataArray(np.outer(wave, [1, -1]), law.coords, law.dims)
+    return law * (1 + error * signs), error * law, X / (two / two[0]) ** 0.5, two / two[0]
+
+
+def test_an_exponent_at_which_two_points_agree_by_chance_does_not_count():
+    """Pushed apart by their length, curves touch at their equal ends: without any deviation, but by 2 points of 26."""
+    mean, mcse, at, size = symmetric_curves(0.02)
+    apart = 0.5 + np.log(64) / np.log(4)
+    there, here = (collapse(mean, mcse, at * size**alpha, ("N",)) for alpha in (apart, 0.5))
+    assert (there.n, here.n) == (2, 26) and there.quality < 1e-6 < 1 < here.quality
+    fit = collapse_exponent(mean, mcse, at, size, ("N",), (0, apart), draws=20)
+    assert fit.value == pytest.approx(0.5, abs=0.02) and fit.high < 0.6
+
+
+def test_the_interval_is_as_much_wider_as_the_root_of_the_quality():
+    """Two bells, one 4 % higher, which no exponent mends: the error of the exact ones times the root."""
+    two = N[[0, 2]]
+    position = X * (1 + 0.19 * (two > 100))
+    law, size = np.exp(-np.log(position / 2) ** 2 / 2), two / two[0]
+    at, higher, mcse = position / size**0.5, law * (1 + 0.04 * (two > 100)), 0.005 * law
+    one, other = (collapse_exponent(mean, mcse, at, size, ("N",), (0, 1), draws=100) for mean in (law, higher))
+    quality = collapse(higher, mcse, at * size**other.value, ("N",)).quality
+    assert quality > 25 and other.standard_error == pytest.approx(quality**0.5 * one.standard_error, rel=0.05)
+
+
 def test_collapse_exponent_at_a_bound_is_open():
     mean, mcse, epsilon = collapsing(np.random.default_rng(9))
     fit = collapse_exponent(mean, mcse, epsilon, N, ("N",), (0.6, 1))

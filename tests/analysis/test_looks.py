@@ -152,7 +152,8 @@ def test_what_is_not_complete_is_no_look(data):
     status = results["status"].copy()
     status[1, 149:] = 0
     assert complete(results) == MOST and complete(results.assign(status=status)) == 149
-    assert judge(claim(AtMost(0.3)), results.assign(status=status)).check.text.startswith("after 100 ")
+    reached = "after 100 replications (look 1 of 10, "  # the second look, after 200, is not reached
+    assert judge(claim(AtMost(0.3)), results.assign(status=status)).check.text.startswith(reached)
     status[1] = 0
     outside = results.assign(status=status)
     assert complete(outside.assign_attrs(cells=1)) == MOST and complete(outside) == 0  # a cell of the grid, or none
