@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pipeline.problems.clustering.estimators import spectral_clustering
+from pipeline.problems.clustering.estimators.clustering import adjust
 from pipeline.problems.clustering.estimators.k_means import split_line, split_points
 from pipeline.problems.clustering.estimators.score_clustering import ScoreClustering, ScoreClusteringAdjusted
 from pipeline.problems.clustering.estimators.spectral_clustering import SpectralClustering, SpectralClusteringAdjusted
@@ -65,6 +66,21 @@ def test_too_few_different_scores_are_not_converged():
     estimate = ScoreClustering(N=4, beta="0.5, 0.25, 0.25").fit(scored([[1, 1, 2, 2], [1, 1, 2, 3]]), None)
     assert estimate.converged.tolist() == [False, True] and estimate.clusters.shape == (2, 4)
     assert misplaced(np.array([[0, 0, 1, 2]]), estimate.clusters[1:]) == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_an_adjustment_leaves_what_the_mean_number_of_questions_would_have_given(share):
+    """Where each question is answered by a 1 alike often, that share of the mean; else sums stay as they are."""
+    rng = np.random.default_rng(8)
+    asked = rng.integers(0, 9, (3, 7)).astype(float)
+    means = np.broadcast_to(share * asked.mean(axis=1, keepdims=True), asked.shape)
+    assert adjust(share * asked, asked, 7, 1) == pytest.approx(means)
+    ones = rng.binomial(asked.astype(int), 0.4).astype(float)
+    assert adjust(ones, asked, 7, 1).sum(axis=1) == pytest.approx(ones.sum(axis=1))
+    pairs = np.triu(rng.integers(0, 9, (6, 6)), 1)
+    pairs = (pairs + pairs.T).astype(float)
+    off = ~np.eye(6, dtype=bool)
+    assert adjust(share * pairs, pairs, 30, None)[off] == pytest.approx(share * pairs[off].mean())
 
 
 def test_adjusted_scores_take_out_how_often_an_item_was_sensed():

@@ -58,5 +58,8 @@ def test_by_hand():
 
 def test_tolerance_counts_whole_items():
     truth, found = of([0] * 50 + [1] * 50), of([0] * 57 + [1] * 43)
-    assert RecoveredWithin(distortion=0.07)(truth, None, found) == 1  # 0.07 · 100 > 7 in floating point
+    assert RecoveredWithin(distortion=0.07)(truth, None, found) == 1
     assert RecoveredWithin(distortion=0.069)(truth, None, found) == 0
+    found = of([0] * 79 + [1] * 21)
+    assert 0.29 * 100 < 29 and RecoveredWithin(distortion=0.29)(truth, None, found) == 1  # in floating point
+    assert RecoveredWithin(distortion=0.289)(truth, None, found) == 0

@@ -110,6 +110,16 @@ def test_who_cannot_err_decides_alone():
     assert yardsticks.OracleError()(truth, ReleasedAnswers(answers, 0.1), None) == 0.5
 
 
+def test_ties_of_the_oracle_are_labelled_1():
+    """Two workers of one ability who disagree, nobody at all, and only one who guesses: right for label 1 alone."""
+    truth = CrowdTruth(np.array([[0.8, 0.8, 0.5]]), np.array([[1, 0, 1, 0, 1, 0, 0]], np.int8))
+    answers = np.array([[[1, 1, 0, 0, 0, 0, 1], [-1, -1, 0, 0, 0, 0, 0], [0, 0, 0, 0, -1, -1, -1]]], np.int8)
+    error = yardsticks.OracleError()(truth, ReleasedAnswers(answers, 0.1), None)
+    assert error == pytest.approx(4 / 7)  # the three tied tasks of label 0, and the one of a wrong answer
+    without_zeros = CrowdTruth(truth.abilities, np.ones((1, 7), np.int8))
+    assert yardsticks.OracleError()(without_zeros, ReleasedAnswers(answers, 0.1), None) == 0
+
+
 def test_nobody_beats_the_oracle_on_average():
     truth, release = simulated(5, 300, 20, 100, epsilon=1.0)
     oracle = yardsticks.OracleError()(truth, release, None).mean()

@@ -17,7 +17,12 @@ from pipeline.problems.ranking.mechanisms import Laplace, RandomizedResponse
 from pipeline.problems.ranking.metrics.ordering import ExcessRisk, KendallPredicted, LeanNext, LeanTwoApart
 from pipeline.problems.ranking.metrics.yardsticks import (
     CramerRaoRisk,
+    ErrorDebiasedSquared,
     Information,
+    LeanDebiased,
+    LeanReleased,
+    LeanTrue,
+    LeanTrueSquared,
     LogCondition,
     MeanGain,
     MinimaxBound,
@@ -82,6 +87,32 @@ def test_constants_of_a_release():
     given = chain(Laplace(m=5, L=40, epsilon=epsilon), reps=3)  # variance ¼ + 2/ε² in units of ¼
     assert MeanGain()(*given) == pytest.approx([1 + 8 / epsilon**2] * 3)
     assert Information()(*given) == pytest.approx([40 / (1 + 8 / epsilon**2)] * 3)
+
+
+# Lemmas 1 and 2.
+def test_leans_and_the_error_of_comparisons_by_hand():
+    """Four users with a = 2 and six with a = 1; items 0 and 1 are equal, item 2 is better: σ is ½, ¼, ¼."""
+    gap = float(np.log(3))
+    truth = Preferences(np.array([[0.0, 0.0, gap]]))
+    wins = np.array([[[3, 1, 2], [2, 1, 3]]])  # z̄ = ½ + [2(1, −1, 0) + (−1, −2, 0)]/10, and raw ½ + (0, −3, 0)/10
+    release = FlippedWins(wins, np.array([4, 6]), np.array([gap, np.inf]), 3)
+    assert LeanTrue()(truth, release, None) == pytest.approx(0.5 / 3)
+    assert LeanTrueSquared()(truth, release, None) == pytest.approx(2 / 16 / 3)
+    assert LeanReleased()(truth, release, None) == pytest.approx(0.3 / 3)  # equal items have no better one
+    assert LeanDebiased()(truth, release, None) == pytest.approx(0.4 / 3)
+    assert ErrorDebiasedSquared()(truth, release, None) == pytest.approx(10 * (0.1**2 + 0.15**2 + 0.25**2) / 3)
+
+
+def test_lemmas_1_and_2_hold_of_simulated_releases():
+    """Leans E t·|σ − ½| and |σ − ½|, variance mean(a²)/4 − (σ − ½)² of one debiased comparison."""
+    given = chain(RandomizedResponse(m=5, L=40, epsilon=0.5, profile=MIXED))
+    t = np.tanh(np.array([0.25, 1.0]))
+    lean = np.abs(expit(np.subtract.outer(THETA, THETA)[np.triu_indices(5, 1)]) - 0.5)
+    assert mean_agrees(LeanReleased()(*given), t.mean() * lean.mean(), "lean of released comparisons")
+    assert mean_agrees(LeanDebiased()(*given), lean.mean(), "lean of debiased comparisons")
+    variance = (1 / t**2).mean() / 4 - (lean**2).mean()
+    assert mean_agrees(ErrorDebiasedSquared()(*given), variance, "variance of one debiased comparison")
+    assert not mean_agrees(ErrorDebiasedSquared()(*given), (1 / t).mean() ** 2 / 4, "control: square of the mean a")
 
 
 # Example 1.

@@ -5,13 +5,15 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.special import expit
+from scipy import optimize, stats
+from scipy.special import expit, logsumexp
 
 from pipeline.problems.ranking.estimators.moments import Debiased, PreferenceEstimate
 from pipeline.problems.ranking.mechanisms import RandomizedResponse
 from pipeline.problems.ranking.metrics import proof_lemmas
-from pipeline.problems.ranking.model import BTL
+from pipeline.problems.ranking.metrics import tails as tail_metrics
+from pipeline.problems.ranking.model import BTL, Preferences
+from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.problems.ranking.theory import tails
 from pipeline.study.parameters import InvalidInput
 
@@ -101,6 +103,48 @@ def test_hoeffdings_exponent_bounds_every_pair():
     assert worst > 1  # negative control
 
 
+@pytest.mark.parametrize("users, epsilon, gap", [
+    ((60,), (1.0,), 0.5), ((400,), (3.0,), 1.2), ((50, 40), (0.6, 2.4), 0.7), ((12, 70), (0.05, 2.0), 0.4)])
+def test_what_the_metrics_of_tails_state_by_enumeration(users, epsilon, gap):
+    """Every pair of win counts and the estimate that each leads to; radius, δ, ρ and C as Theorems 1 and 2 say."""
+    n, ridge = sum(users), 1e-3
+    slopes = [(math.exp(e) + 1) / (math.exp(e) - 1) for e in epsilon]
+    counts = list(itertools.product(*(range(k + 1) for k in users)))
+    logs = sum(stats.binom.logpmf([c[g] for c in counts], users[g], released(gap, epsilon[g]))
+               for g in range(len(users)))
+    means = [0.5 + sum(a * (w - k / 2) for a, w, k in zip(slopes, c, users, strict=True)) / n for c in counts]
+    estimates = {z: optimize.brentq(lambda x, z=z: expit(x) + ridge * x - z, -1e5, 1e5, xtol=1e-10)
+                 for z in set(means)}
+    found = np.array([estimates[z] for z in means])
+
+    def surprisal(event):
+        return -logsumexp(logs, b=event)
+
+    kappa, G, H = math.exp(gap), sum(k * a**2 for k, a in zip(users, slopes, strict=True)) / n, max(slopes)
+    p = expit(gap)
+    loss = (p * (np.logaddexp(0, -found) - np.logaddexp(0, -gap))
+            + (1 - p) * (np.logaddexp(0, found) - np.logaddexp(0, gap))) / 4
+    release = FlippedWins(np.zeros((2, len(users), 1), int), np.array(users), np.array(epsilon), 2)
+    estimate = PreferenceEstimate(np.zeros((2, 2)), np.ones(2, bool), ridge)
+    truth = Preferences(np.array([[gap / 2, -gap / 2], [-gap / 2, gap / 2]]))
+
+    def stated(metric):
+        one, other = metric()(truth, release, estimate)
+        assert one == other
+        return one
+
+    assert stated(tail_metrics.InversionSurprisal) == pytest.approx(surprisal(found <= 1e-9), rel=1e-9)
+    radius = 4 * kappa * math.sqrt(G * math.log(2 * n) / (2 * n))
+    assert stated(tail_metrics.LargeErrorSurprisal) == pytest.approx(
+        surprisal(np.abs(found - gap) / 2 >= radius), rel=1e-9)
+    rho = (1 + kappa) * max(H, G)
+    for metric, delta, power in ((tail_metrics.LargeExcessSurprisal, kappa * G * math.log(2 * n) / (2 * n), 1),
+                                 (tail_metrics.DeepExcess, n / (64 * G), -1)):
+        constant = surprisal(loss >= delta) * rho / (2**2 * n * delta)
+        assert stated(metric) == pytest.approx(constant**power, rel=1e-9)
+        assert 0 < constant < math.inf
+
+
 def trial(m=4, L=50, seed=1, reps=3):
     model = BTL(m=m, L=L)
     truth = model.truth(np.random.default_rng(seed), reps, np.random.default_rng(0))
@@ -167,3 +211,23 @@ def test_lemma_s7s_bound_is_above_the_process_on_the_whole_shell():
                     for i, j in itertools.combinations(range(4), 2)]
             highest = max(highest, float(noise @ away) / 16)
     assert 0 <= highest <= found
+
+
+@pytest.mark.parametrize("gap", [0.3, 2.0])
+def test_lemma_s7s_bound_is_reached_by_two_items_of_very_many_users(gap):
+    """The farthest θ of the shell within κ, by its excess risk: e_L = 2δ. Half of the bound would be too little."""
+    truth, epsilon = Preferences(np.array([[gap / 2, -gap / 2]])), np.array([0.7])
+    L = 10**9
+    wins = round(L * (released(gap, 0.7) + 1e-5))
+    release = FlippedWins(np.array([[[wins]]]), np.array([L]), epsilon, 2)
+    G, kappa, p = 1 / math.tanh(0.35) ** 2, math.exp(gap), expit(gap)
+    delta = 4 * kappa * G * math.log(2 * L) / (2 * L)
+
+    def risk(x):  # of a gap smaller by x
+        return (p * (np.logaddexp(0, x - gap) - np.logaddexp(0, -gap))
+                + (1 - p) * (np.logaddexp(0, gap - x) - np.logaddexp(0, gap))) / 4
+
+    farthest = optimize.brentq(lambda x: risk(x) - 2 * delta, 1e-12, gap)
+    noise = debiased(1, 0.7) * wins / L + debiased(0, 0.7) * (1 - wins / L) - p
+    found = proof_lemmas.SupremumRatio()(truth, release, None)[0]
+    assert found == pytest.approx(abs(noise) * farthest / 4 / (delta / 2), rel=0.02)

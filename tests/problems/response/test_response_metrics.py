@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from checks import mean_agrees
+from scipy import stats
 
 from pipeline.privacy import accounting
 from pipeline.privacy.no_privacy import NoPrivacy
@@ -62,7 +63,16 @@ def test_audits_are_the_same_in_every_replication_and_nan_where_they_say_nothing
     assert privacy_loss.PersonSpentPrinted(**audit)(*given) == pytest.approx([8 / np.sqrt(12)] * 3)
     assert privacy_loss.CountSpent(**audit)(*given) == pytest.approx([1] * 3)
     assert privacy_loss.ShortcutEpsilonCited(**audit)(*given) == pytest.approx([1 + 1 / (4 * np.log(1e4))] * 3)
-    assert 0 < privacy_loss.ShortcutDeltaExact(**audit)(*given)[0] < 1
+
+
+@pytest.mark.parametrize("epsilon, delta", [(1.0, 1e-4), (0.3, 1e-2), (6.0, 1e-3)])
+def test_the_shortcuts_exact_delta_is_that_of_two_normal_laws(epsilon, delta):
+    """∫ max(φ(x − s) − e^ε φ(x), 0) dx over δ, s²/2 = ρ = ε²/(4 log(1/δ)): below 1 at small budgets, not at large."""
+    audit = privacy_loss.ShortcutDeltaExact(m=4, mechanism="discrete_gaussian", epsilon_user=epsilon, delta=delta)
+    x = np.linspace(-12, 16, 400_001)
+    shift = epsilon / np.sqrt(2 * np.log(1 / delta))
+    exact = np.trapezoid(np.maximum(stats.norm.pdf(x - shift) - np.exp(epsilon) * stats.norm.pdf(x), 0), x)
+    assert audit(*chain(NoPrivacy())) == pytest.approx([exact / delta] * 3, rel=1e-5)
 
 
 @pytest.mark.parametrize("n, epsilon", [(100, 1.0), (1000, 1.0), (1000, 7.5)])
