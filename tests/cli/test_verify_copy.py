@@ -1,11 +1,14 @@
 """`task=verify results=PATH`: a copy of sealed results is checked by the digests that it holds, without its study."""
 
+import json
 import shutil
 
 import pytest
 from engine import arguments, sealed, study
 
 from pipeline.__main__ import main
+from pipeline.storage.datasets import ZarrLocation
+from pipeline.storage.folder import Folder
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,23 @@ def test_a_copy_is_whole_or_its_damaged_file_is_named(damage, key, copy, capsys)
     assert main(["task=verify", f"results={copy}"]) == 1
     out = capsys.readouterr().out
     assert f"damaged: {key.rpartition('/')[0]}" in out and out.endswith("1 damaged files\n")
+
+
+def test_a_digest_that_was_changed_is_damage_of_the_root_and_not_of_its_file(copy, capsys):
+    """Also where a file was exchanged with its digest: the root has a digest of all digests."""
+    root, path = copy / "zarr.json", copy / "kendall/c/0/0/0/0/0"
+    text = root.read_text()
+    digest = json.loads(text)["attributes"]["files"][str(path.relative_to(copy))]
+    flip(path)
+    root.write_text(text.replace(digest, ZarrLocation(Folder(copy.parent), copy.name).file_digest(
+        str(path.relative_to(copy)))))
+    for exchanged in (True, False):
+        if not exchanged:
+            flip(path)
+        assert main(["task=verify", f"results={copy}"]) == 1
+        assert "damaged: zarr.json: is not what this program wrote\n" in capsys.readouterr().out
+    root.write_text(text)
+    assert main(["task=verify", f"results={copy}"]) == 0
 
 
 @pytest.mark.parametrize("words, says", [

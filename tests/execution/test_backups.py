@@ -135,6 +135,15 @@ def test_a_unit_is_copied_until_a_worker_ends_it():
     assert times == [2.25, 6.5, 14.75, 31.0, 63.25, 127.5]
 
 
+@pytest.mark.parametrize("ahead, seconds", [(None, 4.0), (1.0, 12.0), (2.5, 30.0), (0.1, 1.2), (0.01, 1.0)])
+def test_bundles_have_time_for_one_unit_near_the_end_and_for_all_that_a_worker_has_before(ahead, seconds):
+    """Three units of 2 s: twice as long as expected, and a second at least."""
+    handed = HandedOut()
+    handed.add(Bundle([1, 2, 3], 3.0), 10.0)
+    early, late = (handed.late(10 + seconds * share, 2.0, ahead) for share in (0.999, 1.001))
+    assert early == [] and len(late) == 1
+
+
 def test_a_slow_worker_costs_little():
     """Ten workers, one of them 20 times slower: 400 units take 44 s at best."""
     speeds = [1.0] * 9 + [0.05]

@@ -3,6 +3,7 @@
 import os
 import time
 
+import numpy as np
 import pytest
 from engine import pending, study
 
@@ -11,7 +12,7 @@ from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Local
 from pipeline.execution.errors import Unfit
 from pipeline.execution.runner import TRIES, Runner, writer
-from pipeline.execution.schedule import Unit, unit_name
+from pipeline.execution.schedule import Schedule, Unit, find_unit, unit_name
 from pipeline.execution.sweep import run
 from pipeline.storage import agreement
 from pipeline.storage.replications import Store
@@ -61,6 +62,43 @@ def test_where_a_reference_failed_another_finished_unit_is_compared(tmp_path, mo
         name: values * 2 for name, values in simulate(*words).items()})
     with pytest.raises(Unfit, match="come out differently"):
         Runner(store, schedule.references)(others[:1])
+
+
+def test_a_unit_that_failed_is_no_reference_where_others_are_done(tmp_path):
+    """A small study is compared wholly: all units that hold numbers, and only these."""
+    store, schedule = begun(tmp_path)
+    Runner(store)([unit for unit, _ in schedule])
+    failed = schedule.references[0]
+    store.forget(*failed)
+    store.fail(*failed, "Traceback", "0" * 16)
+    listing = store.listing()
+    assert listing.done.all() and set(Schedule(store.study, listing).references) == {
+        Unit(cell, block) for cell, block in np.ndindex(listing.done.shape)} - {failed}
+
+
+def test_a_writer_that_only_compares_is_recorded_once_all_references_are_there(tmp_path):
+    store = Store(study(), tmp_path)
+    one, other = pending(store.study, store).references
+    Runner(store)([one])
+    for key in store.backend.keys(agreement.FOLDER):
+        store.backend.delete(f"{agreement.FOLDER}/{key}")
+    for there in (False, True):
+        if there:
+            Runner(store, (one, other))([other])
+            for key in store.backend.keys(agreement.FOLDER):
+                store.backend.delete(f"{agreement.FOLDER}/{key}")
+        assert Runner(store, (one, other)).check([other]) == [False]
+        assert bool(agreement.recorded(store)) == store.holds(*other) == there
+
+
+def test_units_are_found_by_their_names():
+    what = study()
+    unit = Unit(3, what.blocks - 1)
+    name = unit_name(what, unit)
+    assert find_unit(what, name) == unit
+    start = name.rpartition("-")[0]
+    for other in (f"{start}-{what.blocks}", f"{start}--1", f"{start}-", start, "c0123-0", "unit-0"):
+        assert find_unit(what, other) is None, other
 
 
 def test_a_failure_here_of_what_was_finished_elsewhere_stops(tmp_path, monkeypatch):

@@ -80,6 +80,19 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
                                        "task=plan\n")
 
 
+def test_a_session_with_another_number_is_damaged(tmp_path):
+    """Still whole JSON, with all of its facts."""
+    for units in (12, 34):
+        Session(tmp_path, "pipeline", 40).end("finished", units=units)
+    path = sorted((tmp_path / "sessions").iterdir())[0]
+    text = path.read_text()
+    path.write_text(text.replace('"units": 12', '"units": 13'))
+    assert text != path.read_text() and [one["units"] for one in sessions.sessions(tmp_path)] == [34]
+    assert sessions.damaged(tmp_path) == [f"sessions/{path.name}"]
+    path.write_text(text)
+    assert [one["units"] for one in sessions.sessions(tmp_path)] == [12, 34] and not sessions.damaged(tmp_path)
+
+
 def test_an_abandoned_run_beats_no_more(tmp_path, monkeypatch):
     """As in a notebook, whose process lives on."""
     def interrupted(*_, **__):

@@ -369,6 +369,24 @@ def test_another_type_of_cpu(base, tmp_path_factory, tmp_path):
         assert stored == units(where / "whole")
 
 
+def test_features_of_the_processor_are_part_of_the_arithmetic():
+    """Those that NumPy chooses its loops by, and is told not to use."""
+    script = ("import json; from numpy._core import _multiarray_umath as u; "
+              "from pipeline.execution.environment import environment as e; "
+              "print(json.dumps([e(), [name for name in u.__cpu_dispatch__ if u.__cpu_features__[name]]]))")
+
+    def told(**variables):
+        return json.loads(subprocess.run([sys.executable, "-c", script], env=environment(**variables), check=True,
+                                         capture_output=True, text=True).stdout)
+
+    whole, used = told()
+    if not used:
+        pytest.skip("NumPy has one kind of loops for this processor")
+    fewer, _ = told(NPY_DISABLE_CPU_FEATURES=" ".join(used))
+    assert [name for name in whole if whole[name] != fewer[name]] == ["CPU features"]
+    assert {*whole["CPU features"].split()} - {*fewer["CPU features"].split()} >= {*used}
+
+
 def test_other_arithmetic_at_the_same_time(tmp_path):
     """Of two kinds of processes that begin one new study at once exactly one is let in."""
     for number in range(2):

@@ -122,6 +122,18 @@ def test_a_unit_under_another_name_is_found(copy):
     assert len(repair(copy)) == 2
 
 
+def test_a_unit_under_the_name_of_another_cell_is_found(copy):
+    """Of one block, so that only the cell is another; and a unit with numbers as one that failed."""
+    failed = next(path for path in files(copy) if path.suffix == ".failed")
+    first, second, *_ = (path for path in failed.parent.iterdir() if path.suffix != ".failed")
+    first.write_bytes(second.read_bytes())
+    mistaken = failed.with_suffix("")
+    failed.rename(mistaken)
+    wrong = {str(path.relative_to(copy / "replications")) for path in (first, mistaken)}
+    assert {one.key for one in damages(copy)} == wrong
+    assert {one.what for one in damages(copy)} == {"is the file of another unit"}
+
+
 def test_a_damaged_unit_is_never_sealed(copy):
     damage(files(copy)[0], "flip", random.Random(1))
     results.unseal(Store(WHAT, copy))

@@ -70,6 +70,14 @@ def test_more_replications_join_what_is_packed(packed):
     assert len(Integrity(store).files()) == 5 + 4 + 1 and damages_of(Store(more, store.folder)) == []
 
 
+@pytest.mark.parametrize("replications", [20, 40])
+def test_units_of_packs_beyond_the_replications_that_are_asked_for_do_not_count(packed, replications):
+    store, before = packed
+    fewer = Store(study(replications=replications), store.folder)
+    assert fewer.listing().done.shape == (16, replications // 20) and fewer.listing().done.all()
+    assert equal(everything(fewer), {unit: record for unit, record in before.items() if unit[1] < replications // 20})
+
+
 def test_a_unit_of_a_pack_is_taken_back(packed):
     store, before = packed
     with store.locked():

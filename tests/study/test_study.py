@@ -110,6 +110,18 @@ def test_memo_and_order_change_nothing(order):
         assert same(FULL.simulate(FULL.grid.labels(cell), block, memo), ALONE[unit])
 
 
+def test_mechanisms_that_share_noise_share_no_release():
+    """Budgets that are paired draw one data and one noise; what they release is still not the same."""
+    paired = dataclasses.replace(FULL, paired=("mechanism", "estimator", "epsilon"))
+    labels = {**paired.grid.labels(0), "mechanism": "randomized_response"}
+    first, second = ({**labels, "epsilon": epsilon} for epsilon in (0.5, 1.0))
+    assert differ(streams(paired, first), streams(paired, second)) == {"estimator"}
+    memo, alone = {}, [paired.simulate(labels, 0) for labels in (first, second)]
+    assert not same(*alone)
+    for labels, values in ((first, alone[0]), (second, alone[1]), (first, alone[0])):
+        assert same(paired.simulate(labels, 0, memo), values)
+
+
 def same(first, second):
     return first.keys() == second.keys() and all(first[n].tobytes() == second[n].tobytes() for n in first)
 
