@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from dask.utils import format_time
 
 from pipeline.cli import reduce, reports, status
 from pipeline.cli.config import Settings
@@ -31,6 +30,7 @@ from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit
 from pipeline.execution.sessions import FAILED, Session
 from pipeline.storage import agreement, results
 from pipeline.storage.integrity import Integrity, remove_abandoned
+from pipeline.study.amounts import format_time
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import registered

@@ -4,8 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dask.utils import format_time
-
 from pipeline.cli import reports
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, on_target, settled
@@ -17,6 +15,7 @@ from pipeline.execution.sessions import FAILED, RUNNING, sessions
 from pipeline.storage import agreement
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
+from pipeline.study.amounts import format_time
 
 MOST_FAILURES = 20  # that are listed
 MOST_SESSIONS = 20, 3  # that are listed: running ones, and the last ended ones

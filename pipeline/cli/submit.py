@@ -4,8 +4,6 @@ import math
 import shlex
 from collections.abc import Sequence
 
-from dask.utils import format_bytes, format_time
-
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.studies import StoredStudy
@@ -13,6 +11,7 @@ from pipeline.execution import plan
 from pipeline.execution.clusters import Batch, Cluster
 from pipeline.execution.clusters.arrays import MIB, Sizes, Submission, clock, sizes
 from pipeline.execution.clusters.executor import size
+from pipeline.study.amounts import format_bytes, format_time
 from pipeline.study.parameters import InvalidInput
 
 HOUR, DAY = 3600, 86400

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TextIO
 
-from dask.utils import format_time
+from pipeline.study.amounts import format_time
 
 TERMINAL_EVERY = 0.1  # seconds
 NOTEBOOK_EVERY, NOTEBOOK_WIDTH = 1.0, 90  # characters

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from dask.utils import format_bytes
 
 from pipeline.execution import limits
 from pipeline.execution.bundles import Bundle
@@ -20,6 +19,7 @@ from pipeline.storage import agreement
 from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
+from pipeline.study.amounts import format_bytes
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
 from pipeline.study.fingerprints import fingerprint, modules, third_parties

@@ -173,7 +173,7 @@ def test_statistics_load_nothing_heavy():
 def test_a_command_loads_no_analysis_before_it_needs_it():
     """With nothing to do it would wait for these longer than for everything else."""
     script = ("import sys, pipeline.cli.tasks; "
-              "print([name for name in ('xarray', 'pandas', 'matplotlib', 'distributed') if name in sys.modules])")
+              "print([name for name in ('xarray', 'pandas', 'matplotlib', 'dask') if name in sys.modules])")
     done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
