@@ -1,7 +1,7 @@
 """How long a study's units take and how much memory, measured on a few replications in a process of their own."""
 
 import contextlib
-import dataclasses
+import copy
 import multiprocessing
 import os
 import resource
@@ -62,26 +62,25 @@ def probe(study: Study, costs: Floats) -> Probe:
         trials.setdefault(trial.cell, []).append(trial)
     if not trials:
         return Probe(None, None, None)
-    seconds = {cell: own[-1].seconds * study.block / own[-1].replications for cell, own in trials.items()}
+    seconds = {cell: _extrapolated(own, "seconds", study.block) for cell, own in trials.items()}
     pace = sum(seconds.values()) / sum(costs[cell] for cell in seconds)
     most = max(trials, key=lambda cell: costs[cell])
     beyond = costs.max() / costs[most]  # 1 where the most costly cell was reached
     cuts = slices(study.block, study.components(study.grid.labels(most)))
     return Probe(pace, max(seconds[most], pace * costs.max() * (beyond > 1)),
-                 WORKER + _memory(trials[most], cuts[0].stop if cuts else study.block) * beyond)
+                 WORKER + _extrapolated(trials[most], "memory", cuts[0].stop if cuts else study.block) * beyond)
 
 
-def _memory(trials: list[Trial], block: int) -> float:
-    """Most bytes at once of a block, on a line through the last two trials.
+def _extrapolated(trials: list[Trial], what: str, block: int) -> float:
+    """Seconds, or most bytes at once, of a block, on a line through the last two trials.
 
-    Rather too many: what kernels take for a few replications at a time still grows there.
+    Of bytes rather too many: what kernels take for a few replications at a time still grows there.
     """
-    last = trials[-1]
+    count, last = trials[-1].replications, float(getattr(trials[-1], what))
     if len(trials) == 1:
-        return last.memory * block / last.replications
-    before = trials[-2]
-    slope = (last.memory - before.memory) / (last.replications - before.replications)
-    return last.memory + max(0.0, slope) * (block - last.replications)
+        return last * block / count
+    slope: float = (last - getattr(trials[-2], what)) / (count - trials[-2].replications)
+    return last + max(0.0, slope) * (block - count)
 
 
 def _trials(study: Study, cells: list[int]) -> Iterator[Trial]:
@@ -127,7 +126,11 @@ def _measure(study: Study, cells: list[int], sender: Connection) -> None:
 
 
 def _part(study: Study, count: int) -> Study:
-    return dataclasses.replace(study, block=count, replications=count)
+    """The study with blocks of so many replications; what is checked of its cells takes longer than a unit."""
+    part = copy.copy(study)
+    for name in ("block", "replications"):
+        object.__setattr__(part, name, count)
+    return part
 
 
 def _limit_memory() -> None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,6 +29,23 @@ def test_memory_is_extrapolated_to_the_block():
     own = measured.memory - probe.WORKER
     print(f"a unit takes {most:,} bytes, {own:,.0f} predicted")
     assert 0.5 * most < own < 5 * most
+
+
+def test_seconds_that_a_block_takes_whatever_its_size_are_counted_once():
+    """5 ms a block and 20 µs a replication, of which the last trials were far from the whole block."""
+    trials = [probe.Trial(0, count, 5e-3 + 2e-5 * count, 0) for count in (1, 4, 16)]
+    assert probe._extrapolated(trials, "seconds", 2000) == pytest.approx(5e-3 + 2e-5 * 2000)
+    assert probe._extrapolated(trials[:1], "seconds", 2000) == pytest.approx(2000 * 5.02e-3)  # nothing else is known
+    slower = probe.Trial(0, 64, 4e-3, 0)  # by chance less than before
+    assert probe._extrapolated([*trials, slower], "seconds", 2000) == pytest.approx(4e-3)
+
+
+def test_a_trial_gives_the_numbers_of_a_study_with_such_blocks():
+    one = study(block=100, replications=200)
+    labels = one.grid.labels(0)
+    found, wanted = probe._part(one, 8).simulate(labels, 0), replace(one, block=8, replications=8).simulate(labels, 0)
+    assert found.keys() == wanted.keys() and all(np.array_equal(found[name], wanted[name]) for name in found)
+    assert (one.block, one.replications) == (100, 200)
 
 
 @pytest.mark.parametrize("limit, value", [("SECONDS", 0.0), ("BYTES", 2**20)])
