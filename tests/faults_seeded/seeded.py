@@ -93,7 +93,8 @@ def outcome(tree: Path, tests: str) -> tuple[str, str]:
         text = output.read().decode(errors="replace")
         if code not in (0, 1, 2):  # nothing collected, or pytest itself failed: not the fault's doing
             raise SystemExit(f"error: pytest {tests}: {text[-1000:]}")
-        failed = [line.split()[1] for line in text.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        failed = [line.partition(" ")[2].partition(" - ")[0] for line in text.splitlines()
+                  if line.startswith(("FAILED ", "ERROR "))]
         return PASS if code == 0 else FAIL, "".join(failed[:1])
 
 
