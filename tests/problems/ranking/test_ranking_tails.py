@@ -42,6 +42,22 @@ def test_the_law_of_the_mean_by_enumeration(users, gap, level):
     assert math.exp(-found) == pytest.approx(total, rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.parametrize("budgets, users", [((1.0,), (10_000,)), ((10.42, 0.01042), (9_999, 1))])
+def test_theorems_1_and_2_at_their_largest_ridge(budgets, users):
+    """λ = mG log(mL)/(L‖θ*‖²), with the constants of xu.personal.tails; control: a hundred times that."""
+    L, epsilon, users = sum(users), np.array(budgets), np.array(users)
+    gain = float((users / np.tanh(epsilon / 2) ** 2).sum() / L)
+    for gap in (0.02, 0.1, 0.3, 1.0, 3.0):
+        kappa, log = math.exp(gap), math.log(2 * L)
+        largest, least = 2 * gain * log / (L * gap**2 / 2), kappa * gain * log / (2 * L)
+        promised = 4 * L * least / (4 * (1 + kappa) * max(gain, 1 / math.tanh(epsilon.min() / 2)))
+        radius = 4 * kappa * math.sqrt(gain * log / (2 * L))
+        assert tails.error_surprisal(radius, gap, largest, epsilon, users) >= math.log(L**2)
+        assert tails.excess_surprisal(least, gap, largest, epsilon, users) >= promised
+        if gap == 1:
+            assert tails.excess_surprisal(least, gap, 100 * largest, epsilon, users) < 0.01 * promised
+
+
 def test_three_groups_are_refused():
     with pytest.raises(InvalidInput, match="two"):
         tails.surprisal_below(0.5, 0.1, np.ones(3), np.ones(3, int))
