@@ -1,4 +1,4 @@
-"""No estimate with a NaN counts as converged: every estimator, on every release, at budgets near 0 and without bounds."""
+"""No estimate with a NaN counts as converged: every estimator, every release, budgets near 0 and without bounds."""
 
 import dataclasses
 import itertools
