@@ -8,6 +8,7 @@ import pytest
 from papers import check_row, named_claims, rows
 from scipy import optimize, stats
 
+import pipeline as pl
 from pipeline.privacy import accounting, gaussian_account
 from pipeline.privacy.integer_laws import gaussian_renyi
 from pipeline.problems.response.claims import CLAIMS
@@ -132,6 +133,11 @@ def n9():
 def n10():
     claims = {claim.id: claim for claim in CLAIMS if claim.id.startswith("nguyen.figure_p0.low")}
     assert claims and all("n = 200 and 1,000" in claim.conditions for claim in claims.values())
+    errors = pl.simulate("nguyen/figure_p0", seed=10, replications=30, block=30, grid=dict(
+        n=[200, 1000], p0=[0.07, 1.0], epsilon_user=[7.5], calibration=["paper", "tight"]))["error_l2"].squeeze()
+    gained = (errors.sel(p0=1.0) - errors.sel(p0=0.07)).mean("replication")
+    print(f"all pairs less graph: n=30 {gained.values.round(3).tolist()}")
+    assert gained.sel(n=200, calibration="paper") > 0.04 and (gained.sel(n=1000) < -0.005).all()
     return "m = 100", "n = 1,000"
 
 
