@@ -1,11 +1,12 @@
 """What every claim measures on ideal data, and in how many cells: as written in measured.txt.
 
 Tolerances are held by test_tolerances_of_claims.py; this holds what is compared with them. A measure that selects other
-cells, or whose estimate or interval changes by 1 % of the interval's width, is seen. After a change that is meant:
-`python tests/problems/test_measured_on_ideal_data.py` in an environment with the tests' folders writes the file anew.
+cells, or whose estimate or interval changes by 1 % of the interval's width, is seen. After a change that is meant,
+`MEASURED=write pytest -n 0 tests/problems/test_measured_on_ideal_data.py` writes the file anew.
 """
 
 import math
+import os
 import re
 from pathlib import Path
 
@@ -47,6 +48,8 @@ def stated():
     return found
 
 
+if os.environ.get("MEASURED") == "write":
+    FILE.write_text("".join(f"{line}\n" for name in CLAIMS for line in lines(name)), "utf-8")
 STATED = stated()
 
 
@@ -69,7 +72,3 @@ def test_what_a_claim_measures(name):
 @pytest.mark.parametrize("wrong", [(4, 1.0, 0.9, 1.1), (5, 1.01, 0.9, 1.1), (5, 1.0, 0.89, 1.1)])
 def test_another_number_of_cells_or_another_interval_is_seen(wrong):
     assert alike((5, 1.0, 0.9, 1.1), (5, 1.0005, 0.9, 1.1)) and not alike(wrong, (5, 1.0, 0.9, 1.1))
-
-
-if __name__ == "__main__":
-    FILE.write_text("".join(f"{line}\n" for name in CLAIMS for line in lines(name)), "utf-8")
