@@ -133,12 +133,18 @@ def n9():
 def n10():
     claims = {claim.id: claim for claim in CLAIMS if claim.id.startswith("nguyen.figure_p0.low")}
     assert claims and all("n = 200 and 1,000" in claim.conditions for claim in claims.values())
-    errors = pl.simulate("nguyen/figure_p0", seed=10, replications=30, block=30, grid=dict(
-        n=[200, 1000], p0=[0.07, 1.0], epsilon_user=[7.5], calibration=["paper", "tight"]))["error_l2"].squeeze()
-    gained = (errors.sel(p0=1.0) - errors.sel(p0=0.07)).mean("replication")
-    print(f"all pairs less graph: n=30 {gained.values.round(3).tolist()}")
-    assert gained.sel(n=200, calibration="paper") > 0.04 and (gained.sel(n=1000) < -0.005).all()
-    return "m = 100", "n = 1,000"
+    errors = pl.simulate("nguyen/figure_p0", seed=10, replications=60, block=60, grid=dict(
+        n=[200, 1000], p0=[0.07, 0.2, 1.0], epsilon_user=[7.5], calibration=["paper", "tight"]))["error_l2"].squeeze()
+    apart = errors.sel(p0=1.0) - errors.sel(p0=[0.07, 0.2])
+    gained, noise = apart.mean("replication"), apart.std("replication", ddof=1) / math.sqrt(60)
+    for calibration, persons, stated in (("paper", 200, (0.10, 0.13)), ("paper", 1000, (0.0, 0.016)),
+                                         ("tight", 200, (0.0, 0.08)), ("tight", 1000, (-0.028, -0.009))):
+        at = dict(calibration=calibration, n=persons)
+        print(f"{at}: n=60 gain={gained.sel(at).values.round(3)} error={noise.sel(at).values.round(4)}")
+        assert (abs(gained.sel(at) - stated) < 4 * noise.sel(at) + 0.01).all()
+    assert (gained > 4 * noise).sel(calibration="paper", n=200).all() and (gained < -4 * noise).sel(
+        calibration="tight", n=1000, p0=0.07)
+    return "m = 100", "0.10 to 0.13", "0.016 at p0 = 0.2", "0.08 at p0 = 0.2", "0.028 at its own p0"
 
 
 def n11():

@@ -68,8 +68,8 @@ def _claims(calibration: str, charged: str) -> Iterator[Claim]:
             measure=_less_all_pairs(calibration, 7.5, p0),
             tolerance=dict.fromkeys(_PERSONS, AtMost(0)),
             why=DIRECTION,
-            conditions=f"ε = 7.5, {conditions} The paper leaves n and m open; with few persons the gain is larger, "
-                       "with many there is none.",
+            conditions=f"ε = 7.5, {conditions} The paper leaves n and m open; with few persons the gain is larger. "
+                       "With many there is one at a fifth of the pairs and the paper's calibration only.",
             control=_exchanged(p0),
             positive=_halved(p0),
         )
