@@ -82,6 +82,15 @@ def signed_sums():
             yield from em_steps(answers, None, 0.998, 20, 1e-8)
 
 
+def binomial():
+    """Counts of small, usual and huge numbers, by inversion and by rejection, in rows of any length."""
+    from pipeline.problems.ranking.binomial import binomial as counts
+
+    for most, width in ((10, 3), (100, 45), (2000, 300), (10**9, 7)):
+        rng = np.random.default_rng(width)
+        yield counts(rng, rng.integers(0, most, (40, width)), rng.random((40, width)) ** 3)
+
+
 digest = hashlib.blake2b(digest_size=16)
 for array in globals()[sys.argv[1]]():
     digest.update(np.ascontiguousarray(array).tobytes())

@@ -9,6 +9,7 @@ from pipeline.privacy.attacks import Attack, Bound, FlippedBits, LaplaceShift
 from pipeline.privacy.randomized_response_laws import flip_probability, released_probability
 from pipeline.study.parameters import parameter
 
+from .binomial import binomial
 from .budgets import Budgets
 from .model import Comparisons
 from .releases import FlippedWins, LaplaceWins
@@ -42,10 +43,10 @@ class RandomizedResponse(Budgets):
         budgets, compared = self.budgets[:, None], data.compared(self.users)
         made = self.users[:, None] if compared is None else compared
         if self.draw == "marginal" and data.probability is not None:
-            wins = rng.binomial(made, released_probability(data.probability[:, None], budgets))
+            wins = binomial(rng, made, released_probability(data.probability[:, None], budgets))
         else:
             raw, flip = data.split(self.users, rng), flip_probability(budgets)
-            wins = rng.binomial(raw, 1 - flip) + rng.binomial(made - raw, flip)
+            wins = binomial(rng, raw, 1 - flip) + binomial(rng, made - raw, flip)
         return FlippedWins(wins, self.users, self.budgets, data.items, compared)
 
     def attacks(self) -> dict[str, Attack]:
@@ -54,8 +55,10 @@ class RandomizedResponse(Budgets):
         return {"answer": FlippedBits(one, 1), "person": FlippedBits(one, self.answers)}
 
     def cost(self) -> float:
-        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond; two draws a group."""
-        return 0.0 if self.draw == "marginal" else 100.0 * self.m**2 * len(self.users)
+        """Predicted cost of one replication beyond the model's, in steps of about a nanosecond; two draws a group, and
+        what divides users among groups.
+        """
+        return 0.0 if self.draw == "marginal" else (80.0 * len(self.users) - 45) * self.m**2
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import parameter
 
+from .binomial import binomial
 from .model import BTL, Comparisons, Preferences
 from .theory.rates import win_probability
 
@@ -32,12 +33,12 @@ class PartialComparisons(Comparisons):
 
     @cached_property
     def _made(self) -> Integers:
-        return self._rng.binomial(self.users, self._given)
+        return binomial(self._rng, self.users, self._given)
 
     @cached_property
     def wins(self) -> Integers:
         """(reps, pairs): comparisons in which i beat j."""
-        return self._rng.binomial(self._made, self.probability)  # type: ignore[arg-type]
+        return binomial(self._rng, self._made, self.probability)  # type: ignore[arg-type]
 
     def compared(self, sizes: Integers) -> Integers:
         """(reps, groups, pairs): comparisons that are there within disjoint groups of users of the given sizes."""

@@ -13,6 +13,7 @@ from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
 
 from . import stand_in
+from .binomial import binomial
 from .comparison_files import Choices, load
 from .model import Comparisons, Preferences
 from .theory.fit import weighted_fit
@@ -72,7 +73,7 @@ class RecordedComparisons(Comparisons):
         won, made = (count[:, 0] for count in self._count([self.users]))
         if not self._answers.coins:
             return won
-        return won + _generator(self._coins).binomial(self.users - made, 0.5)
+        return won + binomial(_generator(self._coins), self.users - made, 0.5)
 
     def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
         """(reps, groups, pairs): wins within disjoint groups of users of the given sizes, which add up to `wins`.
