@@ -82,6 +82,14 @@ def signed_sums():
             yield from em_steps(answers, None, 0.998, 20, 1e-8)
 
 
+def rates():
+    """Chances of few and of many items, near and far."""
+    from pipeline.problems.ranking.theory.rates import win_probability
+
+    for m in (2, 5, 30):
+        yield win_probability(np.random.default_rng(m).standard_normal((7, m)) * 10.0 ** np.arange(-3, 4)[:, None])
+
+
 def binomial():
     """Counts of small, usual and huge numbers, by inversion and by rejection, in rows of any length."""
     from pipeline.problems.ranking.binomial import binomial as counts

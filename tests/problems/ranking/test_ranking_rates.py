@@ -123,6 +123,12 @@ def test_win_probability_and_condition_number():
     theta = np.array([[np.log(2), 0.0, -np.log(2)], [0.0, 0.0, 0.0]])
     assert btl.win_probability(theta) == pytest.approx(np.array([[2 / 3, 4 / 5, 2 / 3], [0.5] * 3]))
     assert btl.condition_number(theta) == pytest.approx(np.array([4, 1]))
+    for m in (1, 2, 3, 5, 9, 40):  # near and far, of any number of items
+        theta = np.random.default_rng(m).standard_normal((2, 7, m)) * 10.0 ** np.arange(-4, 3)[:, None]
+        first, second = np.triu_indices(m, 1)
+        gap = theta[..., first] - theta[..., second]
+        np.testing.assert_allclose(btl.win_probability(theta), special.expit(gap), rtol=4e-15)
+    np.testing.assert_allclose(btl.win_probability(np.array([[0.0, 800.0, -800.0]])), [[0, 1, 1]], atol=1e-307)
 
 
 def test_example_1_has_its_probabilities_swapped():

@@ -13,7 +13,7 @@ import math
 from typing import Annotated
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 
 from pipeline.privacy.budget_groups import groups_of
 from pipeline.privacy.randomized_response_laws import (
@@ -23,7 +23,10 @@ from pipeline.privacy.randomized_response_laws import (
     mean_squared_amplification,
 )
 from pipeline.study.arrays import Booleans, Floats, Numbers
+from pipeline.study.kernels import function
 from pipeline.study.parameters import InvalidInput, nearest
+
+_win_probabilities = function(__file__, "win_probabilities", "i8 i8 f8[] f8[]")
 
 
 def win_probability(theta: Floats) -> Floats:
@@ -31,11 +34,10 @@ def win_probability(theta: Floats) -> Floats:
 
     theta: (reps, m), logits -> (reps, pairs). O(reps · m²). Source: Xu, Sun and Cheng, §2.
     """
-    theta = np.asarray(theta, float)
-    first, second = np.triu_indices(theta.shape[-1], 1)
-    gap = theta[..., first]
-    gap -= theta[..., second]
-    values: Floats = expit(gap, out=gap)
+    theta = np.ascontiguousarray(theta, float)
+    m = theta.shape[-1]
+    values = np.empty((*theta.shape[:-1], m * (m - 1) // 2))
+    _win_probabilities(theta.size // m, m, theta, values)
     return values
 
 
