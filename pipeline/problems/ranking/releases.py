@@ -65,7 +65,7 @@ class ReleasedWins:
         made = self.users[:, None] if self.compared is None else self.compared
         mean: Floats = self.wins - made / 2  # in place from here on: at m = 500 it is gigabytes
         mean *= (slope * weights)[:, None]
-        mean = mean.sum(axis=1)
+        mean = mean[:, 0] if len(self.users) == 1 else mean.sum(axis=1)
         total = (made * weights[:, None]).sum(axis=-2)
         mean /= np.where(total > 0, total, 1)
         mean += 0.5
