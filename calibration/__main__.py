@@ -1,7 +1,7 @@
 """`python -m calibration [word ...]`: judge claims on many seeds; see docs/calibration.md.
 
-Words: problems, experiments, seeds=100, workers=2, and `docs`, which simulates nothing and writes docs/calibration.md
-from what was run so far. What was run stays in outputs/calibration, so that the same command goes on.
+Words: problems, experiments, seeds=100, workers=2, and `docs`, which simulates nothing and writes what was run so far
+into docs/calibration.md. What was run stays in outputs/calibration, so that the same command goes on.
 """
 
 import json
@@ -23,6 +23,7 @@ from pipeline.study.registry import problems
 from pipeline.study.streams import digest
 
 FOLDER = Path("outputs/calibration")
+PAGE = Path("docs/calibration.md")
 FIRST = 7_000_001  # of the seeds, which no experiment has
 REPLICATIONS = 200  # twice what a claim needs in a cell
 
@@ -51,9 +52,9 @@ def main(words: list[str]) -> int:
         FOLDER.mkdir(parents=True, exist_ok=True)
         _run([Job(name, FIRST + k) for k in range(numbers["seeds"]) for name in chosen], numbers["workers"])
     found = {name: (claims[name][1], list(records(name, claims[name][1]))) for name in claims}
-    text = document({name: one for name, one in found.items() if one[1]})
-    target = Path("docs/calibration.md") if "docs" in words else FOLDER / "table.md"
-    target.write_text(text, "utf-8")
+    target = PAGE if "docs" in words else FOLDER / "table.md"
+    former = PAGE.read_text("utf-8") if "docs" in words else ""
+    target.write_text(document({name: one for name, one in found.items() if one[1]}, former), "utf-8")
     print(f"table: {target}")
     return 0
 

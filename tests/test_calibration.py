@@ -70,6 +70,15 @@ def test_nothing_determined_says_nothing():
     assert table.row(claim(AtMost(1)), [{"claims": {"toy": undecided}}])[2:] == ["–", "0", "0", "–", "–", "–", "–"]
 
 
+def test_tables_of_other_experiments_stay():
+    one = {"toy/a": ((claim(AtMost(1)),), [record | {"code": "1"} for record in records(0, AtMost(1))])}
+    page = table.document({"toy/b": one["toy/a"]}, table.document(one))
+    assert page.count("`toy`") == 2 and "## toy/a, 400 seeds, code 1\n" in page
+    replaced = table.document({"toy/a": (one["toy/a"][0], one["toy/a"][1][:9])}, page)
+    assert "## toy/a, 9 seeds" in replaced and replaced.count("`toy`") == 2
+    assert table.document({}, page) == page
+
+
 def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "REPLICATIONS", 100)
