@@ -60,7 +60,7 @@ class RecoveredWithin(Checked):
 
     def __call__(self, truth: BlockTruth, release: object, estimate: ClusteringEstimate) -> Floats:
         wrong, items = misplaced(truth.clusters, estimate.clusters), truth.clusters.shape[1]
-        within: Floats = (wrong <= np.floor(self.distortion * items + 1e-9)).astype(float)  # 0.07 · 100 is above 7
+        within: Floats = (wrong <= np.floor(self.distortion * items + 1e-9)).astype(float)  # 0.29 · 100 is below 29
         return within
 
 
