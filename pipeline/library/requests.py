@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -88,13 +88,20 @@ def _words(changes: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[st
         if isinstance(value, Grid):
             raise InvalidInput(key, "Grid", "must be a mapping of axes to levels, or a list of such mappings")
         value, known = _plain(value), config.get(key)
+        section, _, name = key.partition(".")
         if key in SECTIONS and isinstance(value, dict):
-            names = known[0] if isinstance(known, list) and known else known or {}
-            yield from (_word(f"{key}.{name}", one, name in names, True) for name, one in value.items())
+            yield from (_word(f"{key}.{name}", one, name in _names(known), True) for name, one in value.items())
+        elif name and section in SECTIONS:
+            yield _word(key, value, name in _names(config.get(section)), True)
         elif known is not None and value is not None and dict in map(type, (known, value)):
             yield from (f"~{key}", f"+{key}={as_text(value)}")
         else:
             yield _word(key, value, key in config, False)
+
+
+def _names(section: Any) -> Collection[str]:
+    """Names in a section of a config, of a grid those in its first product."""
+    return section[0] if isinstance(section, list) and section else section or {}
 
 
 def _word(key: str, value: Any, known: bool, removable: bool) -> str:

@@ -168,6 +168,8 @@ def test_reports_and_verdicts():
     (dict(grid={"m": [1]}), ["grid.m=[1]"]), (dict(replications=-1), ["replications=-1"]),
     (dict(grid={"L": 5}), ["grid.L=5"]), (dict(size="quik"), ["size=quik"]),
     (dict(metrics=["error_l3"]), ["metrics=[error_l3]"]), (dict(parameters={"draw": "x"}), ["parameters.draw=x"]),
+    ({"parameters.draw": "x"}, ["parameters.draw=x"]), ({"grid.m": [1]}, ["grid.m=[1]"]),  # the command's own keys
+    ({"parameters.drow": 1}, ["+parameters.drow=1"]), ({"cluster.workers": 0}, ["cluster.workers=0"]),
     (dict(cluster="loca"), ["cluster=loca"]), (dict(outputs="~nobody7/x"), ["outputs=~nobody7/x"]),
     (dict(cluster={"kind": "local", "workers": 0}), ["cluster=local", "cluster.workers=0"]),
 ])
