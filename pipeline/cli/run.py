@@ -21,6 +21,7 @@ from pipeline.cli.rounds import Judged, grows, reached, what_follows
 from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
+from pipeline.execution.amounts import format_time
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Cluster, Executor, workers_of
 from pipeline.execution.errors import SweepError
@@ -30,7 +31,6 @@ from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit
 from pipeline.execution.sessions import FAILED, Session
 from pipeline.storage import agreement, results
 from pipeline.storage.integrity import Integrity, remove_abandoned
-from pipeline.study.amounts import format_time
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import registered

@@ -13,12 +13,12 @@ from pathlib import Path
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.own_experiments import RECORD
 from pipeline.cli.reports import OF_FILES, OF_RESULTS, finished_size
+from pipeline.execution.amounts import format_bytes
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import count
 from pipeline.storage.folder import Folder, locked
 from pipeline.storage.replications import DESCRIPTION, RAW
 from pipeline.storage.results import REQUESTS, SEALED, root_attributes
-from pipeline.study.amounts import format_bytes
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
 

@@ -10,12 +10,12 @@ from pipeline.cli.precision import all_done, on_target, settled
 from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy
 from pipeline.cli.until import ends, ends_in_words
+from pipeline.execution.amounts import format_time
 from pipeline.execution.schedule import Schedule, failures
 from pipeline.execution.sessions import FAILED, RUNNING, sessions
 from pipeline.storage import agreement
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
-from pipeline.study.amounts import format_time
 
 MOST_FAILURES = 20  # that are listed
 MOST_SESSIONS = 20, 3  # that are listed: running ones, and the last ended ones

@@ -8,10 +8,10 @@ from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
+from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Batch, Cluster
 from pipeline.execution.clusters.arrays import MIB, Sizes, Submission, clock, sizes
 from pipeline.execution.clusters.executor import size
-from pipeline.study.amounts import format_bytes, format_time
 from pipeline.study.parameters import InvalidInput
 
 HOUR, DAY = 3600, 86400

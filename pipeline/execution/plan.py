@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Cluster, cores
 from pipeline.execution.probe import BYTES, SECONDS, probe
 from pipeline.execution.schedule import Schedule
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import is_sealed
-from pipeline.study.amounts import format_bytes, format_time
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.refinement import LEVELS
 from pipeline.study.study import Study

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import TextIO
 
-from pipeline.study.amounts import format_time
+from pipeline.execution.amounts import format_time
 
 TERMINAL_EVERY = 0.1  # seconds
 NOTEBOOK_EVERY, NOTEBOOK_WIDTH = 1.0, 90  # characters

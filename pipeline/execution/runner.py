@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.execution import limits
+from pipeline.execution.amounts import format_bytes
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
@@ -19,7 +20,6 @@ from pipeline.storage import agreement
 from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
-from pipeline.study.amounts import format_bytes
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
 from pipeline.study.fingerprints import fingerprint, modules, third_parties

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import xarray as xr
+from dask.utils import format_bytes, format_time
 
 from pipeline.analysis.claims import CONFIDENCE
 from pipeline.reporting import archive, content, tables
@@ -19,7 +20,6 @@ from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.formatting import count, findings, minus, number, percent, symbol
 from pipeline.reporting.headline import SYMBOLS, headline
 from pipeline.reporting.inline import definitions
-from pipeline.study.amounts import format_bytes, format_time
 from pipeline.study.files import PARTIAL, write_whole
 
 ABOUT = ("command", "version", "commit", "bibtex")
