@@ -9,6 +9,7 @@ import xarray as xr
 
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.measures import Cells, Measured, confidence_for, labelled, mean_over_cells, measure
+from pipeline.analysis.selection import InsufficientEvidence
 from pipeline.analysis.summary import REPLICATION, mean_over_replications, t_interval
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
@@ -24,6 +25,7 @@ from .common import (
 )
 
 BATCHES = 10  # of replications, whose quantiles differ by their standard error
+LEAST_BATCH = 100  # replications, of which one is expected above the last quantile
 QUANTILES = (0.5, 0.9, 0.99)
 _FALL = "from the 90 % to the 99 % quantile, in every cell (simultaneous intervals)"
 _STEADY = "the same over the fall from the 50 % to the 90 % quantile, less 1, mean over cells"
@@ -45,6 +47,9 @@ def _tail(results: xr.Dataset) -> Mapping[str, Measured]:
 def _batch_quantiles(values: xr.DataArray) -> tuple[xr.DataArray, ...]:
     """The quantiles of each of `BATCHES` batches of replications, over (grid axes…, batch named replication)."""
     length = values.sizes[REPLICATION] // BATCHES
+    if length < LEAST_BATCH:
+        raise InsufficientEvidence(f"fewer than {LEAST_BATCH * BATCHES:,} replications: their batches do not reach the "
+                                   "99 % quantile")
     batches = values.isel({REPLICATION: slice(BATCHES * length)}).coarsen({REPLICATION: length}).construct(
         {REPLICATION: (REPLICATION, "within")})
     if batches.chunks:  # a quantile needs a whole batch
