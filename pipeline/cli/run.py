@@ -36,6 +36,7 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import registered
 
 MISJUDGED = 10  # times its predicted seconds: as long this process computes before it starts workers all the same
+FIRST = 2.0  # predicted seconds of reference units that this process makes while workers start, at most
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
 
 
@@ -204,10 +205,12 @@ def _sweep(
 
         def agree() -> None:
             for number, (stored, schedule) in enumerate(waiting if not cluster.elsewhere else ()):
-                comparable = schedule.listing.done.any() and not agreement.tries(stored.store)
-                first = safe and number == 0  # of the others, workers make the reference units
+                tried = agreement.tries(stored.store)  # a process ended: workers find out in which unit
+                first = number == 0 and safe and not tried and not cluster.limits_memory and _made_soon(schedule)
+                comparable = schedule.listing.done.any() and not tried
                 if comparable or needless or first or not cluster.starts_processes:
-                    runner(stored, schedule, settings).agree()
+                    with stored.store.backend.sweeping():
+                        runner(stored, schedule, settings).agree()
 
         if needless:
             agree()
@@ -222,6 +225,12 @@ def _sweep(
     for stored in studies if alike.kinds else ():
         status.print_failures(stored, stored.store.listing(), command)
     return alike.too_many
+
+
+def _made_soon(schedule: Schedule) -> bool:
+    """Whether the reference units take less time than workers to start, by their predicted costs."""
+    cost = float(sum(schedule.costs[unit.cell] for unit in schedule.references))
+    return 0 < cost <= FIRST * COST_OF_A_SECOND
 
 
 def _compute(

@@ -185,9 +185,7 @@ class Runner:
         return any(dict(one.writer.code) == code for one in agreement.recorded(self.store))
 
     def _run(self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None, again: bool) -> bool:
-        if unit in self.references and self.store.holds(*unit):  # made before all others
-            return self.store.has_failed(*unit)
-        if again and self.store.has_failed(*unit):  # its worker ended, or was ended
+        if (again or unit in self.references) and self.store.has_failed(*unit):  # its worker ended, or was ended
             return True
         try:
             values = self._limited(unit, memo, writer_id, limit)

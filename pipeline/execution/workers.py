@@ -71,6 +71,7 @@ class Processes:
         """Let the workers register with the scheduler of a `distributed.LocalCluster`."""
         self.cluster = cluster
         for worker in self.workers:
+            worker.start = time.monotonic()  # what this process did meanwhile does not count
             self._introduce(worker)
 
     def revive(self) -> None:

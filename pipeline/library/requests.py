@@ -101,7 +101,8 @@ def _words(changes: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[st
 
 def _names(section: Any) -> Collection[str]:
     """Names in a section of a config, of a grid those in its first product."""
-    return section[0] if isinstance(section, list) and section else section or {}
+    first = section[0] if isinstance(section, list) and section else section
+    return first if isinstance(first, Mapping) else {}
 
 
 def _word(key: str, value: Any, known: bool, removable: bool) -> str:

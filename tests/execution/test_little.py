@@ -52,17 +52,19 @@ def test_little_work_opens_no_cluster_and_gives_the_same_bytes(tmp_path, capsys,
     assert sealed(tmp_path / "local") == sealed(tmp_path / "asked")
 
 
-def test_units_are_made_here_while_workers_start_and_not_again(tmp_path, monkeypatch):
-    """Those with which the numbers of others are compared."""
-    join, made = Processes.join, {}
-
-    def units():
-        return {path: path.stat().st_mtime_ns for path in tmp_path.rglob("units/*/*")}
-
-    monkeypatch.setattr(Processes, "join", lambda *own: (made.update(units()), join(*own)))
+@pytest.mark.parametrize("how", ["little", "much", "memory", "tried"])
+def test_the_first_units_are_made_here_while_workers_start(tmp_path, monkeypatch, how):
+    """Those with which others are compared; not if they take long, in a worker's memory, or ended a process before."""
+    join, made = Processes.join, []
+    monkeypatch.setattr(Processes, "join", lambda *own: (made.extend(tmp_path.rglob("units/*/*")), join(*own)))
+    if how == "much":
+        monkeypatch.setattr("pipeline.cli.run.FIRST", 1e-9)
+    if how == "tried":
+        monkeypatch.setattr("pipeline.cli.run.agreement.tries", lambda store: [("one", 1)])
     without_report(monkeypatch)
-    assert main([*arguments(tmp_path, cluster="local"), "cluster.workers=2"]) == 0
-    assert made and made.items() < units().items()
+    more = ["cluster.memory=1GiB"] if how == "memory" else []
+    assert main([*arguments(tmp_path, cluster="local"), "cluster.workers=2", *more]) == 0
+    assert bool(made) == (how == "little")
 
 
 def test_work_that_was_misjudged_goes_on_with_workers(tmp_path, capsys, monkeypatch, opened):

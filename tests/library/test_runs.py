@@ -164,6 +164,15 @@ def test_reports_and_verdicts():
     assert set(pl.judge(results, claims=[])) == set()
 
 
+@pytest.mark.parametrize("section, changes", [
+    ({"parameters": 5}, {"parameters.L": 60}), ({"grid": [5]}, {"grid.m": [6]}), ({"grid": [5]}, {"grid": {"m": [6]}})])
+def test_a_change_within_what_is_no_mapping_is_one_line(section, changes):
+    own = {"name": "a/b", "problem": "ranking", "metrics": ["error_l2"], "seed": 1, "replications": 10, "block": 10}
+    with pytest.raises(pl.InvalidInput) as raised:
+        pl.run(own | section, **changes)
+    assert "\n" not in str(raised.value)
+
+
 @pytest.mark.parametrize("changes, words", [
     (dict(grid={"m": [1]}), ["grid.m=[1]"]), (dict(replications=-1), ["replications=-1"]),
     (dict(grid={"L": 5}), ["grid.L=5"]), (dict(size="quik"), ["size=quik"]),

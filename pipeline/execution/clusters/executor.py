@@ -105,6 +105,11 @@ class Cluster(Protocol):
         """Whether this process may do that many seconds of work itself, as workers would start for longer."""
         return False
 
+    @property
+    def limits_memory(self) -> bool:
+        """Whether workers get less memory than this process may take."""
+        return False
+
     def check(self) -> None:
         """Raise InvalidInput where the cluster could not be opened, before any folder or job is created."""
         return  # nothing can go wrong

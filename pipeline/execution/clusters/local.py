@@ -45,6 +45,11 @@ class Local(Cluster, Checked):
         if self.memory is not None and size(self.memory) < 2**28:
             raise InvalidInput("memory", self.memory, "must be at least 256MiB")
 
+    @property
+    def limits_memory(self) -> bool:
+        """Where a limit was asked for."""
+        return self.memory is not None
+
     def needless(self, seconds: float) -> bool:
         """For little work, unless a number of workers or their memory was asked for."""
         return self.workers is None and self.memory is None and seconds * (1 - 1 / max(cores(), 2)) <= STARTING
