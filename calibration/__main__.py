@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,11 +87,13 @@ def _path(experiment: str) -> Path:
     return FOLDER / f"{experiment.replace('/', '_')}.jsonl"
 
 
+@cache
 def code_of(experiment: str) -> str:
     """Name of the code and arithmetic that would simulate an experiment here."""
     return writer(read_experiment(compose([f"experiment={experiment}", "size=quick"])[0]).study).id
 
 
+@cache
 def asked_of(experiment: str) -> str:
     """Digest of what the small size of an experiment simulates, but for its seed and replications."""
     raw = compose([f"experiment={experiment}", "size=quick"])[0]
@@ -100,14 +103,14 @@ def asked_of(experiment: str) -> str:
 
 def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, Any]]:
     """What was run of an experiment as it is, by this code and for these tolerances; lines cut off are left out."""
-    path, code, asked = _path(experiment), None, None
+    path = _path(experiment)
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         try:
             record = json.loads(line)
         except ValueError:
             continue
-        code, asked = code or code_of(experiment), asked or asked_of(experiment)
-        if (record["code"] == code and record.get("asked", asked) == asked
+        asked = asked_of(experiment)
+        if (record["code"] == code_of(experiment) and record.get("asked", asked) == asked
                 and record["claimed"] == {claim.id: claim.claimed for claim in claims}):
             yield record
 
