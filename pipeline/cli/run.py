@@ -24,6 +24,7 @@ from pipeline.execution import plan, sweep
 from pipeline.execution.amounts import format_time
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Cluster, Executor, workers_of
+from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
@@ -36,7 +37,6 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import registered
 
 MISJUDGED = 10  # times its predicted seconds: as long this process computes before it starts workers all the same
-FIRST = 2.0  # predicted seconds of reference units that this process makes while workers start, at most
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
 
 
@@ -230,7 +230,7 @@ def _sweep(
 def _made_soon(schedule: Schedule) -> bool:
     """Whether the reference units take less time than workers to start, by their predicted costs."""
     cost = float(sum(schedule.costs[unit.cell] for unit in schedule.references))
-    return 0 < cost <= FIRST * COST_OF_A_SECOND
+    return 0 < cost <= STARTING * COST_OF_A_SECOND
 
 
 def _compute(

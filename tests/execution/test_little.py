@@ -58,7 +58,7 @@ def test_the_first_units_are_made_here_while_workers_start(tmp_path, monkeypatch
     join, made = Processes.join, []
     monkeypatch.setattr(Processes, "join", lambda *own: (made.extend(tmp_path.rglob("units/*/*")), join(*own)))
     if how == "much":
-        monkeypatch.setattr("pipeline.cli.run.FIRST", 1e-9)
+        monkeypatch.setattr("pipeline.cli.run.STARTING", 1e-9)
     if how == "tried":
         monkeypatch.setattr("pipeline.cli.run.agreement.tries", lambda store: [("one", 1)])
     without_report(monkeypatch)
