@@ -10,8 +10,11 @@ from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
+from .answers import draw_answers
 from .pair_counts import differences_of, pairs_of, slices
 from .releases import OpenResponses
+from .theory.cramer_rao import cramer_rao_risk
+from .theory.noise_risk import expected_counts
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,16 @@ class ItemParameters:
 
     theta: Annotated[Floats, "reps", "m"]
     ability: Annotated[Floats, "reps", "n"]
+
+    @cached_property
+    def bound(self) -> Floats:
+        """`cramer_rao_risk` where all responses are observed, (reps,): once for all cells that share the truth."""
+        return cramer_rao_risk(self.theta, self.ability)
+
+    @cached_property
+    def expected_counts(self) -> Floats:
+        """`expected_counts` where all responses are observed, (reps, m, m): once for all cells that share the truth."""
+        return expected_counts(self.theta, self.ability)
 
 
 class Responses:
@@ -63,15 +76,13 @@ class Responses:
         shape = (*self._ability.shape, self.items)
         answers, observed = np.empty(shape, bool), None if self._p == 1 else np.empty(shape, bool)
         with np.errstate(over="ignore"):  # e^β may be infinite: then every answer to the item is wrong
-            person, item = np.exp(self._ability)[:, :, None], np.exp(self._theta)[:, None]
+            skill, difficulty = np.exp(self._ability), np.exp(self._theta)
         for rows, people in slices(*shape):
-            skill = person[rows, people]
-            probability = skill / (skill + item[rows])
-            part = bernoulli(probability, probability.shape, self._rng)
+            part = answers[rows, people]
+            draw_answers(skill[rows, people], difficulty[rows], self._rng, part)
             if observed is not None:
                 observed[rows, people] = bernoulli(self._p, part.shape, self._rng)
                 part &= observed[rows, people]
-            answers[rows, people] = part
         return answers, observed
 
     def differences(self) -> Integers:

@@ -13,6 +13,7 @@ from scipy.special import expit
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli
 from pipeline.problems.response import pair_counts
+from pipeline.problems.response.answers import draw_answers
 from pipeline.problems.response.model import ItemParameters, Rasch, Responses
 from pipeline.problems.response.releases import Differences, FlippedResponses, OpenResponses
 from pipeline.study.parameters import InvalidInput
@@ -204,3 +205,16 @@ def test_expected_differences():
 def test_bad_parameters(name, value):
     with pytest.raises(InvalidInput, match=name):
         build(Rasch, {"n": 5, "m": 3, name: value})
+
+
+@pytest.mark.parametrize("reps, n, m", [(1, 1, 2), (3, 7, 3), (2, 50, 64), (1, 20, 65), (2, 30, 200), (1, 700, 10)])
+def test_answers_are_those_of_bernoulli(reps, n, m):
+    """The same answers from the same random numbers, also of persons and items that decide everything."""
+    skill, difficulty = np.exp(rng(n).normal(0, 3, (reps, n))), np.exp(rng(m).normal(0, 3, (reps, m)))
+    difficulty[:, 0], difficulty[:, 1] = 0, np.inf
+    for seed in range(20):
+        one, other, answers = rng(seed), rng(seed), np.empty((reps, n, m), bool)
+        draw_answers(skill, difficulty, one, answers)
+        probability = skill[:, :, None] / (skill[:, :, None] + difficulty[:, None])
+        assert (answers == bernoulli(probability, probability.shape, other)).all()
+        assert one.random() == other.random()

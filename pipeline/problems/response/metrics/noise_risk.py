@@ -10,7 +10,7 @@ from pipeline.study.parameters import Checked, parameter
 
 from ..model import ItemParameters
 from ..releases import Differences
-from ..theory.noise_risk import ESTIMATORS, expected_counts, noise_risk
+from ..theory.noise_risk import ESTIMATORS, noise_risk
 
 
 @dataclass(frozen=True)
@@ -33,5 +33,5 @@ class NoiseRisk(Checked):
             return np.zeros(len(truth.theta))
         if release.edges is not None:
             return np.full(len(truth.theta), np.nan)
-        counts = expected_counts(truth.theta, truth.ability, self.p)
+        counts = self.p**2 * truth.expected_counts
         return noise_risk(self.estimator, truth.theta, counts, release.variance)
