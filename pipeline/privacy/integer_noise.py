@@ -40,6 +40,8 @@ from pipeline.study.slices import ByCall
 
 LARGEST = 1e18  # variance: σ up to 1e9; draws are far from the limits of int64 and of the integers among doubles
 _GUIDE = 15  # bits
+_REST = np.uint64(64 - _GUIDE)
+_LAST_BITS = np.uint64(2 ** (64 - _GUIDE) - 1)
 _OPEN = np.iinfo(np.int64).min  # in the guide: these bits do not determine the block
 _CHUNK = 1 << 14  # words at once, so that they stay in the cache
 Shape = int | tuple[int, ...]
@@ -109,9 +111,10 @@ class Sampler:
             words[np.flatnonzero(self.first == 0)[0]] += 2**64 - sum(words)
         self.total = sum(words)
         self.starts = np.cumsum(np.array([0, *words[:-1]], np.uint64))  # else large ones become floats
-        slots = np.arange(1 << _GUIDE, dtype=np.uint64) << np.uint64(64 - _GUIDE)
-        here, there = self._block(slots), self._block(slots | np.uint64(2 ** (64 - _GUIDE) - 1))
-        self.guide = np.where(here == there, np.append(self.first, _OPEN)[here], _OPEN)
+        ends = self.starts[1:] if self.total == 2**64 else np.append(self.starts[1:], np.uint64(self.total))
+        slot, inside = (ends >> _REST).view(np.int64), (ends & _LAST_BITS) > 0
+        here, there = (np.bincount(at, minlength=1 << _GUIDE).cumsum()[: 1 << _GUIDE] for at in (slot + inside, slot))
+        self.guide = np.where(here == there, np.append(self.first, _OPEN)[here], _OPEN)  # no block ends in between
 
     def _block(self, words: NDArray[np.uint64]) -> Integers:
         """Number of the block that owns a word, or the number of blocks if none does."""
@@ -133,7 +136,7 @@ class Sampler:
     def _fill(self, rng: np.random.Generator, part: Integers) -> Integers:
         """Fill a chunk with draws."""
         words = rng.integers(0, 2**64, part.size, np.uint64)
-        np.take(self.guide, (words >> np.uint64(64 - _GUIDE)).view(np.int64), out=part, mode="clip")
+        np.take(self.guide, (words >> _REST).view(np.int64), out=part, mode="clip")
         unsettled = np.flatnonzero(part == _OPEN)
         block = self._block(words[unsettled])
         outside = block == self.first.size
