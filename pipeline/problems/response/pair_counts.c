@@ -17,9 +17,10 @@ INLINE void to_bits(int64_t persons, int64_t m, const uint8_t *answers, const ui
     uint8_t byte[BLOCK];
     for (int64_t from = 0; from < m; from += BLOCK) {
         int64_t items = m - from < BLOCK ? m - from : BLOCK;
-        uint64_t word[BLOCK] = {0};
+        uint64_t word[BLOCK];
+        memset(word, 0, (size_t)items * sizeof *word);
         for (int64_t first = 0; first < persons; first += 8) {
-            memset(byte, 0, sizeof byte);
+            memset(byte, 0, (size_t)items);
             for (int64_t person = first; person < first + 8 && person < persons; person++) {
                 const uint8_t *x = answers + person * m + from, *seen = observed ? observed + person * m + from : x;
                 if (kind == GIVEN || !observed)

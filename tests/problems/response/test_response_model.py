@@ -212,6 +212,9 @@ def test_answers_are_those_of_bernoulli(reps, n, m):
     """The same answers from the same random numbers, also of persons and items that decide everything."""
     skill, difficulty = np.exp(rng(n).normal(0, 3, (reps, n))), np.exp(rng(m).normal(0, 3, (reps, m)))
     difficulty[:, 0], difficulty[:, 1] = 0, np.inf
+    skill[:, ::7] *= 1e-44  # beyond single precision
+    difficulty[:, 2:3] *= 1e-44
+    difficulty[:, 3:4] *= 1e44
     for seed in range(20):
         one, other, answers = rng(seed), rng(seed), np.empty((reps, n, m), bool)
         draw_answers(skill, difficulty, one, answers)
