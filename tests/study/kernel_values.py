@@ -99,6 +99,27 @@ def binomial():
         yield counts(rng, rng.integers(0, most, (40, width)), rng.random((40, width)) ** 3)
 
 
+def k_means():
+    """Clusters of few and of many points, in two dimensions and others."""
+    from pipeline.problems.clustering.estimators.k_means import split_points
+
+    for items, dims, count in ((5, 1, 2), (40, 2, 2), (300, 3, 3), (300, 6, 4)):
+        rng = np.random.default_rng(items)
+        yield split_points(rng.standard_normal((items, dims)) + 2 * rng.integers(0, count, (items, 1)), count, rng)[0]
+
+
+def pair_throws():
+    """Balls in one box and in many, and pairs of two clusters and of one."""
+    from pipeline.problems.clustering.pair_throws import put_pairs, throw
+
+    matrix = np.zeros((9, 9), np.int64)
+    for boxes in (1, 3, 1000):
+        yield throw(np.random.default_rng(boxes), 5 * boxes, boxes)
+    put_pairs(matrix, np.arange(4), np.arange(4, 9), np.arange(20))
+    put_pairs(matrix, np.arange(4), None, np.arange(6))
+    yield matrix
+
+
 digest = hashlib.blake2b(digest_size=16)
 for array in globals()[sys.argv[1]]():
     digest.update(np.ascontiguousarray(array).tobytes())

@@ -9,8 +9,6 @@ from pipeline.study.arrays import Integers
 
 from .user_counts import UserCounts, hypergeometric
 
-BOXES = 1 << 22  # balls that are thrown individually in one step
-
 
 class SubsetCounts(NamedTuple):
     """How many users of a group have disjoint random subsets of these sizes of the items of a cluster.
@@ -79,16 +77,3 @@ def _halve(rng: np.random.Generator, users: UserCounts, held: list[str]) -> User
         "size": np.concatenate([half, users["size"] - half]),
         **{name: np.concatenate([users[f"left_{name}"], users[name] - users[f"left_{name}"]]) for name in held},
     }, np.concatenate([users.count] * 2))
-
-
-def throw(rng: np.random.Generator, balls: int, boxes: int) -> Integers:
-    """(boxes,): balls in each box when each ball is thrown into one of them, uniformly.
-
-    O(min(balls, 10 · boxes)), memory O(boxes).
-    """
-    if balls > 10 * boxes:
-        return rng.multinomial(balls, np.full(boxes, 1 / boxes))
-    total = np.zeros(boxes, np.int64)
-    for start in range(0, balls, BOXES):
-        total += np.bincount(rng.integers(0, boxes, min(BOXES, balls - start)), minlength=boxes)
-    return total

@@ -7,10 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pipeline.problems.clustering import subset_sums as subset_sums_module
 from pipeline.problems.clustering.model import BlockModel as Model
 from pipeline.problems.clustering.model import BlockTruth, Users
-from pipeline.problems.clustering.subset_sums import SubsetCounts, subset_sums, throw
+from pipeline.problems.clustering.subset_sums import SubsetCounts, subset_sums
 from pipeline.problems.clustering.user_counts import UserCounts, binomial, hypergeometric
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
@@ -147,11 +146,3 @@ def test_subsets_are_uniform_without_replacement():
         assert mean_agrees((sums[:, i] - mean) ** 2, variance, f"variance of item {i}")
         products = (sums[:, i] - mean) * (sums[:, i - 1] - mean)
         assert mean_agrees(products, -variance / 6, "covariance") and not mean_agrees(products, 0, "independent")
-
-
-@pytest.mark.parametrize("balls", [50, 199, 201, 10_000_000])
-def test_balls_are_thrown_uniformly(balls, monkeypatch):
-    monkeypatch.setattr(subset_sums_module, "BOXES", 64)
-    counts = sum(throw(rng(s), balls, 20) for s in range(20))
-    assert counts.sum() == 20 * balls and counts_agree(counts, np.full(20, 1 / 20), "boxes")
-    assert not counts_agree(counts + 5 * balls * (np.arange(20) == 3), np.full(20, 1 / 20), "control")

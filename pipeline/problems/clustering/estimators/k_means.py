@@ -1,9 +1,11 @@
 """k-means: of numbers on a line, the exact optimum; of points, the best of several starts."""
 
 import numpy as np
-from scipy.cluster.vq import ClusterError, kmeans2, vq
 
 from pipeline.study.arrays import Floats, Integers
+from pipeline.study.kernels import function
+
+_k_means = function(__file__, "k_means", "i8 i8 i8 i8 i8 i8 f8[] i8[] f8[] i8[] i8[]")
 
 RESTARTS = 10  # of k-means from k-means++ seeds
 STEPS, MORE = 5, 30  # of each, and of the best
@@ -53,18 +55,26 @@ def _starts_of_last_parts(ordered: Floats, count: int) -> list[Integers]:
 
 
 def split_points(points: Floats, count: int, rng: np.random.Generator) -> tuple[Integers, bool]:
-    """(items,) clusters of points (items, dimensions) by k-means, and whether it gave `count` clusters."""
-    if len(np.unique(points, axis=0)) < count:
-        return np.zeros(len(points), int), False
-    least, centres = np.inf, None
-    for _ in range(RESTARTS):
-        try:
-            tried, _ = kmeans2(points, count, iter=STEPS, minit="++", missing="raise", rng=rng)
-        except ClusterError:
-            continue
-        if (spread := np.square(vq(points, tried)[1]).sum()) < least:
-            least, centres = spread, tried
-    if centres is None:
-        return np.zeros(len(points), int), False
-    clusters: Integers = kmeans2(points, centres, iter=MORE, minit="matrix", missing="warn")[1]
-    return clusters, len(np.unique(clusters)) == count
+    """(items,) clusters of points (items, dimensions) by k-means, and whether it gave `count` clusters.
+
+    Compiled; the clusters of SciPy's kmeans2 with the same random numbers, for up to four dimensions.
+    O(items · dimensions · count) a step.
+    """
+    clusters, used = np.zeros(len(points), np.int64), np.zeros(1, np.int64)
+    if not _has_distinct(points, count):
+        return clusters, False
+    firsts, places = np.empty(RESTARTS, np.int64), np.empty((RESTARTS, count - 1))
+    for start in range(RESTARTS):
+        firsts[start] = rng.integers(len(points))
+        places[start] = rng.random(count - 1)
+    _k_means(*points.shape, count, RESTARTS, STEPS, MORE, np.ascontiguousarray(points), firsts, places, clusters, used)
+    return clusters, bool(used[0] == count)
+
+
+def _has_distinct(points: Floats, count: int) -> bool:
+    """Whether at least `count` of the points (items, dimensions) differ."""
+    for _ in range(count):
+        if not len(points):
+            return False
+        points = points[(points != points[0]).any(axis=1)]
+    return True

@@ -24,8 +24,8 @@ class SpectralClustering(Clustering):
     are the largest, as in Figure 1, not the largest in magnitude (Theorem 8): E Â is a Gram matrix but for its
     diagonal, and noise has large negative eigenvalues. The diagonal, about which no user is asked, is set to the mean
     of the rest: zeros there would lower all eigenvalues, where w ≪ N by more than the size of the informative ones.
-    Lanczos' method where N > 200, to machine precision; k-means from SciPy, 5 steps from each of 10 k-means++ starts,
-    30 more of the best. Not converged where Lanczos' method is not, or k-means leaves a cluster empty. O(N²) a Lanczos
+    Lanczos' method where N > 200, to machine precision; k-means, 5 steps from each of 10 k-means++ starts, 30 more of
+    the best. Not converged where Lanczos' method is not, or k-means leaves a cluster empty. O(N²) a Lanczos
     step.
     Source: Banerjee, Hegde and Massoulié, Figure 1.
     """

@@ -9,8 +9,8 @@ from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import parameter
 
 from ..model import Users
+from ..pair_throws import put_pairs, throw
 from ..releases import PairSketches
-from ..subset_sums import throw
 from .one_bit import OneBit
 
 
@@ -68,12 +68,12 @@ class PairwisePreference(OneBit):
         pairs = np.where(first == second, size[first] * (size[first] - 1) // 2, size[first] * size[second])
         asked = rng.multinomial(data.classes, pairs / pairs.sum())
         ones = rng.binomial(asked, chances[:, first, second]).sum(axis=0)
+        items = [np.flatnonzero(data.truth.clusters[r] == c) for c in range(len(size))]
         for c, d, boxes, yes, total in zip(first, second, pairs, ones, asked.sum(axis=0), strict=True):
-            entries = _pairs_of(data.truth.clusters[r], int(c), int(d))
-            agreements[entries] = throw(rng, yes, boxes)
-            probes[entries] = agreements[entries] + throw(rng, total - yes, boxes)
-        for counts in (agreements, probes):
-            counts += counts.T.copy()
+            released = throw(rng, yes, boxes)
+            others = None if c == d else items[d]
+            put_pairs(agreements, items[c], others, released)
+            put_pairs(probes, items[c], others, released + throw(rng, total - yes, boxes))
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -82,12 +82,3 @@ class PairwisePreference(OneBit):
     def memory(self) -> float:
         """Bytes of one replication: agreements and probes of all pairs."""
         return 16 * self.N**2
-
-
-def _pairs_of(clusters: Integers, c: int, d: int) -> tuple[Integers, Integers]:
-    """Rows and columns of all pairs of an item of cluster c and one of cluster d, above or below the diagonal, once."""
-    of_c, of_d = np.flatnonzero(clusters == c), np.flatnonzero(clusters == d)
-    if c == d:
-        i, j = np.triu_indices(of_c.size, 1)
-        return of_c[i], of_c[j]
-    return of_c.repeat(of_d.size), np.tile(of_d, of_c.size)

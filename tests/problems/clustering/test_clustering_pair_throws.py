@@ -1,0 +1,52 @@
+"""Users who fall on pairs alike: the balls that NumPy throws, uniform counts, and each pair at its place."""
+
+import numpy as np
+import pytest
+from checks import counts_agree
+
+from pipeline.problems.clustering.pair_throws import put_pairs, throw
+
+
+def rng(seed):
+    return np.random.Generator(np.random.Philox(seed))
+
+
+@pytest.mark.parametrize("balls", [50, 199, 201, 10_000_000])
+def test_balls_are_thrown_uniformly(balls):
+    counts = sum(throw(rng(s), balls, 20) for s in range(20))
+    assert counts.sum() == 20 * balls and counts_agree(counts, np.full(20, 1 / 20), "boxes")
+    assert not counts_agree(counts + 5 * balls * (np.arange(20) == 3), np.full(20, 1 / 20), "control")
+
+
+@pytest.mark.parametrize("bits", [np.random.Philox, np.random.PCG64, np.random.MT19937])
+@pytest.mark.parametrize("boxes", [1, 2, 3, 20, 2**22 + 1, 3 * 2**22 + 1])  # of many, one in 1,000 is drawn again
+def test_balls_are_those_of_numpy(bits, boxes):
+    """Up to ten balls a box; also where half a word of random bits is left from before."""
+    for seed in range(20):
+        balls = min(seed * boxes // 2, 20_000)
+        ours, numpys = (np.random.Generator(bits(seed)) for _ in range(2))
+        if seed % 2:
+            ours.integers(10), numpys.integers(10)
+        assert (throw(ours, balls, boxes) == np.bincount(numpys.integers(0, boxes, balls), minlength=boxes)).all()
+        assert repr(ours.bit_generator.state) == repr(numpys.bit_generator.state)
+
+
+def test_no_boxes_and_no_balls():
+    assert throw(rng(1), 0, 0).shape == (0,) and not throw(rng(1), 0, 5).any()
+
+
+def test_pairs_get_to_their_places():
+    """Against indices written out, for clusters of several sizes, also of one item; other places stay as they are."""
+    for seed in range(20):
+        clusters = np.random.default_rng(seed).integers(0, 4, 12)
+        items = [np.flatnonzero(clusters == c) for c in range(4)]
+        found, literal, number = np.zeros((12, 12), np.int64), np.zeros((12, 12), np.int64), 0
+        for c in range(4):
+            for d in range(c, 3):  # none of pairs in cluster 3
+                places = [(i, j) for i in items[c] for j in items[d] if c != d or i < j]
+                counts = np.arange(number, number + len(places)) + 1
+                number += len(places)
+                put_pairs(found, items[c], None if c == d else items[d], counts)
+                for (i, j), count in zip(places, counts, strict=True):
+                    literal[i, j] = literal[j, i] = count
+        assert (found == literal).all() and not np.diag(found).any()
