@@ -26,7 +26,7 @@ from pipeline.study.streams import digest
 FOLDER = Path("outputs/calibration")
 PAGE = Path("docs/calibration.md")
 FIRST = 7_000_001  # of the seeds, which no experiment has
-REPLICATIONS = 200  # twice what a claim needs in a cell
+REPLICATIONS = 200  # of a cell at most: twice what a claim needs
 
 
 class Job(NamedTuple):
@@ -94,6 +94,12 @@ def code_of(experiment: str) -> str:
 
 
 @cache
+def replications_of(experiment: str) -> int:
+    """Replications of a cell: as many as the experiment has, as it is judged by these, but at most `REPLICATIONS`."""
+    return min(REPLICATIONS, read_experiment(compose([f"experiment={experiment}"])[0]).study.replications)
+
+
+@cache
 def asked_of(experiment: str) -> str:
     """Digest of what the small size of an experiment simulates, but for its seed and replications."""
     raw = compose([f"experiment={experiment}", "size=quick"])[0]
@@ -104,29 +110,32 @@ def asked_of(experiment: str) -> str:
 def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, Any]]:
     """What was run of an experiment as it is, by this code and for these tolerances; lines cut off are left out."""
     path = _path(experiment)
+    made_of = _made_of(experiment, claims)
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         try:
             record = json.loads(line)
         except ValueError:
             continue
-        asked = asked_of(experiment)
-        if (record["code"] == code_of(experiment) and record.get("asked", asked) == asked
-                and record["claimed"] == {claim.id: claim.claimed for claim in claims}):
+        if all(record.get(key) == value for key, value in made_of.items()):
             yield record
+
+
+def _made_of(experiment: str, claims: tuple[Claim, ...]) -> dict[str, Any]:
+    return {"code": code_of(experiment), "asked": asked_of(experiment), "replications": replications_of(experiment),
+            "claimed": {claim.id: claim.claimed for claim in claims}}
 
 
 def judged(job: Job) -> dict[str, Any]:
     """Simulate one seed, and judge every claim on it: verdicts, and all estimates with their intervals."""
     claims = by_experiment()[job.experiment][1]
-    results = pl.simulate(job.experiment, size="quick", replications=REPLICATIONS, block=REPLICATIONS, seed=job.seed)
+    reps = replications_of(job.experiment)
+    results = pl.simulate(job.experiment, size="quick", replications=reps, block=reps, seed=job.seed)
     found = {}
     for claim in claims:
         judgement = judge(claim, results)
         found[claim.id] = {"verdict": judgement.check.verdict, "control": judgement.control.verdict,
                            "sound": judgement.sound, "estimates": _estimates(claim, results)}
-    return {"seed": job.seed, "code": code_of(job.experiment), "asked": asked_of(job.experiment),
-            "claimed": {one.id: one.claimed for one in claims},
-            "claims": found}
+    return {"seed": job.seed, **_made_of(job.experiment, claims), "claims": found}
 
 
 def _estimates(claim: Claim, results: Any) -> dict[str, dict[str, list[float]]]:

@@ -15,11 +15,12 @@ from pipeline.analysis.tolerances import Tolerance, written
 Records = Sequence[Mapping[str, Any]]
 HEAD = """# Calibration: how often verdicts are wrong
 
-Every claim below was judged on many independent simulations of its experiment at a small size (`size=quick`, 200
-replications a cell) and on as many controls. `make calibrate` runs this for all claims, in hours, and goes on where it
-was stopped; `make calibrate ARGS="crowd seeds=200"` for some; `make calibrate ARGS=docs` writes this page from what was
-run; tables of other experiments stay. Each says with which code it was made. Claims that are not in the tables were not
-run.
+Every claim below was judged on many independent simulations of its experiment at a small size (`size=quick`, with as
+many replications a cell as the experiment has, but at most 200) and on as many controls. `make calibrate` runs this for
+all claims, in hours, and goes on where it was stopped; `make calibrate ARGS="crowd seeds=200"` for some;
+`make calibrate ARGS=docs` writes this page from what was run; tables of other experiments stay. Each says with which
+code it was made, and with how many replications a seed; 200 where it does not say. Claims that are not in the tables
+were not run.
 
 - *truth*: whether the claim holds at this size, by the mean of each estimate over all seeds: yes, no, or *border*,
   where such a mean is within four of its standard errors of an end of the tolerance.
@@ -36,7 +37,8 @@ def document(found: Mapping[str, tuple[tuple[Claim, ...], Records]], former: str
     """The page: a table for each experiment. former: a page whose tables of other experiments are kept."""
     sections = {section.partition(",")[0]: section for section in former.rstrip("\n").split("\n\n## ")[1:]}
     for experiment, (claims, records) in found.items():
-        text = (f"{experiment}, {len(records)} seeds, code {records[0]['code']}\n\n"
+        made = f"{records[0]['replications']} replications, code {records[0]['code']}"
+        text = (f"{experiment}, {len(records)} seeds of {made}\n\n"
                  "| claim | claimed | truth | supported | contradicted | wrong | wrong control | covered | power |\n"
                  "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
         sections[experiment] = text + "\n".join(f"| {' | '.join(row(claim, records))} |" for claim in claims)

@@ -71,9 +71,9 @@ def test_nothing_determined_says_nothing():
 
 
 def test_tables_of_other_experiments_stay():
-    one = {"toy/a": ((claim(AtMost(1)),), [record | {"code": "1"} for record in records(0, AtMost(1))])}
+    one = {"toy/a": ((claim(AtMost(1)),), [record | {"code": "1", "replications": 20} for record in records(0, AtMost(1))])}
     page = table.document({"toy/b": one["toy/a"]}, table.document(one))
-    assert page.count("`toy`") == 2 and "## toy/a, 400 seeds, code 1\n" in page
+    assert page.count("`toy`") == 2 and "## toy/a, 400 seeds of 20 replications, code 1\n" in page
     replaced = table.document({"toy/a": (one["toy/a"][0], one["toy/a"][1][:9])}, page)
     assert "## toy/a, 9 seeds" in replaced and replaced.count("`toy`") == 2
     assert table.document({}, page) == page
@@ -89,7 +89,8 @@ def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatc
     path.write_text(lines[0] + "\n" + lines[1][:-5])  # cut off
     assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
     assert "1 of 2 to do" in capsys.readouterr().out
-    for key, other in (("claimed", {"xu.example_1": "at most 9"}), ("asked", "another grid"), ("code", "other code")):
+    for key, other in (("claimed", {"xu.example_1": "at most 9"}), ("asked", "another grid"), ("code", "other code"),
+                       ("replications", 50)):
         path.write_text(json.dumps(json.loads(lines[0]) | {key: other}) + "\n")
         assert list(command.records("xu/example_1", command.by_experiment()["xu/example_1"][1])) == []
     path.write_text(lines[0] + "\n")
