@@ -71,7 +71,8 @@ def test_nothing_determined_says_nothing():
 
 
 def test_tables_of_other_experiments_stay():
-    one = {"toy/a": ((claim(AtMost(1)),), [record | {"code": "1", "replications": 20} for record in records(0, AtMost(1))])}
+    made = {"code": "1", "replications": 20}
+    one = {"toy/a": ((claim(AtMost(1)),), [record | made for record in records(0, AtMost(1))])}
     page = table.document({"toy/b": one["toy/a"]}, table.document(one))
     assert page.count("`toy`") == 2 and "## toy/a, 400 seeds of 20 replications, code 1\n" in page
     replaced = table.document({"toy/a": (one["toy/a"][0], one["toy/a"][1][:9])}, page)
