@@ -11,6 +11,7 @@ from pipeline.__main__ import main
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads, cores
 from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.workers import Processes
+from pipeline.storage.folder import Folder
 from pipeline.study import registry
 
 HERE = "no workers, computing in this process"
@@ -78,3 +79,22 @@ def test_code_that_was_added_here_has_a_process_of_its_own(tmp_path, monkeypatch
     monkeypatch.setattr("pipeline.cli.run.registered", lambda: registry.Registered((), ("anything",)))
     assert main(arguments(tmp_path, cluster="local")) == 0
     assert len(opened) == 1
+
+
+@pytest.mark.parametrize("workers", [[], ["cluster.workers=2"]], ids=["here", "while workers start"])
+def test_a_file_that_this_process_is_writing_is_nobody_elses_to_remove(tmp_path, monkeypatch, opened, workers):
+    """Another process finds nothing left over while units are written, as it would remove that."""
+    put, seen = Folder.put, []
+
+    def watched(self, key, content):
+        if "units/" in key:
+            half = (self.path / key).with_name("half.partial")
+            half.parent.mkdir(parents=True, exist_ok=True)
+            half.write_bytes(b"half")
+            seen.append(Folder(self.path).left_over(key.partition("/")[0]))
+            half.unlink()
+        put(self, key, content)
+
+    monkeypatch.setattr(Folder, "put", watched)
+    assert main([*arguments(tmp_path, cluster="local"), *workers]) == 0
+    assert seen and not any(seen)

@@ -47,3 +47,10 @@ def test_what_is_being_published_is_the_old_or_the_new_or_nothing(folder, step, 
         folder.publish(staged, "old", b"newer")
     root, data = folder.read("old/zarr.json"), folder.read("old/data/c")
     assert (root, data) in [(b"root", b"old"), (b"newer", b"new"), (None, None)]
+
+
+def test_what_is_being_written_is_left_over_only_where_nobody_writes(folder):
+    folder.put("units/0/1.partial", b"half")
+    with folder.sweeping(), Folder(folder.path).sweeping():
+        assert Folder(folder.path).left_over("units") == []
+    assert Folder(folder.path).left_over("units") == ["0/1.partial"]
