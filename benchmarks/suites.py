@@ -1,5 +1,7 @@
 """Whole suites on two workers, from the command to the report: seconds of the clock, and verdicts.
 
+Verdicts are compared with those in `verdicts.csv`, of runs before the code was made faster.
+
 `BENCH_SUITES=xu,wang` takes some of them only. With `BENCH_OUTPUTS=FOLDER` a suite that was stopped goes on where it
 was, and its seconds are added up; one that is finished there is not run again.
 """
@@ -19,6 +21,7 @@ from benchmarks.rows import row
 
 BARS = {"xu": 84, "nguyen": 122, "banerjee": 103, "wang": 66}  # seconds: half of what they once took
 CHOSEN = os.environ.get("BENCH_SUITES")
+KNOWN = Path(__file__).with_name("verdicts.csv")
 OUTPUTS = os.environ.get("BENCH_OUTPUTS")
 
 
@@ -38,13 +41,20 @@ def seconds_of(suite: str, folder: Path) -> float:
     return sum(taken["seconds"])
 
 
-def verdicts(folder: Path) -> str:
-    """How many claims of all studies in a folder got which verdict."""
+def verdicts(folder: Path) -> dict[tuple[str, str], str]:
+    """Verdicts of all claims of the studies in a folder, by experiment and claim."""
     found = {}
-    for path in folder.rglob("verdicts.csv"):
+    for path in sorted(folder.rglob("verdicts.csv")):
         with path.open(newline="") as file:
             found |= {(claim["section"], claim["id"]): claim["verdict"] for claim in csv.DictReader(file)}
-    return ", ".join(f"{count} {verdict}" for verdict, count in sorted(Counter(found.values()).items()))
+    return found
+
+
+def known(suite: str) -> dict[tuple[str, str], str]:
+    """The same of the run that is kept."""
+    with KNOWN.open(newline="") as file:
+        return {(row["experiment"], row["claim"]): row["verdict"] for row in csv.DictReader(file)
+                if row["suite"] == suite}
 
 
 def main() -> None:
@@ -58,7 +68,12 @@ def main() -> None:
         for suite in chosen:
             taken = seconds_of(suite, folder)
             row(f"suite {suite}, two workers, report included: seconds", [taken], f"≤ {BARS[suite]}")
-            print(f"  verdicts: {verdicts(folder / suite)}", flush=True)
+            found, before = verdicts(folder / suite), known(suite)
+            print("  verdicts: " + ", ".join(f"{n} {one}" for one, n in sorted(Counter(found.values()).items())))
+            for one in sorted(found.keys() | before.keys()):
+                if found.get(one) != before.get(one):
+                    print(f"  {one[1]}, which was {before.get(one, 'not there')}: {found.get(one, 'not there')}")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
