@@ -60,6 +60,27 @@ def pair_counts():
         yield from (differences_of(answers, None), differences_of(answers, observed), pairs_of(answers, observed))
 
 
+def answers():
+    """Answers of few and of many persons and items, usual and extreme, and the generator's next number."""
+    from pipeline.problems.response.answers import draw_answers
+
+    for n, m in ((1, 2), (90, 7), (30, 40), (3, 600)):
+        rng, drawn = np.random.default_rng(n), np.empty((2, n, m), bool)
+        difficulty = np.exp(rng.normal(0, 3, (2, m)))
+        difficulty[:, 0], difficulty[:, 1] = np.inf, 1e-40
+        draw_answers(np.exp(rng.normal(0, 3, (2, n))), difficulty, rng, drawn)
+        yield from (drawn, rng.random(1))
+
+
+def noise_risk():
+    """Expected counts of few and of many persons and items."""
+    from pipeline.problems.response.theory.noise_risk import expected_counts
+
+    for n, m in ((1, 2), (300, 7), (700, 70)):
+        rng = np.random.default_rng(n)
+        yield expected_counts(2 * rng.standard_normal((2, m)), rng.standard_normal((2, n)))
+
+
 def cramer_rao():
     """Bounds from few and from many items, near and far."""
     from pipeline.problems.response.theory.cramer_rao import _sums
