@@ -130,12 +130,12 @@ def k_means():
 
 
 def pair_throws():
-    """Balls in one box and in many, and pairs of two clusters and of one."""
+    """Few and many balls in one box and in many, and pairs of two clusters and of one."""
     from pipeline.problems.clustering.pair_throws import put_pairs, throw
 
     matrix = np.zeros((9, 9), np.int64)
     for boxes in (1, 3, 1000):
-        yield throw(np.random.default_rng(boxes), 5 * boxes, boxes)
+        yield from (throw(np.random.default_rng(boxes), balls * boxes, boxes) for balls in (2, 5, 500))
     put_pairs(matrix, np.arange(4), np.arange(4, 9), np.arange(20))
     put_pairs(matrix, np.arange(4), None, np.arange(6))
     yield matrix

@@ -6,19 +6,26 @@ from pipeline.study.arrays import Integers
 from pipeline.study.kernels import function
 
 _throw_balls = function(__file__, "throw_balls", "i8 i8 i8 i8[]")
+_throw_many = function(__file__, "throw_many", "i8 i8 i8 i8[]")
 _put_pairs = function(__file__, "put_pairs", "i8 i8 i8[] i8 i8[] i8 i8[] i8[]")
+
+FEW = 3  # balls a box, up to which they are thrown one by one
+MANY = 8  # times the squared number of boxes: balls above which NumPy takes less time
 
 
 def throw(rng: np.random.Generator, balls: int, boxes: int) -> Integers:
     """(boxes,): balls in each box when each ball is thrown into one of them, uniformly; boxes < 2³².
 
-    O(min(balls, 10 · boxes)), memory O(boxes). The balls of NumPy's rng.integers(boxes, size=balls), counted at once.
+    O(boxes). Up to three balls a box are those of NumPy's rng.integers(boxes, size=balls), counted at once. Of more,
+    most are drawn as independent Poisson numbers, one for each box: given their sum, these have the law of counts of as
+    many balls. The rest is thrown. Chances are exact to 13 digits.
     """
-    if balls > 10 * boxes:
+    if balls > MANY * boxes**2:
         return rng.multinomial(balls, np.full(boxes, 1 / boxes))
     total, bits = np.zeros(boxes, np.int64), rng.bit_generator
+    draw = _throw_balls if balls <= FEW * boxes else _throw_many
     with bits.lock:
-        _throw_balls(bits.ctypes.bit_generator.value, balls, boxes, total)
+        draw(bits.ctypes.bit_generator.value, balls, boxes, total)
     return total
 
 
