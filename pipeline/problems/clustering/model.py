@@ -60,13 +60,10 @@ class Users:
         """U, the number of users."""
         return int(self.classes.sum())
 
-    def generator(self) -> np.random.Generator:
-        """The users' own stream, from its start."""
-        return copy.deepcopy(self._stream)
-
     @cached_property
-    def _stream(self) -> np.random.Generator:
-        return self._rng.spawn(1)[0]
+    def _streams(self) -> list[np.random.Generator]:
+        """Of how many users rated what, and of which items these are."""
+        return self._rng.spawn(2)
 
     def portions(self) -> Iterator[UserCounts]:
         """All users by columns rep and user_class; where there are so many clusters that few are alike, in batches."""
@@ -78,7 +75,7 @@ class Users:
         rated: multivariate hypergeometric, w of N items without replacement. At most one row a user; up to 3
         clusters, a number of rows that does not grow with U.
         """
-        rng, clusters = self.generator(), self.truth.count
+        rng, clusters = copy.deepcopy(self._streams[0]), self.truth.count
         for batch in self.portions():
             users = batch
             for cluster in range(clusters):
@@ -90,7 +87,7 @@ class Users:
 
     def release_plainly(self) -> SeenRatings:
         """All ratings as they are, without privacy, counted by item: what a coupon collector sees. O(N) draws."""
-        rng, (reps, clusters) = self.generator(), self.truth.sizes.shape
+        rng, (reps, clusters) = copy.deepcopy(self._streams[1]), self.truth.sizes.shape
         classes = len(self.classes)
         rated = [SubsetCounts(users["rep"] * classes + users["user_class"], c, (users[f"rated_{c}"],), users.count)
                  for users in self.batches() for c in range(clusters)]
