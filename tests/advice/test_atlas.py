@@ -209,7 +209,7 @@ ASKED = [  # sizes that are no cells, for every word of every problem
     {"problem": "crowd", "n": 60, "epsilon": 1.4, "target": "ability_error_l2<=0.2"},
     {"problem": "crowd", "m": 12, "n": 70, "epsilon": 2, "unknown": "missing", "target": "label_error<=0.05"},
     {"problem": "clustering", "N": 12, "U": 3000, "w": 6, "target": "misclassified<=0.1"},
-    {"problem": "clustering", "N": 12, "epsilon": 1.2, "w": 6, "target": "recovered>=0.6"},
+    {"problem": "clustering", "N": 12, "epsilon": 1.2, "w": 6, "target": "recovered>=0.75"},
     {"problem": "clustering", "U": 3000, "epsilon": 1.2, "w": 6, "target": "misclassified<=0.2"},
     {"problem": "clustering", "N": 12, "U": 3000, "epsilon": 0.8, "w": 6, "mechanism": "multi_max_sense",
      "unknown": "questions", "target": "misclassified<=0.03"},

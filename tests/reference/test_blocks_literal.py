@@ -195,7 +195,7 @@ def test_joint_law_of_multi_max_sense(N, w, Q, size, few, monkeypatch):
     clusters = np.array([0, 1, 1, 0, 1])[:N]
     mechanism = MultiMaxSense(N=N, w=w, epsilon=Q - 0.2, theta=size * w / N)
     assert (mechanism.questions, mechanism.size) == (Q, size)
-    release = mechanism.release(users(clusters, [1, 1], w, 3000), rng())
+    release = mechanism.release(users(clusters, [1, 1], w, 6000), rng())
     found, keep = (release.scores, release.sensed), 1 / (1 + math.exp(-(Q - 0.2) / Q))
     assert follows(found, multi_law(N, w, Q, size, keep, clusters), "law")
     assert not follows(found, multi_law(N, w, Q, size, 1 / (1 + math.exp(-(Q - 0.2))), clusters), "control: ε a bit")

@@ -141,6 +141,24 @@ def pair_throws():
     yield matrix
 
 
+def user_counts():
+    """Splits of few and of many users by narrow and by wide laws, and sums of one and of two subsets of theirs."""
+    from pipeline.problems.clustering.subset_sums import SubsetCounts, subset_sums
+    from pipeline.problems.clustering.user_counts import UserCounts, binomial, hypergeometric
+
+    for most, width in ((2, 5), (60, 9), (3000, 200), (10**9, 40_000)):
+        rng = np.random.default_rng(width)
+        users, (good, bad) = UserCounts({}, rng.integers(0, most, 300)), rng.integers(0, width, (2, 300))
+        users = binomial(rng, users, "first", good, rng.random(300) ** 3)
+        good, bad = rng.integers(0, width, (2, users.count.size))
+        users = hypergeometric(rng, users, "second", good, bad, rng.integers(0, good + bad + 1))
+        yield from (*users.columns.values(), users.count, users.merged("second").count)
+    held = tuple(rng.integers(0, 30, (2, 50)))
+    for sizes in (held, held[:1]):
+        some = SubsetCounts(rng.integers(0, 3, 50), 0, sizes, rng.integers(0, 10**6, 50))
+        yield subset_sums(rng, np.zeros((3, 70), np.int64), 1, [some])
+
+
 digest = hashlib.blake2b(digest_size=16)
 for array in globals()[sys.argv[1]]():
     digest.update(np.ascontiguousarray(array).tobytes())

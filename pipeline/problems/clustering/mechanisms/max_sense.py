@@ -90,13 +90,17 @@ class MaxSense(Sensing):
         likes = data.b[users["user_class"], c]
         disliked = self.p * (1 - likes) / np.maximum(1 - self.p * likes, 1e-300)  # sensed, if not sensed and liked
         users = binomial(rng, users, "other", users[f"rated_{c}"] - users[f"liked_{c}"], disliked)
-        unrated = data.truth.sizes[users["group"] // 2, c] - users[f"rated_{c}"]
-        users = UserCounts(dict(group=users["group"], sensed=users[f"liked_{c}"] + users["other"], unrated=unrated),
-                           users.count).merged("group", "sensed", "unrated")
+        sensed, group = users[f"liked_{c}"] + users["other"], users["group"]
+        unrated = data.truth.sizes[group // 2, c] - users[f"rated_{c}"]
+        common = np.full(2 * len(data.truth.clusters), data.items)  # unrated ones of all of a group: left to the end,
+        np.minimum.at(common, group, unrated)                       # as there are fewer kinds of users then
+        columns = dict(group=group, sensed=sensed, unrated=unrated - common[group])
+        users = UserCounts(columns, users.count).merged(*columns)
         users = binomial(rng, users, "more", users["unrated"], np.full(users.count.size, self.p))
-        users = UserCounts(dict(group=users["group"], sensed=users["sensed"] + users["more"]),
-                           users.count).merged("group", "sensed")
-        return SubsetCounts(users["group"], c, (users["sensed"],), users.count)
+        columns = dict(group=users["group"], sensed=users["sensed"] + users["more"])
+        users = UserCounts(columns, users.count).merged(*columns)
+        users = binomial(rng, users, "more", common[users["group"]], np.full(users.count.size, self.p))
+        return SubsetCounts(users["group"], c, (users["sensed"] + users["more"],), users.count)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond: of items, and of kinds of users."""
