@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from pipeline.execution.clusters.executor import DASK, Cluster, Executor, describe, scheduler, scratch, size, threads
 from pipeline.execution.clusters.jobs import Jobs, Refused, call, user
 from pipeline.execution.clusters.keys import temporary
-from pipeline.execution.workers import ONE_BLAS_THREAD
+from pipeline.execution.workers import ENVIRONMENT
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
 
 PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # a name of a queue or an account: no character that a shell would interpret
@@ -196,7 +196,7 @@ class Batch(Cluster, Checked):
                 "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--lifetime",
                 f"{self.seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
             job_script_prologue=[
-                *(f"export {name}={value}" for name, value in (ONE_BLAS_THREAD | ours).items()),
+                *(f"export {name}={value}" for name, value in (ENVIRONMENT | ours).items()),
                 f"test ! -r {more} || . {more}"],
             job_extra_directives=[*self._own_directives(), *self.further], **self._account())
 
