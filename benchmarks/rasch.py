@@ -110,7 +110,7 @@ class Answers(Responses):
     """Complete responses that are there already, (reps, n, m); their differences are not."""
 
     def __init__(self, answers):
-        self._drawn, self.persons, self.items = (answers, None), *answers.shape[1:]
+        self._drawn, self.complete, self.persons, self.items = (answers, None), True, *answers.shape[1:]
 
 
 def interleaved(runs: dict, rounds: int = ROUNDS) -> dict[str, np.ndarray]:

@@ -1,16 +1,16 @@
 """Responses that are not as Rasch says: some guessed, persons less able, and wrong answers left out."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from pipeline.problems.common.sampling import bernoulli
-from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, parameter
 
-from .model import ItemParameters, Rasch, Responses
+from .model import ItemParameters, Part, Rasch, Responses
 from .pair_counts import slices
 
 
@@ -28,22 +28,18 @@ class MisspecifiedResponses(Responses):
         super().__init__(truth.ability, truth.theta, p, rng)
         self._silent, self._g = truth.silent, g
 
-    @cached_property
-    def _drawn(self) -> tuple[Booleans, Booleans | None]:
-        shape = (*self._ability.shape, self.items)
-        answers, observed = np.empty(shape, bool), None if self._p == 1 else np.empty(shape, bool)
+    def _draw(self) -> Iterator[Part]:
         with np.errstate(over="ignore"):
             person, item = np.exp(self._ability)[:, :, None], np.exp(self._theta)[:, None]
-        for rows, people in slices(*shape):
-            skill = person[rows, people]
+        for rows, people in slices(len(self._ability), self.persons, self.items):
+            skill, observed = person[rows, people], None
             probability = (1 - self._g) * skill / (skill + item[rows]) + self._g / 2
             part = bernoulli(probability, probability.shape, self._rng)
-            if observed is not None:
+            if not self.complete:
                 told = part | bernoulli(1 - self._silent[rows, None], part.shape, self._rng)
-                observed[rows, people] = told & bernoulli(self._p, part.shape, self._rng)
-                part &= observed[rows, people]
-            answers[rows, people] = part
-        return answers, observed
+                observed = told & bernoulli(self._p, part.shape, self._rng)
+                part &= observed
+            yield rows, people, part, observed
 
 
 @dataclass(frozen=True)

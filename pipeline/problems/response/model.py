@@ -1,8 +1,9 @@
 """The Rasch model: persons answer items, rightly or wrongly."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from .pair_counts import differences_of, pairs_of, slices
 from .releases import OpenResponses
 from .theory.cramer_rao import cramer_rao_risk
 from .theory.noise_risk import expected_counts
+
+KEPT = 1 << 24  # responses, up to which all are drawn and kept at once
+Part: TypeAlias = tuple[slice, slice, Booleans, Booleans | None]
 
 
 @dataclass(frozen=True)
@@ -42,14 +46,19 @@ class Responses:
     """Raw responses of a block, drawn when first asked for; asking again gives the same numbers.
 
     ability: θ, (reps, n). theta: β, (reps, m). p: probability that a response is observed.
-    P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory reps · n · m bytes, twice that if p < 1.
+    P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory reps · n · m bytes, twice that if p < 1; of many
+    responses, if only counts are asked for, that of a few thousand.
     """
 
     plain_release: ClassVar[type] = OpenResponses
+    persons: int
+    items: int
+    complete: bool  # whether all responses are observed
 
     def __init__(self, ability: Floats, theta: Floats, p: float, rng: np.random.Generator):
         self._ability, self._theta, self._p, self._rng = ability, theta, p, rng
-        self.persons, self.items = ability.shape[1], theta.shape[1]
+        self._start: Any = None  # state of the generator
+        self.persons, self.items, self.complete = ability.shape[1], theta.shape[1], p == 1
 
     @classmethod
     def from_array(cls, answers: Array) -> "GivenResponses":
@@ -75,15 +84,34 @@ class Responses:
     def _drawn(self) -> tuple[Booleans, Booleans | None]:
         shape = (*self._ability.shape, self.items)
         answers, observed = np.empty(shape, bool), None if self._p == 1 else np.empty(shape, bool)
+        for rows, people, part, seen in self._parts():
+            answers[rows, people] = part
+            if observed is not None:
+                observed[rows, people] = seen
+        return answers, observed
+
+    def _parts(self) -> Iterator[Part]:
+        """Replications, persons, their answers, and which are observed: the same whenever they are drawn."""
+        bits = self._rng.bit_generator
+        now, again = bits.state, self._start is not None
+        if again:
+            bits.state = self._start
+        else:
+            self._start = now
+        yield from self._draw()
+        if again:
+            bits.state = now
+
+    def _draw(self) -> Iterator[Part]:
         with np.errstate(over="ignore"):  # e^β may be infinite: then every answer to the item is wrong
             skill, difficulty = np.exp(self._ability), np.exp(self._theta)
-        for rows, people in slices(*shape):
-            part = answers[rows, people]
+        for rows, people in slices(len(self._ability), self.persons, self.items):
+            part, observed = np.empty((*skill[rows, people].shape, self.items), bool), None
             draw_answers(skill[rows, people], difficulty[rows], self._rng, part)
-            if observed is not None:
-                observed[rows, people] = bernoulli(self._p, part.shape, self._rng)
-                part &= observed[rows, people]
-        return answers, observed
+            if self._p < 1:
+                observed = bernoulli(self._p, part.shape, self._rng)
+                part &= observed
+            yield rows, people, part, observed
 
     def differences(self) -> Integers:
         """Pairwise differential measurements, (reps, m, m), read-only, 0 on the diagonal.
@@ -91,28 +119,81 @@ class Responses:
         Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j wrong. Source: Nguyen and Zhang,
         eq. (2). O(reps · n · m²), once, for all mechanisms that share the data.
         """
-        return self._differences
-
-    @cached_property
-    def _differences(self) -> Integers:
-        counts = differences_of(self.answers, self.observed).astype(np.int64)
-        counts.setflags(write=False)
-        return counts
+        return self._counts[0]
 
     def pairs(self) -> Integers:
         """Persons who answered both items, B_ij = Σ_l A_li A_lj; (reps, m, m)."""
-        return pairs_of(self.answers, self.observed).astype(np.int64)
+        if self.complete:
+            return np.full(self.differences().shape, self.persons)
+        counted = self._counts[1]
+        return pairs_of(self.answers, self.observed).astype(np.int64) if counted is None else counted
+
+    @cached_property
+    def _counts(self) -> tuple[Integers, Integers | None]:
+        """Y, and B where both are counted part by part, as the parts stay in the cache."""
+        if self._keeps:
+            differences, pairs = differences_of(self.answers, self.observed).astype(np.int64), None
+        else:
+            differences, pairs = np.zeros((2, len(self._ability), self.items, self.items), np.int64)
+            for rows, _, answers, observed in self._parts():
+                differences[rows] += differences_of(answers, observed).astype(np.int64)
+                if observed is not None:
+                    pairs[rows] += pairs_of(answers, observed).astype(np.int64)
+        differences.setflags(write=False)
+        return differences, pairs
+
+    @property
+    def _keeps(self) -> bool:
+        return "_drawn" in vars(self) or self._ability.size * self.items <= KEPT
 
     def release_plainly(self) -> OpenResponses:
-        """The responses as they are, without privacy."""
-        return OpenResponses(self.answers, self.observed)
+        """The responses as they are, without privacy; drawn by now, if not all at once."""
+        self.differences()
+        return PlainResponses(self)
 
+
+class PlainResponses(OpenResponses):
+    """Simulated responses as they are: their counts once for all who ask, and themselves where they are asked for."""
+
+    _data: Responses
+
+    def __init__(self, data: Responses):
+        vars(self).update(_data=data)
+
+    @property
+    def answers(self) -> Booleans:
+        """X, (reps, n, m)."""
+        return self._data.answers
+
+    @property
+    def observed(self) -> Booleans | None:
+        """A, (reps, n, m); None for all."""
+        return self._data.observed
+
+    @property
+    def persons(self) -> int:
+        """Number of persons n."""
+        return self._data.persons
+
+    @cached_property
+    def pairs(self) -> Integers:  # type: ignore[override]
+        """Persons who answered both items, (reps, m, m)."""
+        return self._data.pairs()
+
+    @property
+    def edges(self) -> Booleans | None:
+        """Pairs that somebody answered, (reps, m, m); None where all are observed."""
+        return None if self._data.complete else self.pairs > 0
+
+    def differences(self, debiased: bool = False) -> Integers:  # type: ignore[override]
+        """Y, which is unbiased as it is; (reps, m, m)."""
+        return self._data.differences()
 
 class GivenResponses(Responses):
     """Responses of one data set. answers, observed: (1, n, m); None is all."""
 
     def __init__(self, answers: Booleans, observed: Booleans | None):
-        self._drawn = answers, observed
+        self._drawn, self.complete = (answers, observed), observed is None
         self.n, self.m = self.persons, self.items = answers.shape[1:]
 
 

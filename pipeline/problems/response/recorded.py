@@ -34,9 +34,11 @@ class RecordedAnswers(Responses):
     Memory reps · n · m bytes, twice that where some are missing.
     """
 
+    _keeps: ClassVar[bool] = True
+
     def __init__(self, table: Table, n: int, chosen: Integers, rng: np.random.Generator):
         self._table, self._chosen, self._rng = table, chosen, rng
-        self.persons, self.items = n, chosen.shape[1]
+        self.persons, self.items, self.complete = n, chosen.shape[1], table.observed is None
 
     @cached_property
     def _drawn(self) -> tuple[Booleans, Booleans | None]:

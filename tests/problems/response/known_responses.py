@@ -16,7 +16,8 @@ class Known(Responses):
     """Responses that are not drawn."""
 
     def __init__(self, answers, observed=None):
-        self._drawn, self.persons, self.items = (answers, observed), *answers.shape[1:]
+        self._drawn, self.complete = (answers, observed), observed is None
+        self.persons, self.items = answers.shape[1:]
 
 
 def of_rows(rows, reps=1):

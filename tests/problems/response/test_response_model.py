@@ -17,6 +17,7 @@ from pipeline.problems.response.answers import draw_answers
 from pipeline.problems.response.model import ItemParameters, Rasch, Responses
 from pipeline.problems.response.releases import Differences, FlippedResponses, OpenResponses
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.registry import problem
 from pipeline.study.study import build
 
 REPS = 200_000
@@ -221,3 +222,28 @@ def test_answers_are_those_of_bernoulli(reps, n, m):
         probability = skill[:, :, None] / (skill[:, :, None] + difficulty[:, None])
         assert (answers == bernoulli(probability, probability.shape, other)).all()
         assert one.random() == other.random()
+
+
+@pytest.mark.parametrize("p", [1.0, 0.6])
+@pytest.mark.parametrize("kind", [dict(model="rasch"), dict(model="misspecified", at_random=0.2)])
+def test_counts_of_parts_are_those_of_all(p, kind, monkeypatch):
+    """Also if responses are asked for before or after them; and the generator goes on as if nothing was drawn again."""
+    kind = dict(kind)
+    model = build(problem("response").part("model", kind.pop("model")), dict(n=5000, m=31, p=p, **kind))
+    truth, found = model.truth(rng(1), 2, rng(2)), []
+    for kept, first in ((1 << 24, "answers"), (0, "answers"), (0, "differences"), (0, "pairs")):
+        monkeypatch.setattr("pipeline.problems.response.model.KEPT", kept)
+        generator = rng(3)
+        data = model.simulate(truth, generator)
+        if first == "answers":
+            assert data.answers.any()
+        else:
+            assert getattr(data, first)().any()
+        release, number = data.release_plainly(), generator.random()
+        found.append((release.differences(), release.pairs, release.edges, release.persons, release.answers,
+                      release.observed, number))
+        assert data.complete == (p == 1) and generator.random() != number
+    for other in found[1:]:
+        assert all(np.array_equal(one, two) for one, two in zip(found[0], other, strict=True))
+    listed = OpenResponses(found[0][4], found[0][5])
+    assert (listed.differences() == found[0][0]).all() and (listed.pairs == found[0][1]).all()
