@@ -7,33 +7,40 @@
 
 #define WORDS 32   /* of an item at a time: 2048 persons */
 #define TILE 4     /* items counted at a time with another one */
-#define BLOCK 1024 /* items whose answers are put together at a time */
 
 enum { RIGHT, WRONG, GIVEN }; /* the answers that are looked for */
 
-/* Bits of the answers of up to 64 persons: of item i into bits[i * WORDS]. observed: NULL is all. */
+/* Bits of `items` items, eight at most, of as many persons: of item k into byte k * step of bits. */
+INLINE void few_to_bits(int64_t persons, int64_t items, int64_t m, const uint8_t *answers, const uint8_t *observed,
+                        int kind, int64_t step, uint8_t *bits) {
+    uint64_t sum = 0, x = 0, seen = 0; /* a byte for each item */
+    for (int64_t person = 0; person < persons; person++) {
+        memcpy(&x, answers + person * m, (size_t)items);
+        if (observed && kind != GIVEN) {
+            memcpy(&seen, observed + person * m, (size_t)items);
+            x = kind == RIGHT ? x & seen : ~x & seen;
+        }
+        sum = sum + sum + x;
+    }
+    uint8_t byte[8];
+    memcpy(byte, &sum, sizeof byte);
+    for (int64_t k = 0; k < items; k++) bits[k * step] = byte[k];
+}
+
+/* Bits of the answers of up to 64 persons: of item i into bits[i * WORDS], in an order that is the same for all items. */
 INLINE void to_bits(int64_t persons, int64_t m, const uint8_t *answers, const uint8_t *observed, int kind,
                     uint64_t *bits) {
-    uint8_t byte[BLOCK];
-    for (int64_t from = 0; from < m; from += BLOCK) {
-        int64_t items = m - from < BLOCK ? m - from : BLOCK;
-        uint64_t word[BLOCK];
-        memset(word, 0, (size_t)items * sizeof *word);
+    const int64_t step = WORDS * sizeof *bits;
+    for (int64_t i = 0; persons < 64 && i < m; i++) bits[i * WORDS] = 0;
+    for (int64_t i = 0; i < m; i += 8)
         for (int64_t first = 0; first < persons; first += 8) {
-            memset(byte, 0, (size_t)items);
-            for (int64_t person = first; person < first + 8 && person < persons; person++) {
-                const uint8_t *x = answers + person * m + from, *seen = observed ? observed + person * m + from : x;
-                if (kind == GIVEN || !observed)
-                    for (int64_t i = 0; i < items; i++) byte[i] = (uint8_t)(byte[i] + byte[i] + seen[i]);
-                else if (kind == RIGHT)
-                    for (int64_t i = 0; i < items; i++) byte[i] = (uint8_t)(byte[i] + byte[i] + (seen[i] & x[i]));
-                else
-                    for (int64_t i = 0; i < items; i++) byte[i] = (uint8_t)(byte[i] + byte[i] + (seen[i] & ~x[i]));
-            }
-            for (int64_t i = 0; i < items; i++) word[i] = word[i] << 8 | byte[i];
+            int64_t from = m < 8 || i + 8 <= m ? i : m - 8, at = first * m + from, rows = persons - first;
+            uint8_t *to = (uint8_t *)(bits + from * WORDS) + first / 8;
+            if (rows >= 8 && m >= 8)
+                few_to_bits(8, 8, m, answers + at, observed ? observed + at : NULL, kind, step, to);
+            else
+                few_to_bits(rows < 8 ? rows : 8, m < 8 ? m : 8, m, answers + at, observed ? observed + at : NULL, kind, step, to);
         }
-        for (int64_t i = 0; i < items; i++) bits[(from + i) * WORDS] = word[i];
-    }
 }
 
 /* Adds to counts (m, m) the bits that item i in a and j in b share, for j >= i only if they are the same. */
