@@ -106,12 +106,12 @@ class Sampler:
             self.floor = np.ldexp(counts, -64)
             self.height = high - self.floor
             self.tries = np.cumsum(np.ldexp(self.height / self.height.sum(), 62).astype(np.uint64))
-        words = [int(count) * width for count in counts]
+        words = np.ldexp(counts, self.bits).astype(np.uint64)  # exact
         if width == 1:
-            words[np.flatnonzero(self.first == 0)[0]] += 2**64 - sum(words)
-        self.total = sum(words)
-        self.starts = np.cumsum(np.array([0, *words[:-1]], np.uint64))  # else large ones become floats
-        ends = self.starts[1:] if self.total == 2**64 else np.append(self.starts[1:], np.uint64(self.total))
+            words[self.first == 0] -= words.sum()  # those left over, modulo 2⁶⁴
+        ends = np.cumsum(words)
+        self.starts, self.total = ends - words, 2**64 if width == 1 else int(ends[-1])
+        ends = ends[:-1] if width == 1 else ends
         slot, inside = (ends >> _REST).view(np.int64), (ends & _LAST_BITS) > 0
         here, there = (np.bincount(at, minlength=1 << _GUIDE).cumsum()[: 1 << _GUIDE] for at in (slot + inside, slot))
         self.guide = np.where(here == there, np.append(self.first, _OPEN)[here], _OPEN)  # no block ends in between
