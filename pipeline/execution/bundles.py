@@ -1,7 +1,7 @@
 """How a stream of units is cut into bundles: each is one message to a worker and takes about a wanted time."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ MOST_UNITS = 1000  # in one bundle: bounds a message, and what a lost worker cos
 MOST_BUNDLES = 240  # a second, from all workers together: each costs the driver 2 ms of CPU, with heartbeats
 LEAST_SECONDS = 0.05  # shortest planned bundle: scheduling then takes a small share of the time
 FIRST_SECONDS = 1.0  # longest planned bundle before any has ended: a prediction may be wrong by a factor
+OVER = 2.0  # times what is wanted: a bundle's most cost if it ends with the last of units that share their data
 SHORT = 0.4  # of the usual duration, with more workers than MOST_BUNDLES: first bundles, and the shortest at the end
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
 
@@ -48,6 +49,7 @@ class Bundler:
             the scheduler for more than MOST_BUNDLES a second.
         pace: predicted seconds per cost, for bundles that are made before any has ended, with more workers than
             MOST_BUNDLES; None: of one unit each.
+        shares: whether the unit after this one shares its data, which are then at hand in the same bundle.
 
     >>> bundler = Bundler(((unit, 1e6) for unit in range(10_000)), None, pace=1e-9)  # units of 1 ms, as predicted
     >>> len(bundler.next(workers=1000).units)
@@ -55,7 +57,8 @@ class Bundler:
     """
 
     def __init__(self, units: Iterable[tuple[Any, float]], total_cost: float | None, seconds: float | None = None,
-                 pace: float | None = None):
+                 pace: float | None = None, shares: Callable[[Any], bool] = lambda unit: False):
+        self.shares = shares
         self.units, self.total_cost, self.seconds, self.pace = iter(units), total_cost, seconds, pace
         self.cost_handed_out = 0.0
         self.longest = 0  # most units of a bundle that ended
@@ -68,7 +71,8 @@ class Bundler:
         for unit, unit_cost in self.units:
             units.append(unit)
             cost += max(float(unit_cost), LEAST_COST)
-            if len(units) >= most_units or cost + unit_cost / 2 > wanted_cost:
+            most_cost = OVER * wanted_cost if self.shares(unit) else wanted_cost
+            if len(units) >= most_units or cost + unit_cost / 2 > most_cost:
                 break
         self.cost_handed_out += cost
         return Bundle(units, cost) if units else None

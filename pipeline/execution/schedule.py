@@ -61,11 +61,16 @@ class Schedule:
         weight = np.bincount(group, self.costs)[group]
         self.order: Integers = np.lexsort((group, -weight))  # stable: cells of a group stay in the grid's order
         ends = np.flatnonzero(np.diff(group[self.order], append=-1)) + 1
+        self._last = set(self.order[ends - 1].tolist())  # cells of their groups
         rank = np.empty(len(self.order), int)
         rank[self.order] = np.searchsorted(ends, np.arange(len(self.order)), side="right")
         dealt = rank[:, None] if study.precision else rank[:, None] * study.blocks + np.arange(study.blocks)
         self.mine: Booleans = (dealt % shard[1] == shard[0]) & counted(study)
         self.done: Booleans = listing.done | ~self.mine
+
+    def shares(self, unit: Unit) -> bool:
+        """Whether the cell after this one shares its data."""
+        return unit.cell not in self._last
 
     @property
     def _wanted(self) -> Booleans:

@@ -57,6 +57,7 @@ def run(
     total_cost: float | None = None,
     bundle_seconds: float | None = None,
     pace: float | None = None,
+    shares: Callable[[Any], bool] = lambda unit: False,
     window: int | None = None,
     kills: int = 10,
     blame: Blame | None = None,
@@ -79,6 +80,7 @@ def run(
             finished ones.
         pace: predicted seconds per cost, by which the first bundles are cut where there are very many workers, see
             `Bundler`; None: they have one unit.
+        shares: whether the unit after this one shares its data, see `Bundler`.
         window: bundles handed out per worker thread, computing or waiting; the executor's by default.
         kills: how many workers a unit may kill, the last two while nothing else runs, before it is given up.
         blame: called in this thread with such a unit and what happened; returns what the runner would, or None if it
@@ -101,7 +103,7 @@ def run(
     start = time.monotonic()
     pool: Pool = ThisProcess(runner) if executor.client is None else DaskPool(
         executor, runner, window or executor.window, executor.patience or worker_timeout, on_retired)
-    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace), kills, on_done, backups, blame)
+    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace, shares), kills, on_done, backups, blame)
     try:
         sweep.drive(stop)
     except KeyboardInterrupt:

@@ -206,6 +206,16 @@ def test_bundles_follow_costs_and_never_exceed_the_largest_size():
     assert max(len(b.units) for b in drain(free, 1e-9)) == MOST_UNITS
 
 
+@pytest.mark.parametrize("group, sizes", [(6, {12}), (15, {15}), (50, {20, 10}), (1, {10})])
+def test_bundles_end_with_units_that_share_data(group, sizes):
+    """Where that takes less than twice what is wanted; longer groups are cut."""
+    bundler = Bundler(pairs(range(600)), None, 1.0, shares=lambda unit: unit % group != group - 1)
+    bundles = list(drain(bundler, price=0.1))
+    ends = [bundle.units[-1] + 1 for bundle in bundles]
+    assert {len(bundle.units) for bundle in bundles if bundle.units[0] >= 100 and bundle.units[-1] < 590} == sizes
+    assert all(end % group == 0 for end in ends if 100 < end < 590) == (group < 50)
+
+
 @pytest.mark.parametrize("cost, first", [(1e6, 1000), (1e8, 17), (1e9, 2), (1e12, 1)])
 def test_first_bundles_follow_predicted_cost(cost, first):
     """Two bundles for each of 1,000 workers, before any has ended; none is planned for longer than 1.7 s."""
