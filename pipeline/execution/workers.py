@@ -16,7 +16,8 @@ from typing import Any
 
 ENVIRONMENT = {  # of a worker: one BLAS thread, and a C library that keeps memory for the next arrays
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    "MALLOC_MMAP_THRESHOLD_": str(1 << 26), "MALLOC_TRIM_THRESHOLD_": str(1 << 27)}  # Dask's own setting is slower
+    "MALLOC_MMAP_THRESHOLD_": str(1 << 25),  # the most that every glibc takes
+    "MALLOC_TRIM_THRESHOLD_": str(1 << 27)}
 DRAIN_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 # These have levels of their own; lost workers are reported by the sweep.
 NOISY = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")

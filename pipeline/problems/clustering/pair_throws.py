@@ -14,13 +14,14 @@ MANY = 8  # times the squared number of boxes: balls above which NumPy takes les
 
 
 def throw(rng: np.random.Generator, balls: int, boxes: int) -> Integers:
-    """(boxes,): balls in each box when each ball is thrown into one of them, uniformly; boxes < 2³².
+    """(boxes,): balls in each box when each ball is thrown into one of them, uniformly.
 
     O(boxes). Up to three balls a box are those of NumPy's rng.integers(boxes, size=balls), counted at once. Of more,
     most are drawn as independent Poisson numbers, one for each box: given their sum, these have the law of counts of as
     many balls. The rest is thrown. Chances are exact to 13 digits.
     """
-    if balls > MANY * boxes**2:
+    boxes = int(boxes)
+    if balls > MANY * boxes**2 or boxes >= 2**32:
         return rng.multinomial(balls, np.full(boxes, 1 / boxes))
     total, bits = np.zeros(boxes, np.int64), rng.bit_generator
     draw = _throw_balls if balls <= FEW * boxes else _throw_many

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define TILE 512     /* answers at a time, or those of one person if they are more */
-#define LARGE 1e37   /* e^θ and e^β up to this, and down to its inverse, are numbers of single precision */
+#define LARGE 1e36   /* of e^θ and e^β up to this 256 times are numbers of single precision, down to its inverse, too */
 #define MARGIN 2e-4f /* more than the error of single precision in the chances of a byte */
 
 INLINE float single(double x) { return x > 1 / LARGE && x < LARGE ? (float)x : __builtin_nanf(""); }

@@ -46,8 +46,8 @@ class Responses:
     """Raw responses of a block, drawn when first asked for; asking again gives the same numbers.
 
     ability: θ, (reps, n). theta: β, (reps, m). p: probability that a response is observed.
-    P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory reps · n · m bytes, twice that if p < 1; of many
-    responses, if only counts are asked for, that of a few thousand.
+    P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory reps · n · m bytes, twice that if p < 1; of more
+    than `KEPT`, if only counts are asked for, that of the abilities.
     """
 
     plain_release: ClassVar[type] = OpenResponses
@@ -139,7 +139,9 @@ class Responses:
                 differences[rows] += differences_of(answers, observed).astype(np.int64)
                 if observed is not None:
                     pairs[rows] += pairs_of(answers, observed).astype(np.int64)
-        differences.setflags(write=False)
+        for count in (differences, pairs):
+            if count is not None:
+                count.setflags(write=False)
         return differences, pairs
 
     @property
@@ -257,4 +259,4 @@ class Rasch(Checked):
 
 
 def _draw(law: str, spread: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    return rng.normal(0, spread, shape) if law == "normal" else rng.uniform(-spread, spread, shape)
+    return spread * rng.standard_normal(shape) if law == "normal" else rng.uniform(-spread, spread, shape)

@@ -216,6 +216,8 @@ def test_answers_are_those_of_bernoulli(reps, n, m):
     skill[:, ::7] *= 1e-44  # beyond single precision
     difficulty[:, 2:3] *= 1e-44
     difficulty[:, 3:4] *= 1e44
+    skill[:, 1::7], difficulty[:, 4:5] = np.exp(84.5), np.exp(84)  # beyond it when counted in bytes
+    difficulty[:, 5:6] = np.exp(-84.5)
     for seed in range(20):
         one, other, answers = rng(seed), rng(seed), np.empty((reps, n, m), bool)
         draw_answers(skill, difficulty, one, answers)

@@ -10,25 +10,27 @@ from pipeline.study.parameters import InvalidInput, nearest
 ESTIMATORS = ("spectral", "pairwise_likelihood")
 LARGEST = 700  # logits: e^β stays finite
 NEAR = 1e-5  # logits: where a difference quotient and a derivative are about as accurate
-_sums = function(__file__, "sums", "i8 i8 i8 f8[] f8[] f8[] f8[]")
+_sums = function(__file__, "sums", "i8 i8 i8 f8[] f8[] f8[] f8[] f8[]")
 
 
 def expected_counts(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
     """E[Y_ij | β*, θ*] = p² Σ_l σ(θ_l − β_i) σ(β_j − θ_l), 0 on the diagonal; (reps, m, m).
 
     theta: β*, (reps, m). ability: θ*, (reps, n). With W_i = Σ_l σ(β_i − θ_l) the sum over persons is
-    (W_i − W_j)/(e^(β_i − β_j) − 1). For |β_i − β_j| < 10⁻⁵ it is (1 + (β_j − β_i)/2) (W_i' + W_j')/2, with the
-    derivatives W': both are right to 10 digits where items are neither right nor wrong for nearly all.
+    (W_i − W_j)/(e^(β_i − β_j) − 1), or with R_j − R_i, of right answers, where these are fewer. For |β_i − β_j| < 10⁻⁵
+    it is (1 + (β_j − β_i)/2) (W_i' + W_j')/2, with the derivatives W'. Both are right to 10 digits.
     O(reps · (n · m + m²)). Source: Nguyen and Zhang, eqs. (1) and (2).
     """
     (reps, m), n = theta.shape, ability.shape[1]
-    wrong, spread = np.empty((2, reps, m))
-    difficulty = np.exp(np.minimum(theta, LARGEST))
-    _sums(reps, n, m, np.exp(ability), difficulty, wrong, spread)
+    wrong, right, spread = np.empty((3, reps, m))
+    skill, difficulty = (np.ascontiguousarray(np.exp(np.minimum(x, LARGEST))) for x in (ability, theta))
+    _sums(reps, n, m, skill, difficulty, wrong, right, spread)
     gap = theta[:, :, None] - theta[:, None]
     near = np.abs(gap) < NEAR
+    of_wrong = wrong[:, :, None] - wrong[:, None], np.maximum(wrong[:, :, None], wrong[:, None])
+    of_right = right[:, None] - right[:, :, None], np.maximum(right[:, :, None], right[:, None])
     with np.errstate(over="ignore"):
-        quotient = (wrong[:, :, None] - wrong[:, None]) / np.where(near, 1, np.expm1(gap))
+        quotient = np.where(of_wrong[1] < of_right[1], of_wrong[0], of_right[0]) / np.where(near, 1, np.expm1(gap))
         counts: Floats = np.where(near, (1 - gap / 2) * (spread[:, :, None] + spread[:, None]) / 2, quotient)
     np.einsum("rii->ri", counts)[...] = 0
     return p**2 * counts
