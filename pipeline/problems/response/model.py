@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias, cast
 
 import numpy as np
 
@@ -151,45 +151,50 @@ class Responses:
     def release_plainly(self) -> OpenResponses:
         """The responses as they are, without privacy; drawn by now, if not all at once."""
         self.differences()
-        return PlainResponses(self)
+        return PlainResponses.of(self)
 
 
 class PlainResponses(OpenResponses):
     """Simulated responses as they are: their counts once for all who ask, and themselves where they are asked for."""
 
-    _data: Responses
+    _data: Responses | None = None  # none in a changed copy, which has arrays of its own
 
-    def __init__(self, data: Responses):
-        vars(self).update(_data=data)
+    @classmethod
+    def of(cls, data: Responses) -> "PlainResponses":
+        """The release of simulated responses."""
+        release = cls.__new__(cls)
+        vars(release).update(_data=data)
+        return release
 
-    @property
+    @cached_property
     def answers(self) -> Booleans:
         """X, (reps, n, m)."""
-        return self._data.answers
+        return cast(Responses, self._data).answers
 
-    @property
+    @cached_property
     def observed(self) -> Booleans | None:
         """A, (reps, n, m); None for all."""
-        return self._data.observed
+        return cast(Responses, self._data).observed
 
     @property
     def persons(self) -> int:
         """Number of persons n."""
-        return self._data.persons
+        return self._data.persons if self._data else super().persons
 
     @cached_property
-    def pairs(self) -> Integers:  # type: ignore[override]
+    def pairs(self) -> Array:
         """Persons who answered both items, (reps, m, m)."""
-        return self._data.pairs()
+        return self._data.pairs() if self._data else pairs_of(self.answers, self.observed)
 
     @property
     def edges(self) -> Booleans | None:
         """Pairs that somebody answered, (reps, m, m); None where all are observed."""
-        return None if self._data.complete else self.pairs > 0
+        return None if self._data and self._data.complete else super().edges
 
-    def differences(self, debiased: bool = False) -> Integers:  # type: ignore[override]
+    def differences(self, debiased: bool = False) -> Array:
         """Y, which is unbiased as it is; (reps, m, m)."""
-        return self._data.differences()
+        return self._data.differences() if self._data else super().differences()
+
 
 class GivenResponses(Responses):
     """Responses of one data set. answers, observed: (1, n, m); None is all."""

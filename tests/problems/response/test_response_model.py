@@ -1,5 +1,6 @@
 """The Rasch model: laws of the truth and of the responses, their counts by hand, and what debiasing promises."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -247,5 +248,8 @@ def test_counts_of_parts_are_those_of_all(p, kind, monkeypatch):
         assert data.complete == (p == 1) and generator.random() != number
     for other in found[1:]:
         assert all(np.array_equal(one, two) for one, two in zip(found[0], other, strict=True))
+    changed = dataclasses.replace(release, answers=release.answers[:1], observed=None)
+    assert (changed.differences() == OpenResponses(release.answers[:1], None).differences()).all()
+    assert changed.edges is None and (changed.pairs == changed.persons).all() and changed.persons == 5000
     listed = OpenResponses(found[0][4], found[0][5])
     assert (listed.differences() == found[0][0]).all() and (listed.pairs == found[0][1]).all()
