@@ -83,7 +83,7 @@ class Responses:
     @cached_property
     def _drawn(self) -> tuple[Booleans, Booleans | None]:
         shape = (*self._ability.shape, self.items)
-        answers, observed = np.empty(shape, bool), None if self._p == 1 else np.empty(shape, bool)
+        answers, observed = np.empty(shape, bool), None if self.complete else np.empty(shape, bool)
         for rows, people, part, seen in self._parts():
             answers[rows, people] = part
             if observed is not None:
@@ -108,7 +108,7 @@ class Responses:
         for rows, people in slices(len(self._ability), self.persons, self.items):
             part, observed = np.empty((*skill[rows, people].shape, self.items), bool), None
             draw_answers(skill[rows, people], difficulty[rows], self._rng, part)
-            if self._p < 1:
+            if not self.complete:
                 observed = bernoulli(self._p, part.shape, self._rng)
                 part &= observed
             yield rows, people, part, observed

@@ -35,11 +35,12 @@ INLINE void to_bits(int64_t persons, int64_t m, const uint8_t *answers, const ui
     for (int64_t i = 0; i < m; i += 8)
         for (int64_t first = 0; first < persons; first += 8) {
             int64_t from = m < 8 || i + 8 <= m ? i : m - 8, at = first * m + from, rows = persons - first;
+            const uint8_t *x = answers + at, *seen = observed ? observed + at : NULL;
             uint8_t *to = (uint8_t *)(bits + from * WORDS) + first / 8;
-            if (rows >= 8 && m >= 8)
-                few_to_bits(8, 8, m, answers + at, observed ? observed + at : NULL, kind, step, to);
+            if (rows >= 8 && m >= 8) /* compiled for these numbers */
+                few_to_bits(8, 8, m, x, seen, kind, step, to);
             else
-                few_to_bits(rows < 8 ? rows : 8, m < 8 ? m : 8, m, answers + at, observed ? observed + at : NULL, kind, step, to);
+                few_to_bits(rows < 8 ? rows : 8, m < 8 ? m : 8, m, x, seen, kind, step, to);
         }
 }
 

@@ -26,7 +26,11 @@ KERNEL int sums(int64_t reps, int64_t n, int64_t m, const double *skill, const d
                         u[i] += yes;
                         v[i] += no * yes;
                     }
-                for (int64_t i = 0; i < size; i++) wrong[from + i] += w[i], right[from + i] += u[i], spread[from + i] += v[i];
+                for (int64_t i = 0; i < size; i++) {
+                    wrong[from + i] += w[i];
+                    right[from + i] += u[i];
+                    spread[from + i] += v[i];
+                }
             }
     return 0;
 }
