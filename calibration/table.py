@@ -16,11 +16,11 @@ Records = Sequence[Mapping[str, Any]]
 HEAD = """# Calibration: how often verdicts are wrong
 
 Every claim below was judged on many independent simulations of its experiment at a small size (`size=quick`, with as
-many replications a cell as the experiment has, but at most 200) and on as many controls. `make calibrate` runs this for
-all claims, in hours, and goes on where it was stopped; `make calibrate ARGS="crowd seeds=200"` for some;
-`make calibrate ARGS=docs` writes this page from what was run; tables of other experiments stay. Each says with which
-code it was made, and with how many replications a seed; 200 where it does not say. Claims that are not in the tables
-were not run.
+many replications a cell as the experiment has, but at most 200, or more where a claim asks for more) and on as many
+controls. `make calibrate` runs this for all claims, in hours, and goes on where it was stopped;
+`make calibrate ARGS="crowd seeds=200"` for some; `make calibrate ARGS=docs` writes this page from what was run; tables
+of other experiments stay. Each says with which code it was made, and with how many replications a seed; 200 where it
+does not say. Claims about files of real answers are not here: there is nothing to simulate.
 
 - *truth*: whether the claim holds at this size, by the mean of each estimate over all seeds: yes, no, or *border*,
   where such a mean is within four of its standard errors of an end of the tolerance.
