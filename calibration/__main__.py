@@ -27,7 +27,9 @@ FOLDER = Path("outputs/calibration")
 PAGE = Path("docs/calibration.md")
 FIRST = 7_000_001  # of the seeds, which no experiment has
 REPLICATIONS = 200  # of a cell at most: twice what a claim needs
-MORE = {"xu/phase_transition": 1000}  # for `xu.theorem_1.tail`, which is undecided with fewer
+SIZES = {  # experiment -> replications of a cell, and of a block, where REPLICATIONS in one block are
+    "xu/phase_transition": (1000, 1000),  # too few for `xu.theorem_1.tail`
+    "wang/theorem_2_starts": (100, 10)}  # too large: each has millions of answers
 
 
 class Job(NamedTuple):
@@ -95,10 +97,11 @@ def code_of(experiment: str) -> str:
 
 
 @cache
-def replications_of(experiment: str) -> int:
-    """Replications of a cell: as many as the experiment has, but at most `REPLICATIONS`, or its `MORE`."""
-    own = read_experiment(compose([f"experiment={experiment}"])[0]).study.replications
-    return min(own, MORE.get(experiment, REPLICATIONS))
+def size_of(experiment: str) -> tuple[int, int]:
+    """Replications of a cell and of a block: as many as the experiment has, but at most `REPLICATIONS`, or its own."""
+    most, block = SIZES.get(experiment, (REPLICATIONS, REPLICATIONS))
+    replications = min(most, read_experiment(compose([f"experiment={experiment}"])[0]).study.replications)
+    return replications, min(block, replications)
 
 
 @cache
@@ -123,15 +126,15 @@ def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, An
 
 
 def _made_of(experiment: str, claims: tuple[Claim, ...]) -> dict[str, Any]:
-    return {"code": code_of(experiment), "asked": asked_of(experiment), "replications": replications_of(experiment),
+    return {"code": code_of(experiment), "asked": asked_of(experiment), "replications": size_of(experiment)[0],
             "claimed": {claim.id: claim.claimed for claim in claims}}
 
 
 def judged(job: Job) -> dict[str, Any]:
     """Simulate one seed, and judge every claim on it: verdicts, and all estimates with their intervals."""
     claims = by_experiment()[job.experiment][1]
-    reps = replications_of(job.experiment)
-    results = pl.simulate(job.experiment, size="quick", replications=reps, block=reps, seed=job.seed)
+    replications, block = size_of(job.experiment)
+    results = pl.simulate(job.experiment, size="quick", replications=replications, block=block, seed=job.seed)
     found = {}
     for claim in claims:
         judgement = judge(claim, results)
