@@ -54,3 +54,36 @@ def test_a_holder_who_is_late_gives_no_sign_of_life_again(monkeypatch):
     lease.until = clock.time + SAFE
     lease._beat(1, b"owner", Ended(clock, 3, stopped=TERM))
     assert backend.put_at == [] and not lease.valid()
+
+
+class Late(dict):
+    """A backend in memory in which others take and free the lock twice before the waiter's first creation arrives."""
+
+    looks, others_came = 0, False
+
+    def keys(self, prefix):
+        self.looks += 1
+        if self.looks == 4:
+            self["lock/3"] = lease.FREE
+        return [key.removeprefix(f"{prefix}/") for key in self]
+
+    read = dict.get
+
+    def create(self, key, content):
+        if not self.others_came:
+            self.others_came = True
+            self.clear()  # the second of them holds number 3, and has deleted 1 and 2
+            self["lock/3"] = b"other 1"
+        return self.setdefault(key, content) is content
+
+    def delete(self, *keys):
+        for key in keys:
+            self.pop(key, None)
+
+
+def test_a_number_that_was_used_and_deleted_is_no_lock(monkeypatch):
+    monkeypatch.setattr(lease, "POLL", (0.0, 0.0))
+    backend = Late({"lock/1": lease.FREE})
+    waiter = Lease(backend)
+    assert waiter._wait("late", b"late 1") == 4  # not 2, while number 3 is held
+    assert [*backend] == ["lock/4"] and waiter.valid()
