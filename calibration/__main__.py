@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,16 +21,13 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.cli.compose import compose, options
 from pipeline.cli.config import read_experiment
 from pipeline.execution.runner import writer
+from pipeline.execution.workers import ENVIRONMENT
 from pipeline.study.registry import problems
 from pipeline.study.streams import digest
 
 FOLDER = Path("outputs/calibration")
 PAGE = Path("docs/calibration.md")
 FIRST = 7_000_001  # of the seeds, which no experiment has
-REPLICATIONS = 200  # of a cell at most: twice what a claim needs
-SIZES = {  # experiment -> replications of a cell, and of a block, where REPLICATIONS in one block are
-    "xu/phase_transition": (1000, 1000),  # too few for `xu.theorem_1.tail`
-    "wang/theorem_2_starts": (100, 10)}  # too large: each has millions of answers
 
 
 class Job(NamedTuple):
@@ -77,7 +75,8 @@ def _run(jobs: list[Job], workers: int) -> None:
     done = {Job(name, one["seed"]) for name, (_, claims) in by_experiment().items() for one in records(name, claims)}
     left = [job for job in jobs if job not in done]
     print(f"{len(left):,} of {len(jobs):,} to do", flush=True)
-    with ProcessPoolExecutor(workers) as pool:
+    os.environ |= ENVIRONMENT
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         futures = {pool.submit(judged, job): job for job in left}
         for number, future in enumerate(as_completed(futures), 1):
             job, record = futures[future], future.result()
@@ -97,16 +96,15 @@ def code_of(experiment: str) -> str:
 
 
 @cache
-def size_of(experiment: str) -> tuple[int, int]:
-    """Replications of a cell and of a block: as many as the experiment has, but at most `REPLICATIONS`, or its own."""
-    most, block = SIZES.get(experiment, (REPLICATIONS, REPLICATIONS))
-    replications = min(most, read_experiment(compose([f"experiment={experiment}"])[0]).study.replications)
-    return replications, min(block, replications)
+def size_of(experiment: str) -> dict[str, int]:
+    """Replications of a cell and of a block: those of the whole experiment."""
+    study = read_experiment(compose([f"experiment={experiment}"])[0]).study
+    return {"replications": study.replications, "block": study.block}
 
 
 @cache
 def asked_of(experiment: str) -> str:
-    """Digest of what the small size of an experiment simulates, but for its seed and replications."""
+    """Digest of the cells and metrics of an experiment's small size."""
     raw = compose([f"experiment={experiment}", "size=quick"])[0]
     keys = ("problem", "grid", "parameters", "derive", "metrics")
     return digest(json.dumps({key: raw.get(key) for key in keys}, sort_keys=True)).hex()
@@ -126,15 +124,14 @@ def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, An
 
 
 def _made_of(experiment: str, claims: tuple[Claim, ...]) -> dict[str, Any]:
-    return {"code": code_of(experiment), "asked": asked_of(experiment), "replications": size_of(experiment)[0],
+    return {"code": code_of(experiment), "asked": asked_of(experiment), **size_of(experiment),
             "claimed": {claim.id: claim.claimed for claim in claims}}
 
 
 def judged(job: Job) -> dict[str, Any]:
     """Simulate one seed, and judge every claim on it: verdicts, and all estimates with their intervals."""
     claims = by_experiment()[job.experiment][1]
-    replications, block = size_of(job.experiment)
-    results = pl.simulate(job.experiment, size="quick", replications=replications, block=block, seed=job.seed)
+    results = pl.simulate(job.experiment, size="quick", seed=job.seed, **size_of(job.experiment))
     found = {}
     for claim in claims:
         judgement = judge(claim, results)

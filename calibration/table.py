@@ -13,52 +13,62 @@ from pipeline.analysis.power import detected
 from pipeline.analysis.tolerances import Tolerance, written
 
 Records = Sequence[Mapping[str, Any]]
+HELD = {SUPPORTED, NOT_REFUTED}
 HEAD = """# Calibration: how often verdicts are wrong
 
-Every claim below was judged on many independent simulations of its experiment at a small size (`size=quick`, with as
-many replications a cell as the experiment has, but at most 200, or more where a claim asks for more) and on as many
-controls. `make calibrate` runs this for all claims, in hours, and goes on where it was stopped;
-`make calibrate ARGS="crowd seeds=200"` for some; `make calibrate ARGS=docs` writes this page from what was run; tables
-of other experiments stay. Each says with which code it was made, and with how many replications a seed; 200 where it
-does not say. Claims about files of real answers are not here: there is nothing to simulate.
+Every claim below was judged on many independent simulations of its experiment, and on as many of its controls. They
+have the grid of the small size (`size=quick`) and the replications of the whole experiment. `make calibrate` runs this
+for all claims, in hours, and goes on where it was stopped; `make calibrate ARGS="crowd seeds=200"` for some;
+`make calibrate ARGS=docs` writes this page from what was run; tables of other experiments stay. Each says with which
+code it was made. Claims about files of real answers are not here: there is nothing to simulate.
 
 - *truth*: whether the claim holds at this size, by the mean of each estimate over all seeds: yes, no, or *border*,
-  where such a mean is within four of its standard errors of an end of the tolerance.
-- *wrong*: contradicted though the truth is yes, or supported though it is no, with the 95 % interval of the rate.
-- *wrong control*: supported on the negative control, or contradicted on the positive one.
-- *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %.
+  where such a mean is within four of its standard errors of an end of the tolerance, or some seeds have no estimate.
+- *verdicts*: how many seeds supported the claim (or did not refute a bound that no plausible data could support), how
+  many contradicted it, and how many left it undecided, as a small grid may.
+- *wrong*: seeds that contradicted the claim though the truth is yes, or supported it though it is no, with the 95 %
+  interval of the rate. A dash where no seed decided: that says nothing of wrong verdicts.
+- *controls*: how many seeds judged the control as they should, a negative one contradicted and a positive one
+  supported; how many the other way, which is wrong; and how many left it undecided.
+- *wrong control*: the rate of the second of these.
+- *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %. This is about
+  the scatter of the estimates; whether their mean is what the claim is about is tested elsewhere, on known truths.
 - *power*: the true value nearest to the tolerance that is contradicted with a chance of 90 %, in the most precise cell,
   by the widths of the intervals and the spread of the estimates over the seeds.
 
 """
+COLUMNS = "claim", "claimed", "truth", "verdicts", "wrong", "controls", "wrong control", "covered", "power"
+KNOWN = 0.9  # share of seeds whose interval must be finite for a cell to tell of power
 
 
 def document(found: Mapping[str, tuple[tuple[Claim, ...], Records]], former: str = "") -> str:
     """The page: a table for each experiment. former: a page whose tables of other experiments are kept."""
     sections = {section.partition(",")[0]: section for section in former.rstrip("\n").split("\n\n## ")[1:]}
     for experiment, (claims, records) in found.items():
-        made = f"{records[0]['replications']} replications, code {records[0]['code']}"
+        made = f"{records[0]['replications']:,} replications, code {records[0]['code']}"
         text = (f"{experiment}, {len(records)} seeds of {made}\n\n"
-                 "| claim | claimed | truth | supported | contradicted | wrong | wrong control | covered | power |\n"
-                 "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+                f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}\n")
         sections[experiment] = text + "\n".join(f"| {' | '.join(row(claim, records))} |" for claim in claims)
     return HEAD + "\n\n".join(f"## {sections[experiment]}" for experiment in sorted(sections)) + "\n"
 
 
 def row(claim: Claim, records: Records) -> list[str]:
-    """What became of one claim over all seeds."""
+    """What became of one claim over all seeds, in the order of `COLUMNS`."""
     own = [record["claims"][claim.id] for record in records]
-    verdicts = [one["verdict"] for one in own]
     cells = collected(own)
-    truth = truth_of(claim, cells)
-    supported = sum(verdict in (SUPPORTED, NOT_REFUTED) for verdict in verdicts)
-    contradicted = verdicts.count(CONTRADICTED)
-    wrong = {"yes": contradicted, "no": supported}.get(truth)
-    decided = [one for one in own if one["verdict"] in (SUPPORTED, NOT_REFUTED, CONTRADICTED)]
-    missed = sum(not one["sound"] and one["control"] in (SUPPORTED, NOT_REFUTED, CONTRADICTED) for one in decided)
-    return [f"`{claim.id}`", claim.claimed.replace("|", "\\|"), truth, str(supported), str(contradicted),
-            "–" if wrong is None else rate(wrong, len(own)), rate(missed, len(decided)), coverage(own, cells),
-            power(claim, cells)]
+    truth = truth_of(claim, cells, len(own))
+    supported, contradicted = (sum(one["verdict"] in verdicts for one in own) for verdicts in (HELD, {CONTRADICTED}))
+    right = sum(one["sound"] for one in own)
+    missed = sum(not one["sound"] and one["control"] in {*HELD, CONTRADICTED} for one in own)
+    wrong = {"yes": contradicted, "no": supported}.get(truth) if supported + contradicted else None
+    return [f"`{claim.id}`", claim.claimed.replace("|", "\\|"), truth, counts(supported, contradicted, len(own)),
+            "–" if wrong is None else rate(wrong, len(own)), counts(right, missed, len(own)),
+            rate(missed, len(own)) if right + missed else "–", coverage(own, cells), power(claim, cells, len(own))]
+
+
+def counts(first: int, second: int, n: int) -> str:
+    """Two counts and what is left of n."""
+    return f"{first} / {second} / {n - first - second}"
 
 
 def rate(k: int, n: int) -> str:
@@ -70,12 +80,12 @@ def rate(k: int, n: int) -> str:
 
 
 def collected(own: Records) -> dict[tuple[str, str], np.ndarray]:
-    """(part, cell) -> (seeds, 4): value, low, high and standard error where the data determine them."""
+    """(part, cell) -> (seeds, 4): value, low, high and standard error, of the seeds that have a value."""
     rows: dict[tuple[str, str], list[list[float]]] = {}
     for one in own:
         for part, cells in one["estimates"].items():
             for cell, numbers in cells.items():
-                if all(map(math.isfinite, numbers[:3])):
+                if math.isfinite(numbers[0]):
                     rows.setdefault((part, cell), []).append(numbers)
     return {key: np.array(numbers) for key, numbers in rows.items()}
 
@@ -85,12 +95,13 @@ def tolerance_of(claim: Claim, part: str) -> Tolerance:
     return claim.tolerance[part] if isinstance(claim.tolerance, Mapping) else claim.tolerance
 
 
-def truth_of(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
-    """yes, no or border: see the page."""
+def truth_of(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: int) -> str:
+    """yes, no or border: see the page; a dash where no seed has an estimate."""
     verdicts = []
     for (part, _), numbers in cells.items():
-        mean, spread = numbers[:, 0].mean(), numbers[:, 0].std(ddof=1) if len(numbers) > 1 else 0.0
-        error = 4 * spread / len(numbers) ** 0.5
+        mean, error = numbers[:, 0].mean(), math.inf
+        if len(numbers) == seeds > 1:
+            error = 4 * numbers[:, 0].std(ddof=1) / seeds**0.5
         verdicts.append(tolerance_of(claim, part).verdict(Estimate(mean, mean - error, mean + error)))
     if not verdicts:
         return "–"
@@ -112,12 +123,15 @@ def coverage(own: Records, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
     return rate(sum(hits), len(hits))
 
 
-def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
+def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: int) -> str:
     """Part by part, the nearest values below and above the tolerance that are contradicted with a chance of 90 %."""
     ends: dict[str, list[tuple[float, float]]] = {}
     for (part, _), numbers in cells.items():
+        numbers = numbers[np.isfinite(numbers[:, 1:3]).all(axis=1)]
+        if len(numbers) < max(KNOWN * seeds, 2):
+            continue
         value, low, high, _ = numbers.mean(axis=0)
-        spread = numbers[:, 0].std(ddof=1) if len(numbers) > 1 else math.nan
+        spread = numbers[:, 0].std(ddof=1)
         ends.setdefault(part, []).append(detected(Estimate(value, low, high, spread), tolerance_of(claim, part)))
     texts = []
     for part, pairs in ends.items():

@@ -35,8 +35,7 @@ def records(truth, tolerance, shorter=1.0):
 
 
 def columns(truth, tolerance, shorter=1.0):
-    names = "id claimed truth supported contradicted wrong control covered power".split()
-    return dict(zip(names, table.row(claim(tolerance), records(truth, tolerance, shorter)), strict=True))
+    return dict(zip(table.COLUMNS, table.row(claim(tolerance), records(truth, tolerance, shorter)), strict=True))
 
 
 def count(text):
@@ -48,13 +47,15 @@ def test_intervals_that_are_right_and_too_short():
     least = stats.binom.ppf(1e-6, SEEDS, 0.98)  # the mean over the seeds is not quite the truth
     print(f"covered: n={SEEDS} statistic={right['covered']} bound={least:g} alpha=1e-06; control {short['covered']}")
     assert count(right["covered"]) >= least > count(short["covered"])
-    assert right["truth"] == "yes" and count(right["wrong"]) == 0 and count(right["control"]) == 0
+    assert right["truth"] == "yes" and count(right["wrong"]) == 0 and count(right["wrong control"]) == 0
+    assert right["controls"] == f"{SEEDS} / 0 / 0"
 
 
 def test_wrong_verdicts_are_counted_where_the_truth_is_known():
     outside, border = columns(1.7, Within(1, 0.5), shorter=20), columns(1.5, Within(1, 0.5))
-    assert outside["truth"] == "no" and int(outside["contradicted"]) > 0.9 * SEEDS
-    assert count(outside["wrong"]) == int(outside["supported"]) > 0
+    supported, contradicted, _ = map(int, outside["verdicts"].split(" / "))
+    assert outside["truth"] == "no" and contradicted > 0.9 * SEEDS
+    assert count(outside["wrong"]) == supported > 0
     assert border["truth"] == "border" and border["wrong"] == "–"
 
 
@@ -67,7 +68,37 @@ def test_power_is_half_an_interval_and_a_quantile_beyond():
 def test_nothing_determined_says_nothing():
     undecided = {"verdict": "inconclusive", "control": "inconclusive", "sound": False,
                  "estimates": {"": {"": [1.0, -math.inf, math.inf, math.inf]}}}
-    assert table.row(claim(AtMost(1)), [{"claims": {"toy": undecided}}])[2:] == ["–", "0", "0", "–", "–", "–", "–"]
+    found = table.row(claim(AtMost(1)), [{"claims": {"toy": undecided}}])
+    assert found[2:] == ["border", "0 / 0 / 1", "–", "0 / 0 / 1", "–", "1 of 1 [2.5, 100.0] %", "–"]
+
+
+def test_an_infinite_interval_hides_no_value():
+    """Where only skewed samples had finite intervals, their mean would be far from that of all."""
+    some = records(1, Within(1, 0.5))
+    for record in some[2:]:
+        record["claims"]["toy"]["estimates"][""][""][1:3] = [-math.inf, math.inf]
+    some[0]["claims"]["toy"]["estimates"][""][""][0] = some[1]["claims"]["toy"]["estimates"][""][""][0] = 1.6
+    found = dict(zip(table.COLUMNS, table.row(claim(Within(1, 0.5)), some), strict=True))
+    assert found["truth"] == "yes" and found["power"] == "–"
+
+
+def test_a_cell_that_some_seeds_lack_says_no_truth():
+    some = records(1.7, Within(1, 0.5))
+    some[0]["claims"]["toy"]["estimates"] = {}
+    found = dict(zip(table.COLUMNS, table.row(claim(Within(1, 0.5)), some), strict=True))
+    assert found["truth"] == "border" and found["wrong"] == "–"
+
+
+def test_a_control_counts_also_where_the_claim_is_undecided():
+    some = records(1, Within(1, 0.5))
+    for number, record in enumerate(some):
+        one = record["claims"]["toy"]
+        one["verdict"] = "inconclusive"
+        if number < 30:
+            one |= {"control": "supported" if number < 10 else "inconclusive", "sound": False}
+    found = dict(zip(table.COLUMNS, table.row(claim(Within(1, 0.5)), some), strict=True))
+    assert found["verdicts"] == f"0 / 0 / {SEEDS}" and found["wrong"] == "–"
+    assert found["controls"] == f"{SEEDS - 30} / 10 / 20" and count(found["wrong control"]) == 10
 
 
 def test_tables_of_other_experiments_stay():
@@ -82,7 +113,6 @@ def test_tables_of_other_experiments_stay():
 
 def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "REPLICATIONS", 100)
     assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
     (path,) = command.FOLDER.glob("*.jsonl")
     lines = path.read_text().splitlines()
@@ -91,7 +121,7 @@ def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatc
     assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
     assert "1 of 2 to do" in capsys.readouterr().out
     for key, other in (("claimed", {"xu.example_1": "at most 9"}), ("asked", "another grid"), ("code", "other code"),
-                       ("replications", 50)):
+                       ("replications", 50), ("block", 50)):
         path.write_text(json.dumps(json.loads(lines[0]) | {key: other}) + "\n")
         assert list(command.records("xu/example_1", command.by_experiment()["xu/example_1"][1])) == []
     path.write_text(lines[0] + "\n")
