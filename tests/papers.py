@@ -20,6 +20,12 @@ def check_row(name, numbers):
     assert numbers and [number for number in numbers if number not in ROW[name]] == [], name
 
 
+def check_text(*passages):
+    """Assert that the document has each of these passages, wherever its lines break."""
+    text = " ".join(TEXT.split())
+    assert passages and [passage for passage in passages if passage not in text] == []
+
+
 def named_claims(paper):
     """Identifiers of claims of a paper anywhere in the document; those that end in … are left out."""
     return {name for name in re.findall(rf"`({paper}\.[\w.]+)`", TEXT)}

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from papers import check_row, named_claims, rows
+from papers import check_row, check_text, named_claims, rows
 from scipy import optimize, special
 
 from pipeline.problems.clustering.claims import CLAIMS
@@ -22,7 +22,10 @@ def b1():
     assert info.channel_information(2, 2, others) == pytest.approx(math.log2(4 / 3))
     assert info.lemma_9(2, 2, others) == pytest.approx(4 / 3 - 1)
     assert math.log(4 / 3) < 1 / 3 < math.log2(4 / 3)  # holds in nats
-    return "0.415", "0.333"
+    # the right side of Lemmas 18 and 25: everybody rates both items, p_i(z) = p_(i ∪ i)(z ∪ z) = ¼, p_s(i, z) = 0 or ⅓
+    p = np.array([0, 1, 1, 1]) / 3
+    assert np.sum(p[:, None] * p * (np.eye(4) * 0.25 / 0.25**2 - 1)) == pytest.approx(1 / 3)
+    return "Lemmas 9, 18 and 25", "0.415", "0.333"
 
 
 def b2():
@@ -79,7 +82,18 @@ def b6():
     assert success.maxsense_success(1e12, 1, 1.0, 0.5, alpha, [50, 50], b) < 1e-6
     assert success.maxsense_success(1e12, 50, 1.0, 0.5, alpha, [50, 50], b) > 0.99  # many ratings: the theorem holds
     assert 1 - 0.5 / 2 == 0.75 and math.exp(-0.5) == pytest.approx(0.61, abs=0.005)
-    return "0.0228", "0.75", "0.61"
+    one, half = np.array([[0.9, 0.1]]), [500, 500]  # one class; p = θ/w
+    for w, theta in ((1, 0.5), (2, 1.0), (2, 1.9), (4, 2.0)):
+        gap = -np.diff(sketch_means.maxsense_means(w, theta / w, half, one)[0])[0]
+        factor = (1 - theta / w) * (1 - theta / w * 0.5) ** (w - 1)
+        assert gap == pytest.approx(w / 1000 * factor * 0.8, rel=5e-3)
+        assert success.maxsense_success(1e12, w, 1.0, theta, [1.0], half, one) > 0.99
+    for w in (1, 2, 4):  # θ = w: all have one mean
+        means = sketch_means.maxsense_means(w, 1.0, half, one)[0]
+        assert means[0] == pytest.approx(means[1], rel=1e-12)
+    assert sketch_means.maxsense_means(1, 1.0, half, one) == pytest.approx(0.5)
+    assert sizes.separability(1.0, [1.0], [0.5, 0.5], one) == pytest.approx(0.485, abs=5e-4)
+    return "0.0228", "0.75", "0.61", "0.485", "both means 0.5", "where θ < w"
 
 
 def b7():
@@ -114,7 +128,11 @@ def b9():
     users = 75 * 500**2 * needed / ((2 * math.tanh(0.5)) ** 2 * 0.4**2 * 25)
     assert users == pytest.approx(sizes.maxsense_users(500, 25, 1.0, 0.4, printed=True))
     assert users * gap**2 / (75 / 25) / needed == pytest.approx(0.23, abs=0.005)
-    return ("0.23",)
+    right = sizes.maxsense_users(500, 25, 1.0, 0.4)
+    assert right * gap**2 / (75 / 25) / needed == pytest.approx(1) and right / users == pytest.approx(4 / 0.96**2)
+    near = [float(sizes.maxsense_users(500, 25, 1.0, 0.4, theta)) for theta in (24, 24.9, 24.99)]
+    assert near[2] > 50 * near[1] > 2000 * near[0]  # none is enough at θ = w
+    return "0.23", "300/(1 − θ/w)²", "for θ < w"
 
 
 def b10():
@@ -186,9 +204,25 @@ def b14():
     ball = sum(math.comb(100, i) for i in range(11))
     right = (0.5 * math.log2(2**100 / ball) - 1) * LN2
     assert printed == pytest.approx(5.3, abs=0.05) and right == pytest.approx(18.7, abs=0.05)
-    for N, d in itertools.product((20, 100, 1000), (0, 1, 5, 9)):  # a factor 3 of room, less Fano's 1
-        assert sizes.users_theorem_23(N, d, 1.0, printed=True) < max(sizes.users_theorem_23(N, d, 1.0), 1)
-    return "2133", "1978", "5.3", "18.7"
+    for N, p_max in itertools.product((20, 100, 400), (0.1, 0.5, 0.6, 0.9)):
+        for d in range((N + 1) // 2):  # labels; and clusterings, half as many, of which the ball has as many
+            for bits in (N - sizes.ball_bits(N, d), N - 1 - sizes.ball_bits(N, d)):
+                if (1 - p_max) * bits >= 2:
+                    assert sizes.users_theorem_23(N, d, 1.0, p_max=p_max, printed=True) <= sizes.fano_users(
+                        1 / LN2, bits, p_max)
+    # near N/2 a guess, with no user, errs less often than p_max, though the printed number of users is above 0
+    chance = np.array([math.comb(100, errors) for errors in range(101)]) / 2**100
+    errors = np.arange(101)
+    assert sizes.users_theorem_23(100, 49, 1e-4, p_max=0.6, printed=True) == pytest.approx(26.7, abs=0.05)
+    assert chance[errors > 49].sum() == pytest.approx(0.540, abs=5e-4) and chance[errors > 49].sum() < 0.6
+    for d, least in ((47, 0.383), (48, 0.236), (49, 0.080)):  # up to relabelling: min(errors, N − errors) > d
+        missed = chance[np.minimum(errors, 100 - errors) > d].sum()
+        assert missed == pytest.approx(least, abs=5e-4) and missed < 0.5
+        assert sizes.users_theorem_23(100, d, 1e-4, printed=True) > 1
+        assert 0.5 * (99 - sizes.ball_bits(100, d)) < 2
+    assert chance[np.minimum(errors, 100 - errors) > 46].sum() > 0.5
+    return ("2133", "1978", "5.3", "18.7", "(1 − p_max) log₂(M/M_d) ≥ 2", "26.7", "0.540", "p_max = 0.6",
+            "d = 47, 48 and 49: with 0.383, 0.236 and 0.080")
 
 
 def b15():
@@ -226,8 +260,21 @@ def b17():
 
 
 def b18():
-    assert sum([1.0, 1.0]) == 2 > 1 == 0.5 * 1 + 0.5 * 1
-    return ("2",)
+    """P(sketch = 0) over what is sensed, rated and liked, N = 2 items, as the proof has it: independently."""
+    def silent(liked, sensed=0.5, rated=0.5):  # of a class's user: all 2⁶ cases
+        total = 0.0
+        for case in itertools.product((0, 1), repeat=6):
+            chances = [sensed, sensed, rated, rated, *liked]
+            weight = math.prod(p if x else 1 - p for x, p in zip(case, chances, strict=True))
+            total += weight * (not any(h and r and b for h, r, b in zip(case[:2], case[2:4], case[4:], strict=True)))
+        return total
+
+    for shares, classes, printed in (((0.5, 0.5), ((0, 0), (0, 0)), 2), ((0.3, 0.7), ((0.9, 0.1), (0.2, 0.6)), None)):
+        q = [math.prod(1 - 0.25 * b for b in liked) for liked in classes]
+        of_all = sum(share * silent(liked) for share, liked in zip(shares, classes, strict=True))
+        assert of_all == pytest.approx(np.dot(shares, q)) and sum(q) > 1 >= of_all
+        assert printed is None or sum(q) == printed
+    return ("the sum is 2",)
 
 
 ROWS = {f"B{number}": globals()[f"b{number}"] for number in range(1, 19)}
@@ -236,6 +283,20 @@ ROWS = {f"B{number}": globals()[f"b{number}"] for number in range(1, 19)}
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_says_what_is_computed(row):
     check_row(row, ROWS[row]())
+
+
+def test_users_of_several_questions():
+    """Over those of one question: by exact means and Gaussian scores, and to first order by tanh²."""
+    def users(mechanism, questions, epsilon):
+        return boundary.users_predicted_multi(mechanism, 100, 25, epsilon, 1.0, questions, "1", "0.5, 0.5", "0.9, 0.1")
+
+    for epsilon, ratio, first in ((1.5, 1.6, 1.57), (2.0, 1.4, 1.36)):
+        one = users("multi_max_sense", 1, epsilon)
+        assert users("multi_max_sense", 2, epsilon) / one == pytest.approx(ratio, abs=0.05)
+        assert math.tanh(epsilon / 2) ** 2 / (2 * math.tanh(epsilon / 4) ** 2) == pytest.approx(first, abs=0.005)
+        assert one / users("max_sense", 1, epsilon) == pytest.approx(0.75, abs=0.02)
+    check_text("⌈ε⌉ questions need 1.6 and 1.4 times the users of one at ε = 1.5 and 2 (N = 100, w = 25)",
+               "save a quarter")
 
 
 def test_every_row_has_its_computation_and_every_claim_named_is_there():

@@ -109,7 +109,20 @@ def w9():
 
 
 def w10():
-    return "`wang.theorem_3.tasks`", "`wang.theorem_3.budget`"
+    """The mean error of one worker's ability, labels known, by the binomial law: 16 times mε², a quarter of the error.
+
+    So it does of the bound, but for its logarithm; a rate of 1/(mε²) would make it a sixteenth.
+    """
+    def error(m, epsilon):  # of a worker with p* = ¾
+        t, right = math.tanh(epsilon / 2), np.arange(m + 1)
+        chance = 0.5 + t / 4
+        return stats.binom.pmf(right, m, chance) @ np.abs((right / m - 0.5) / t + 0.5 - 0.75)
+
+    assert error(16_000, 0.4) / error(1000, 0.4) == pytest.approx(1 / 4, rel=0.01)
+    assert error(16_000, 0.4) / error(16_000, 0.1) == pytest.approx(1 / 4, rel=0.02)
+    for m, epsilon in ((16_000, 0.1), (1000, 0.4)):
+        assert bounds.ability_error_bound(m, epsilon) == pytest.approx(6 * math.sqrt(math.log(m) / (m * epsilon**2)))
+    return "its root", "`wang.theorem_3.tasks`", "`wang.theorem_3.budget`"
 
 
 def w11():

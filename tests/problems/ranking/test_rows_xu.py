@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from papers import check_row, named_claims, rows
+from papers import check_row, check_text, named_claims, rows
 from scipy import optimize, stats
 from scipy.special import expit
 
@@ -68,7 +68,13 @@ def x2():
     """θ* = 0 and no noise in ε: the variance is gap²/4, the mean log cosh(gap/2)."""
     assert 40**2 / 4 == 400 and 16 * math.log(math.cosh(20)) == pytest.approx(309, abs=0.5)
     assert 16 * float(bernoulli_divergence(0.0, 40.0)) == pytest.approx(309, abs=0.5)
-    return "400 > 309", "gap 40"
+    # κ = e: a pair of equal items, 2√(m/2) apart in θ = (√(m/2), −√(m/2), 0, …), whose norm is √m log κ
+    m = 2000
+    gap = 2 * math.sqrt(m / 2)
+    assert gap == pytest.approx(63.2, abs=0.05) and gap**2 / 2 == pytest.approx(m * math.log(math.e) ** 2)
+    assert gap**2 / 4 == pytest.approx(1000) and 8 * (1 + math.e) * float(bernoulli_divergence(0.0, gap)) == (
+        pytest.approx(920, abs=0.5))
+    return "400 > 309", "gap 40", "m = 2,000, gap 63.2", "1,000 > 920"
 
 
 def x3():
@@ -108,10 +114,32 @@ def x4():
 
 
 def x5():
+    """By two solvers; and s_1 > m − 1, from where θ̂_1 ≥ (s_1 − m + 1)/(2λ), by the binomial law of item 1's wins."""
+
+    def alone(m, users, epsilon):
+        """s_1 − (m − 1), the least that is above 0, and −log P of it or more; θ* = 0."""
+        t, answers = math.tanh(epsilon / 2), users * (m - 1)
+        ones = math.floor(answers * (1 + t) / 2) + 1
+        return (ones / answers - (1 + t) / 2) * (m - 1) / t, -stats.binom.logsf(ones - 1, answers, 0.5)
+
+    m, gain = 10**6, 1 / math.tanh(0.025) ** 2
+    above, surprisal = alone(m, 1, 0.05)
+    for ridge in (1e-6, 1e-9):  # the error passes any multiple of the rate
+        assert above / (2 * ridge) / math.sqrt(m) > 1e-6 / ridge * math.sqrt(gain * math.log(m) / m)
+    assert surprisal == pytest.approx(316.5, abs=0.05) and m * math.log(m) == pytest.approx(1.38e7, rel=2e-3)
+    assert surprisal == pytest.approx((m - 1) * 2 * (math.tanh(0.025) / 2) ** 2, rel=0.02)  # Chernoff's exponent
+    assert (surprisal + math.log(2)) / (m * math.log(m)) == pytest.approx(2.3e-5, rel=5e-3)
+    for m, users, epsilon in ((10**6, 1, 0.05), (10**5, 10, 0.05), (10**4, 100, 0.5), (10**3, 400, 1.0)):
+        least = tails.surprisal_below(-1e-12, 0.0, np.array([epsilon]), np.array([users * (m - 1)]))
+        largest = (least + math.log(2)) / (m * math.log(m * users))  # C
+        order = users * math.tanh(epsilon / 2) ** 2 / math.log(m * users)  # L/(G log(mL))
+        assert least == pytest.approx(surprisal, rel=1e-3) or m < 10**6
+        assert 0.45 < largest / order < 0.6
     for ridge, expected in ((0.064, 2.6), (0.0094, 10.6), (0.001, 100.0)):
         by_root = optimize.brentq(lambda x, ridge=ridge: expit(x) + ridge * x - 1.1, 0, 1e4)
         assert by_root == pytest.approx(expected, abs=0.05) == np.ptp(fit(1.1, ridge))
-    return "2.6, 10.6 and 100.0", "0.064, 0.0094 and 0.001"
+    return ("2.6, 10.6 and 100.0", "0.064, 0.0094 and 0.001", "1.1", "m = 10⁶", "0.05", "316.5", "1.38·10⁷", "2.3·10⁻⁵",
+            "L/(G log(mL))")
 
 
 def x6():
@@ -135,8 +163,14 @@ def x7():
 
 
 def x8():
-    kappa = 3.7
-    assert 4 * math.sqrt(kappa * 2 * kappa) / kappa == pytest.approx(5.66, abs=0.005) == 4 * math.sqrt(2)
+    """4√(κδ) at the proof's δ over √(G log(mL)/(mL)); and that an error of 4√(κδ) has an excess risk of δ or more."""
+    for kappa, gain, m, users in ((1.0, 1.5, 10, 50), (3.7, 40.0, 200, 7)):
+        rate = math.sqrt(gain * math.log(m * users) / (m * users))
+        delta = 2 * kappa * gain * math.log(m * users) / (m * users)
+        assert 4 * math.sqrt(kappa * delta) / rate == pytest.approx(5.66 * kappa, rel=1e-3)
+        assert 4 * math.sqrt(kappa * delta) == pytest.approx(4 * math.sqrt(2) * kappa * rate) != 4 * kappa * rate
+        theta = np.linspace(-0.5, 0.5, m) * math.log(kappa)  # shrunk to 0: stays within the range of θ*
+        assert np.square(theta).mean() <= 16 * kappa * excess_risk(0 * theta[None], theta[None])[0]
     return ("5.66 κ",)
 
 
@@ -154,7 +188,13 @@ def x9():
         exponent = tails.ordering_exponent(3.0, kappa)
         assert exponent == pytest.approx(3 * kappa**2 / (1 + kappa) ** 4) and exponent >= 3 / (16 * kappa**2) * (
             1 - 1e-12)
-    return "C₀ = 1/16", "a factor m − K"
+    for m, missed in ((10**3, 0.9663), (10**6, 0.9983)):  # s_1 is √x/2 standard deviations above m − 1 others
+        lead = math.sqrt(math.log(m)) / 2  # x = mLΔ²/G = log m; Gaussian scores, of covariance −Var z̄: as independent
+        z = np.linspace(-12, 12, 48_001)
+        best = (stats.norm.pdf(z) * np.exp((m - 1) * stats.norm.logcdf(z + lead))).sum() * (z[1] - z[0])
+        assert 1 - best == pytest.approx(missed, abs=5e-5) and missed > m ** (-1 / 16)  # printed, C₀ = 1/16
+        assert missed <= (m - 1) * math.exp(-math.log(m) / 16)  # with the factor
+    return "C₀ = 1/16", "a factor m − K", "0.9663", "m = 10³", "0.9983", "10⁶"
 
 
 def x10():
@@ -211,12 +251,26 @@ def x16():
     return "4/9, 2/5", "5/9, 3/5"
 
 
-ROWS = {f"X{number}": globals()[f"x{number}"] for number in range(1, 17)}
+ROWS = {f"X{number}": globals()[f"x{number}"] for number in (1, 2, 3, 5, 4, *range(6, 17))}
 
 
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_says_what_is_computed(row):
     check_row(row, ROWS[row]())
+
+
+def test_mean_square_and_largest_amplification_of_mixed_budgets():
+    def both(budgets):
+        a = 1 / np.tanh(np.asarray(budgets) / 2)
+        return np.mean(a**2), a.max()
+
+    assert both([0.1] + [5.0] * 99) == pytest.approx((5.02, 20.0), rel=1e-3)
+    assert both([0.1, 0.2]) == pytest.approx((250.7, 20.0), rel=1e-3)
+    check_text("may fail where they differ: one user at ε = 0.1 among 99 at 5 gives G = 5.02, H = 20.0",
+               "half of the users at 0.1 and half at 0.2 give 250.7 and 20.0")
+    for epsilon in (0.01, 1.0, 10.0):
+        square, largest = both([epsilon] * 3)
+        assert square > largest
 
 
 def test_every_row_has_its_computation_and_every_claim_named_is_there():

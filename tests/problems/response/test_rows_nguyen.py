@@ -10,7 +10,7 @@ from scipy import optimize, stats
 
 import pipeline as pl
 from pipeline.privacy import accounting, gaussian_account
-from pipeline.privacy.integer_laws import gaussian_renyi
+from pipeline.privacy.integer_laws import gaussian_normaliser, gaussian_renyi
 from pipeline.problems.response.claims import CLAIMS
 from pipeline.problems.response.estimators.likelihood import PairwiseLikelihood
 from pipeline.problems.response.estimators.spectral import Spectral
@@ -41,10 +41,26 @@ def n1():
 
 
 def n2():
-    """The support of the noise shows the row."""
+    """The lines of their code that make the chain, and its stationary law, for every noise from −60 to 60."""
     one, other = differences([0, 1]), differences([1, 0])
     assert (one[0, 1], one[1, 0]) == (0, 1) and (other[0, 1], other[1, 0]) == (1, 0)
-    return ("(0, 1) and (1, 0)",)
+
+    def published(counts, noise):
+        """β̃₁ − β̃₂ with λ = 1, as in `construct_markov_chain_private` and `spectral_estimate_private`."""
+        M = counts.astype(float)
+        for i, j in ((0, 1), (1, 0)):
+            if M[i, j] != 0:
+                M[i, j] = max(1, M[i, j] + noise)
+        M = np.where((M != 0) | (M.T != 0), M + 1, M)
+        M /= (M.sum(axis=1) + 1).max()
+        M[np.arange(2), np.arange(2)] = 1 - M.sum(axis=1)
+        law = np.linalg.matrix_power(M, 4096)[0]
+        return math.log(law[0] / law[1])
+
+    noises = range(-60, 61)
+    assert min(published(one, noise) for noise in noises) == pytest.approx(math.log(2))
+    assert max(published(other, noise) for noise in noises) == pytest.approx(-math.log(2))
+    return "(0, 1) and (1, 0)", "≥ log 2 for the first", "≤ −log 2 for the second"
 
 
 def n3():
@@ -58,7 +74,32 @@ def n3():
         exact = stats.norm.cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * stats.norm.cdf(
             -shift / 2 - epsilon / shift)
         assert (exact <= 1e-4) == holds and exact == pytest.approx(privacy_loss.gaussian_delta(epsilon, shift**2 / 2))
-    return "5.68", "5.001", "9.03", "8.16", "7.52"
+
+    def discrete(epsilon, m, charged):
+        """Exact δ of discrete noise on the 2⌊m²/4⌋ entries that a row changes, of which so many are charged."""
+        rho = epsilon**2 / (4 * math.log(1e4))
+        return gaussian_account.discrete_gaussians_delta(epsilon, privacy_loss.changed_entries(m), charged / (2 * rho))
+
+    for m, delta in ((3, 1.060e-4), (4, 1.023e-4), (5, 1.002e-4)):
+        entries = privacy_loss.changed_entries(m)
+        assert discrete(7.5, m, entries) == pytest.approx(delta, abs=5e-8)
+        law, loss = np.ones(1), np.arange(-40, 41)  # and by convolution: the loss is (2T + entries)/(2σ²)
+        variance = entries * 2 * math.log(1e4) / 7.5**2
+        one = np.exp(-(loss**2) / (2 * variance)) / gaussian_normaliser(variance)
+        for _ in range(entries):
+            law = np.convolve(law, one)
+        total = np.arange(law.size) - law.size // 2
+        lost = (2 * total + entries) / (2 * variance)
+        assert law @ np.maximum(0, -np.expm1(7.5 - lost)) == pytest.approx(delta, abs=5e-8)
+    for m in (2, 3, 4, 5, 6, 7, 25):
+        entries = privacy_loss.changed_entries(m)
+        assert (discrete(7.5, m, entries) <= 1e-4) == (m > 5)
+        for epsilon in (0.01, 0.1, 0.5, 1, 2.5, 5):
+            assert discrete(epsilon, m, entries) <= 1e-4
+        if m > 2:
+            assert discrete(7.5, m, m * (m - 1)) <= 7.2e-7
+    return ("5.68", "5.001", "9.03", "8.16", "7.52", "1.060e-4, 1.023e-4 and 1.002e-4 at m = 3, 4 and 5", "for m ≤ 5",
+            "m ≥ 3", "at most 7.2e-7")
 
 
 def n4():
