@@ -28,6 +28,10 @@ from pipeline.study.streams import digest
 FOLDER = Path("outputs/calibration")
 PAGE = Path("docs/calibration.md")
 FIRST = 7_000_001  # of the seeds, which no experiment has
+WHOLE = {  # experiments whose small grid leaves a claim undecided that the whole one decides
+    "banerjee/adaptive", "banerjee/maxsense", "banerjee/multi", "banerjee/pairs", "banerjee/rich_scarce",
+    "nguyen/figure_1", "nguyen/price", "nguyen/price_estimators", "wang/abilities", "wang/basin",
+    "xu/scenario_4", "xu/scenario_5"}
 
 
 class Job(NamedTuple):
@@ -90,24 +94,29 @@ def _path(experiment: str) -> Path:
 
 
 @cache
-def code_of(experiment: str) -> str:
-    """Name of the code and arithmetic that would simulate an experiment here."""
-    return writer(read_experiment(compose([f"experiment={experiment}", "size=quick"])[0]).study).id
+def size_of(experiment: str) -> dict[str, Any]:
+    """How large an experiment is judged: its small grid, or the whole one; replications and blocks of the whole one."""
+    whole, size = compose([f"experiment={experiment}"])[0], "paper" if experiment in WHOLE else "quick"
+    return {"size": size, "replications": whole["replications"], "block": whole["block"]}
 
 
 @cache
-def size_of(experiment: str) -> dict[str, int]:
-    """Replications of a cell and of a block: those of the whole experiment."""
-    study = read_experiment(compose([f"experiment={experiment}"])[0]).study
-    return {"replications": study.replications, "block": study.block}
+def raw_of(experiment: str) -> dict[str, Any]:
+    """An experiment as it is judged, but for the seed."""
+    return compose([f"experiment={experiment}", *(f"{key}={value}" for key, value in size_of(experiment).items())])[0]
+
+
+@cache
+def code_of(experiment: str) -> str:
+    """Name of the code and arithmetic that would simulate an experiment here."""
+    return writer(read_experiment(raw_of(experiment)).study).id
 
 
 @cache
 def asked_of(experiment: str) -> str:
-    """Digest of the cells and metrics of an experiment's small size."""
-    raw = compose([f"experiment={experiment}", "size=quick"])[0]
+    """Digest of the cells and metrics of an experiment as it is judged."""
     keys = ("problem", "grid", "parameters", "derive", "metrics")
-    return digest(json.dumps({key: raw.get(key) for key in keys}, sort_keys=True)).hex()
+    return digest(json.dumps({key: raw_of(experiment).get(key) for key in keys}, sort_keys=True)).hex()
 
 
 def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, Any]]:
@@ -131,7 +140,7 @@ def _made_of(experiment: str, claims: tuple[Claim, ...]) -> dict[str, Any]:
 def judged(job: Job) -> dict[str, Any]:
     """Simulate one seed, and judge every claim on it: verdicts, and all estimates with their intervals."""
     claims = by_experiment()[job.experiment][1]
-    results = pl.simulate(job.experiment, size="quick", seed=job.seed, **size_of(job.experiment))
+    results = pl.simulate(job.experiment, seed=job.seed, **size_of(job.experiment))
     found = {}
     for claim in claims:
         judgement = judge(claim, results)

@@ -17,10 +17,11 @@ HELD = {SUPPORTED, NOT_REFUTED}
 HEAD = """# Calibration: how often verdicts are wrong
 
 Every claim below was judged on many independent simulations of its experiment, and on as many of its controls. They
-have the grid of the small size (`size=quick`) and the replications of the whole experiment. `make calibrate` runs this
+have the replications of the whole experiment and the grid of its small size (`size=quick`), or the whole grid where the
+small one leaves a claim undecided; each table says which, and with which code it was made. `make calibrate` runs this
 for all claims, in hours, and goes on where it was stopped; `make calibrate ARGS="crowd seeds=200"` for some;
-`make calibrate ARGS=docs` writes this page from what was run; tables of other experiments stay. Each says with which
-code it was made. Claims about files of real answers are not here: there is nothing to simulate.
+`make calibrate ARGS=docs` writes this page from what was run; tables of other experiments stay. Claims about files of
+real answers are not here: there is nothing to simulate.
 
 - *truth*: whether the claim holds at this size, by the mean of each estimate over all seeds: yes, no, or *border*,
   where such a mean is within four of its standard errors of an end of the tolerance, or some seeds have no estimate.
@@ -45,7 +46,8 @@ def document(found: Mapping[str, tuple[tuple[Claim, ...], Records]], former: str
     """The page: a table for each experiment. former: a page whose tables of other experiments are kept."""
     sections = {section.partition(",")[0]: section for section in former.rstrip("\n").split("\n\n## ")[1:]}
     for experiment, (claims, records) in found.items():
-        made = f"{records[0]['replications']:,} replications, code {records[0]['code']}"
+        grid = {"quick": "small", "paper": "whole"}[records[0]["size"]]
+        made = f"{records[0]['replications']:,} replications, {grid} grid, code {records[0]['code']}"
         text = (f"{experiment}, {len(records)} seeds of {made}\n\n"
                 f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}\n")
         sections[experiment] = text + "\n".join(f"| {' | '.join(row(claim, records))} |" for claim in claims)

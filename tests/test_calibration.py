@@ -102,10 +102,10 @@ def test_a_control_counts_also_where_the_claim_is_undecided():
 
 
 def test_tables_of_other_experiments_stay():
-    made = {"code": "1", "replications": 20}
+    made = {"code": "1", "replications": 20, "size": "quick"}
     one = {"toy/a": ((claim(AtMost(1)),), [record | made for record in records(0, AtMost(1))])}
     page = table.document({"toy/b": one["toy/a"]}, table.document(one))
-    assert page.count("`toy`") == 2 and "## toy/a, 400 seeds of 20 replications, code 1\n" in page
+    assert page.count("`toy`") == 2 and "## toy/a, 400 seeds of 20 replications, small grid, code 1\n" in page
     replaced = table.document({"toy/a": (one["toy/a"][0], one["toy/a"][1][:9])}, page)
     assert "## toy/a, 9 seeds" in replaced and replaced.count("`toy`") == 2
     assert table.document({}, page) == page
@@ -121,7 +121,7 @@ def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatc
     assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
     assert "1 of 2 to do" in capsys.readouterr().out
     for key, other in (("claimed", {"xu.example_1": "at most 9"}), ("asked", "another grid"), ("code", "other code"),
-                       ("replications", 50), ("block", 50)):
+                       ("replications", 50), ("block", 50), ("size", "paper")):
         path.write_text(json.dumps(json.loads(lines[0]) | {key: other}) + "\n")
         assert list(command.records("xu/example_1", command.by_experiment()["xu/example_1"][1])) == []
     path.write_text(lines[0] + "\n")
@@ -131,3 +131,7 @@ def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatc
 @pytest.mark.parametrize("word", ["nowhere", "seeds=x", "colour=2"])
 def test_a_word_that_says_nothing_is_one_line(word, capsys):
     assert command.main([word]) == 2 and capsys.readouterr().err.startswith("error: " + word)
+
+
+def test_experiments_that_are_judged_whole_are_there():
+    assert {*command.by_experiment()} >= command.WHOLE
