@@ -163,7 +163,7 @@ def b12():
 
 
 def b13():
-    """All histories of three adaptive answers, ε = 1: Lemma 19 in each, and the completed sum over them."""
+    """All histories of six adaptive answers, ε = 1: Lemma 19 in each, and the completed sum over them."""
     for N in (3, 4):
         z = np.array(list(itertools.product((-1, 1), repeat=N)))
         keep, epsilon = 1 / (1 + math.exp(-1)), 1.0
@@ -227,15 +227,19 @@ def b14():
 
 
 def b15():
-    """In closed form: E Â has π₀ within and π₁ across clusters, up to 2U/(N(N−1))."""
+    """In closed form, and by the eigenvalues: E Â has π₀ within and π₁ across clusters, up to 2U/(N(N−1))."""
     N, each = 400, 2e6 / (400 * 399)
-    for w, telling in ((20, 1.8), (400, 739)):
+    for w, telling, shift, rounding in ((20, 1.8, 3.4, 0.05), (400, 741, 8.1, 0.5)):
         rated = w * (w - 1) / (N * (N - 1))
         within, across = (special.expit(-1) + math.tanh(0.5) * rated * chance for chance in (0.82, 0.18))
-        assert each * N / 2 * (within - across) == pytest.approx(telling, rel=0.03)
-        if w == 20:
-            assert each * (within + across) / 2 == pytest.approx(3.4, abs=0.05)
-    return "−3.4", "1.8", "739", "400", "w = 20", "ε = 1"
+        assert each * N / 2 * (within - across) == pytest.approx(telling, abs=rounding)
+        assert each * within == pytest.approx(shift, abs=0.05)
+        filled = each * np.kron([[within, across], [across, within]], np.ones((N // 2, N // 2)))
+        values, empty = np.linalg.eigvalsh(filled), np.linalg.eigvalsh(filled - np.diag(np.diag(filled)))
+        assert values[-2] == pytest.approx(telling, abs=rounding) and values - empty == pytest.approx(shift, abs=0.05)
+        largest = np.sort(np.abs(empty))[-2]  # of the zero diagonal: the telling one, or one of no meaning
+        assert largest == pytest.approx(telling - shift if w == 400 else shift, abs=0.6)
+    return "−3.4", "1.8", "741", "400", "w = 20", "ε = 1", "−8.1"
 
 
 def b16():
