@@ -41,7 +41,8 @@ class Check:
     """One decision: the verdict, the estimate that decided (None without data), a sentence on both, its tolerance.
 
     cells: where several decide, those nearest to a contradiction, that one first: label, estimate and verdict.
-    confidence: of all intervals of the claim together.
+    confidence: of all intervals of the claim together. parts: name, empty for the only one, all cells by label, empty
+    for a number that is about no cell, and tolerance.
     """
 
     verdict: str
@@ -50,11 +51,13 @@ class Check:
     tolerance: Tolerance | None = None
     cells: tuple[tuple[str, Estimate, str], ...] = ()
     confidence: float = CONFIDENCE
+    parts: tuple[tuple[str, Mapping[str, Estimate], Tolerance], ...] = ()
 
     @property
     def detected(self) -> str:
-        """The smallest violation that data like these would contradict with power 90 %, in a sentence, or nothing."""
-        return sentence(self.estimate, self.tolerance, self.confidence) if self.estimate and self.tolerance else ""
+        """The smallest violation that data like these would contradict with power 90 %: a sentence for each part."""
+        said = ((name, sentence(cells, tolerance, self.confidence)) for name, cells, tolerance in self.parts)
+        return "; ".join(f"{name}: {text}" if name else text[0].upper() + text[1:] for name, text in said if text)
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ class Claim:
         """What was measured, compared with the tolerance; raises `InsufficientEvidence` for no cell."""
         if isinstance(self.tolerance, Mapping):
             parts = cast(Mapping[str, Measured], measured)
-            check = every(*(_decide(parts[part], tolerance, f"{part}: ")
+            check = every(*(_decide(parts[part], tolerance, part)
                             for part, tolerance in self.tolerance.items()))
         else:
             check = _decide(measured, self.tolerance)
@@ -196,8 +199,10 @@ def _judge(claim: Claim, make: Callable[[], xr.Dataset]) -> Check:
 
 def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, part: str = "") -> Check:
     """The decision on an estimate, or on the worst of several cells: the one nearest to a contradiction."""
+    named = f"{part}: " * bool(part)
     if isinstance(measured, Estimate):
-        return Check(tolerance.verdict(measured), measured, part + _text(measured, tolerance), tolerance)
+        return Check(tolerance.verdict(measured), measured, named + _text(measured, tolerance), tolerance,
+                     parts=((part, {"": measured}, tolerance),))
     cells = {name: cell for name, cell in measured.items() if isinstance(cell, Estimate)}
     if not cells:
         raise NotTested("no cell meets the conditions")
@@ -206,9 +211,9 @@ def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, p
     order = sorted(by_value, key=lambda name: -VERDICTS.index(tolerance.verdict(cells[name])))
     worst = order[0]
     where = f" at {worst}" * bool(worst) + f" (the worst of {len(cells)} cells)" * (len(cells) > 1)
-    listed = tuple((part + name, cells[name], tolerance.verdict(cells[name])) for name in order[:MOST_CELLS])
-    return Check(tolerance.verdict(cells[worst]), cells[worst], part + _text(cells[worst], tolerance, where), tolerance,
-                 listed if len(cells) > 1 else ())
+    listed = tuple((named + name, cells[name], tolerance.verdict(cells[name])) for name in order[:MOST_CELLS])
+    return Check(tolerance.verdict(cells[worst]), cells[worst], named + _text(cells[worst], tolerance, where),
+                 tolerance, listed if len(cells) > 1 else (), parts=((part, cells, tolerance),))
 
 
 def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
@@ -219,7 +224,8 @@ def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
 def every(*checks: Check) -> Check:
     """All must hold: contradicted by one, supported by all. The estimate is that of the first worst check."""
     return replace(_worst(checks), text="; ".join(check.text for check in checks),
-                   cells=tuple(itertools.chain.from_iterable(check.cells for check in checks)))
+                   cells=tuple(itertools.chain.from_iterable(check.cells for check in checks)),
+                   parts=tuple(itertools.chain.from_iterable(check.parts for check in checks)))
 
 
 def _worst(checks: Sequence[Check]) -> Check:

@@ -24,7 +24,7 @@ from pipeline.analysis.claims import (
     control_check,
 )
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Measured, confidence_for, spending
+from pipeline.analysis.measures import CONFIDENCE, Measured, spending
 from pipeline.analysis.reads import Parts, cells_read
 from pipeline.analysis.summary import REPLICATION
 from pipeline.study.arrays import Booleans, Integers
@@ -102,12 +102,12 @@ class AtLooks:
                      if any(one is check.estimate for one in ones))
         ends = [f"{self.looks[number].replications:,}" for number in (used[0], used[-1])]
         numbers = [str(number + 1) for number in (used[0], used[-1])]
-        with spending(self.looks[worst].share):
-            confidence = confidence_for()
+        error, most = ((1 - CONFIDENCE) * share for share in (
+            self.looks[worst].share, max(self.looks[number].share for number in used)))
         control = f", its control at look {self.controlled + 1}" * (self.controlled > used[-1])
         text = (f"after {' to '.join(dict.fromkeys(ends))} replications (look {' to '.join(dict.fromkeys(numbers))} of "
-                f"{len(self.looks)}{control}, error probability {1 - confidence:.2g}): {check.text}")
-        return Judgement(self.claim, replace(check, text=text, confidence=confidence), self.control)
+                f"{len(self.looks)}{control}, error probability {error:.2g}): {check.text}")
+        return Judgement(self.claim, replace(check, text=text, confidence=1 - most), self.control)
 
     def _measured(self, data: xr.Dataset) -> Parts:
         return _estimates(self._parts(data))

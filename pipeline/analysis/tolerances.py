@@ -165,9 +165,9 @@ def by_badness(values: Sequence[float], tolerance: Tolerance) -> list[int]:
     return sorted(range(len(values)), key=lambda i: -badness[tolerance.worst](values[i]))
 
 
-def written(number: float, fractions: bool = True) -> str:
-    """A number as in print: −½, 0.05, 10⁻⁶."""
-    sign, text = "−" if number < 0 else "", f"{abs(number):g}"
+def written(number: float, fractions: bool = True, digits: int = 6) -> str:
+    """A number as in print, in at most so many significant digits: −½, 0.05, 10⁻⁶."""
+    sign, text = "−" if number < 0 else "", f"{abs(number):.{digits}g}"
     if fractions and text in _FRACTIONS:
         return sign + _FRACTIONS[text]
     mantissa, e, exponent = text.partition("e")

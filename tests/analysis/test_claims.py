@@ -133,6 +133,18 @@ def test_each_part_has_its_tolerance():
                  DATA).check.estimate == parts["slope"]
 
 
+def test_the_power_of_each_part_is_said():
+    """Of the part that does not decide as well, and of the least precise of all cells; not of a part without data."""
+    cells = {"m=2": interval(0.9, 1), "m=3": interval(0.5, 1.1)}
+    parts = {"slope": interval(-0.6, -0.4), "cells": cells, "open": Estimate(1, -np.inf, np.inf)}
+    tolerances = {"slope": Within(-0.5, 0.2), "cells": AtMost(2), "open": AtMost(2)}
+    slope, in_cells = judge(claim(lambda results: parts, tolerances), DATA).check.detected.split("; ")
+    assert slope.startswith("slope: a true value below −0.85 or above −0.15 would be contradicted")
+    assert in_cells.startswith("cells: in each of the 2 cells, a true value above 2.4") and in_cells.endswith("m=3)")
+    assert judge(claim(lambda results: cells["m=2"]), DATA).check.detected.startswith("A true value below 0.9")
+    assert Check(NOT_TESTED, None, "no data").detected == ""
+
+
 @pytest.mark.parametrize("tolerance", [{"slope": AtMost(1)}, {"slope": AtMost(1), "cells": AtMost(1), "x": AtMost(1)}])
 def test_parts_and_tolerances_belong_together(tolerance):
     with pytest.raises(ValueError, match="must return the parts slope"):

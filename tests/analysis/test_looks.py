@@ -174,7 +174,7 @@ def test_power_of_no_exception_is_that_of_its_confidence(data):
     one = judge(claim(NoException(0.1), measure=above), data(0.0))
     assert one.check.verdict == SUPPORTED and one.check.confidence > CONFIDENCE
     shown = one.check.detected
-    assert "0.0228 or more" in shown  # 1 − 0.1^(1/100)
+    assert "above 0.0228 would" in shown  # 1 − 0.1^(1/100)
     assert replace(one.check, confidence=CONFIDENCE).detected != shown
 
 
