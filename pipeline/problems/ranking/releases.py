@@ -1,12 +1,15 @@
 """What mechanisms release of comparisons: noisy win counts."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from pipeline.privacy.randomized_response_laws import amplification, laplace_equivalent
-from pipeline.study.arrays import Array, Floats
+from pipeline.study.arrays import Array, Booleans, Floats
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,21 @@ class ReleasedWins:
     def pairs(self) -> int:
         """Pairs of items, m(m−1)/2."""
         return self.items * (self.items - 1) // 2
+
+    @cached_property
+    def linked(self) -> Booleans | bool:
+        """Whether the comparisons made link all items, (reps or 1,): if not, no gap between some items is identified.
+
+        Decided once for replications that share one array; only those without some pair are examined, O(m²) each.
+        """
+        if self.compared is None:
+            return True
+        shared = self.compared.strides[0] == 0  # one design, broadcast
+        made: Booleans = np.any(self.compared[:1] if shared else self.compared, axis=1)
+        linked: Booleans = np.all(made, axis=1)
+        if not linked.all():
+            linked[~linked] = _connected(made[~linked], self.items)
+        return linked
 
     @property
     def slope(self) -> Floats:
@@ -70,6 +88,15 @@ class ReleasedWins:
         mean /= np.where(total > 0, total, 1)
         mean += 0.5
         return mean
+
+
+def _connected(made: Booleans, m: int) -> Booleans:
+    """(reps,): whether pairs of m items link all of them; made: (reps, pairs). One graph, of which each is a part."""
+    (first, second), (rep, pair) = np.triu_indices(m, 1), np.nonzero(made)
+    ends = rep * m + first[pair], rep * m + second[pair]
+    graph = coo_array((np.ones(len(rep), bool), ends), shape=(made.shape[0] * m,) * 2)
+    label = connected_components(graph, directed=False)[1].reshape(-1, m)
+    return np.asarray((label == label[:, :1]).all(axis=1))
 
 
 @dataclass(frozen=True)

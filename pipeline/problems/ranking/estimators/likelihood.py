@@ -56,7 +56,8 @@ class Likelihood(Checked):
     ε = ∞; to first order in θ at any ε, as the likelihood's curvature at θ = 0 is that of eq. (3) times Σ_l t².
     `ridge` is that λ and `weights` are t(ε)², so that yardsticks can be paired. The likelihood need not be
     concave: Newton's method starts from the `weighted` estimate, or from 0 where
-    that is better, and the minimum it reaches is the estimate. Sources: Lemma 1 of Xu, Sun and Cheng; Cramér–Rao bound.
+    that is better, and the minimum it reaches is the estimate. Not converged where comparisons do not link all items.
+    Sources: Lemma 1 of Xu, Sun and Cheng; Cramér–Rao bound.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -74,7 +75,7 @@ class Likelihood(Checked):
         loss = FlippedLoss(release.wins / unit, np.broadcast_to(made / unit, release.wins.shape), release.epsilon)
         start = Weighted(self.m, self.lambda_scale).fit(release, rng).theta
         minimum = minimise_pairs(loss, start, ridge)
-        return PreferenceEstimate(minimum.theta, minimum.converged, ridge, weights)
+        return PreferenceEstimate(minimum.theta, minimum.converged & release.linked, ridge, weights)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

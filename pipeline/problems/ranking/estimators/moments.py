@@ -30,6 +30,7 @@ class PreferenceEstimate:
 class Debiased(Checked):
     """Regularised M-estimator on the debiased means z̄: argmin of eq. (3) with λ = c G(ε)/L.
 
+    Not converged where comparisons do not link all items: gaps between those that they leave apart are the ridge's.
     Source: Xu, Sun and Cheng, eq. (3). The text prints λ ≍ L⁻¹(e^ε+1)²/(e^ε−1); Theorem 1 needs the square
     of the denominator as well, which is G(ε)/L.
     """
@@ -61,7 +62,7 @@ class Debiased(Checked):
         else:
             share = shares(release, weights)
             minimum = minimise_pairs(Logistic(mean, share), np.zeros((len(mean), release.items)), ridge)
-        return PreferenceEstimate(minimum.theta, minimum.converged, ridge, weights)
+        return PreferenceEstimate(minimum.theta, minimum.converged & release.linked, ridge, weights)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
