@@ -12,6 +12,7 @@ from pipeline.study.arrays import Array, Booleans, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 from .answers import draw_answers
+from .connectivity import connected
 from .pair_counts import differences_of, pairs_of, slices
 from .releases import OpenResponses
 from .theory.cramer_rao import cramer_rao_risk
@@ -127,6 +128,19 @@ class Responses:
             return np.full(self.differences().shape, self.persons)
         counted = self._counts[1]
         return pairs_of(self.answers, self.observed).astype(np.int64) if counted is None else counted
+
+    def linked(self, edges: Booleans | None = None) -> Booleans | None:
+        """Whether persons who answered both items of an edge link all items, (reps,); None where all answered all.
+
+        edges: (reps, m, m), None is all pairs, for which it is computed once for all mechanisms that share the data.
+        """
+        if self.complete:
+            return None
+        return self._linked if edges is None else connected(edges & (self.pairs() > 0))
+
+    @cached_property
+    def _linked(self) -> Booleans:
+        return connected(self.pairs() > 0)
 
     @cached_property
     def _counts(self) -> tuple[Integers, Integers | None]:

@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
+from .connectivity import connected
 from .pair_counts import differences_of, pairs_of
 
 
@@ -30,23 +31,36 @@ class PairwiseRelease:
         """Measurements of Y, any reals, (reps, m, m); they mean nothing on the diagonal and off the edges."""
         raise NotImplementedError
 
+    def identifies(self) -> Booleans | bool:
+        """Whether edges link all items, (reps or 1,): if not, difficulties of some cannot be compared with others'."""
+        return True if self.edges is None else connected(self.edges)
+
 
 @dataclass(frozen=True)
 class Differences(PairwiseRelease):
     """Pairwise differential measurements with noise on every released entry.
 
     counts: (reps, m, m), integers or reals. persons: n. variance: (reps,), of the noise of one entry. edges: of a
-    public graph, (reps or 1, m, m), symmetric; None is the complete graph.
+    public graph, (reps or 1, m, m), symmetric; None is the complete graph. linked: (reps,), whether persons who
+    answered both items of an edge link all items; None where they must, or where that is not known.
+
+    The noise protects who answered what, too: `linked` is no part of what is published. A simulation lends it, for the
+    status of an estimate alone.
     """
 
     counts: Annotated[Array, "reps", "m", "m"]
     persons: int
     variance: Annotated[Floats, "reps"]
     edges: Annotated[Booleans | None, "reps", "m", "m"] = None
+    linked: Annotated[Booleans | None, "reps"] = None
 
     def differences(self, debiased: bool = False) -> Array:
         """The counts, (reps, m, m), which are unbiased as they are."""
         return self.counts
+
+    def identifies(self) -> Booleans | bool:
+        """Whether edges link all items, and persons do as far as that is known, (reps or 1,)."""
+        return super().identifies() & (True if self.linked is None else self.linked)
 
 
 @dataclass(frozen=True)

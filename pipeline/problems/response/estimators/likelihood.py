@@ -9,7 +9,7 @@ from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import Checked, parameter
 
-from ..connectivity import connected, strongly_connected
+from ..connectivity import strongly_connected
 from ..releases import FlippedResponses, PairwiseRelease
 from .pair_count_estimator import ItemEstimate, PairCountEstimator
 
@@ -25,8 +25,8 @@ class PairwiseLikelihood(PairCountEstimator):
 
     Each term is the likelihood of a pair given that a person had exactly one of the two right, which does not depend on
     the person's ability: consistent as n → ∞ at fixed m. In β it is a Bradley–Terry–Luce fit in which i wins Y_ji of
-    Y_ij + Y_ji. Not converged, NaN, where the pairs released do not connect the items, whatever c, and where counts
-    leave some difficulty undetermined or infinite, which c > 0 prevents.
+    Y_ij + Y_ji. Not converged, NaN, where the pairs released, or known to be answered, do not connect the items,
+    whatever c, and where counts leave some difficulty undetermined or infinite, which c > 0 prevents.
     Source: Zwinderman (1995), with ridge.
     """
 
@@ -43,8 +43,7 @@ class PairwiseLikelihood(PairCountEstimator):
         mean = np.divide(wrong, both, out=np.full(both.shape, 0.5), where=both != 0)
         loss = Logistic(mean, both / release.persons)
         minimum = minimise_pairs(loss, np.zeros((len(counts), self.m)), self.ridge / release.persons)
-        identified = True if release.edges is None else connected(release.edges)
-        return ItemEstimate.of(minimum.theta, minimum.converged & identified)
+        return ItemEstimate.of(minimum.theta, minimum.converged & release.identifies())
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

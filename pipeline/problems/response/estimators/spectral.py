@@ -25,7 +25,8 @@ class Spectral(PairCountEstimator):
     At the expected counts, E[Y_ij] e^β_i = E[Y_ji] e^β_j, so π ∝ e^β and β̂ is consistent, also at fixed m. d is the
     largest row sum + 1: the law does not depend on it. solver: `direct` eliminates states without subtractions, every
     entry of π to a small relative error; `power` iterates until no entry changes by more than 1e-14 of itself, not
-    converged after 100,000 steps. Where counts do not connect the items, NaN, not converged.
+    converged after 100,000 steps. Where counts, or what is known of who answered what, do not connect the items, NaN,
+    not converged.
     Source: Nguyen and Zhang, Algorithms 1 and 2.
     """
 
@@ -38,13 +39,13 @@ class Spectral(PairCountEstimator):
         counts = self.counts(release)
         with np.errstate(all="ignore"):
             if self.solver == "direct":
-                return ItemEstimate.of(np.log(stationary(counts)))
+                return ItemEstimate.of(np.log(stationary(counts)), release.identifies())
             law, converged = np.empty(counts.shape[:2]), np.ones(len(counts), bool)
             length = max(1, SLICE_BYTES // (8 * self.m**2))
             for start in range(0, len(counts), length):
                 rows = slice(start, start + length)
                 law[rows], converged[rows] = power(counts[rows])
-            return ItemEstimate.of(np.log(law), converged)
+            return ItemEstimate.of(np.log(law), converged & release.identifies())
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -35,7 +35,8 @@ class NoisyDifferences(Checked, ABC):
 
     unit: all responses of one person, and which of them are missing. neighbours: that person's row replaced by another;
     or, with neighbours_are=add_remove, present or absent. n is released and not protected: a person who is absent
-    leaves a row without answers, which n counts.
+    leaves a row without answers, which n counts. Who answered what is protected like the answers: `publish` has nothing
+    of it. Whether it links the items is lent by the simulation, `Differences.linked`, outside of the budget.
     Public: n, the graph, the variance of the noise. Off the graph, and on the diagonal, released counts are 0.
     calibration: `paper` charges 1 for every released entry (Lemma 4.1 of Nguyen and Zhang, corrected), `tight`
     the exact sensitivity of a person's row, half or a quarter of that; each graph is charged by itself.
@@ -104,15 +105,16 @@ class NoisyDifferences(Checked, ABC):
         """
         counts = data.differences()
         if self.p0 < 1:
-            return self._release_on_graphs(counts, data.persons, rng)
+            return self._release_on_graphs(data, rng)
         law = self._law(self._charged())
         noisy = self._draw(rng, law, counts.shape)
         noisy += counts  # which may share memory with the data
         np.einsum("rii->ri", noisy)[...] = 0
-        return Differences(noisy, data.persons, np.full(len(counts), self._variance(law)))
+        return Differences(noisy, data.persons, np.full(len(counts), self._variance(law)), linked=data.linked())
 
-    def _release_on_graphs(self, counts: Integers, persons: int, rng: np.random.Generator) -> Differences:
+    def _release_on_graphs(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noise on the edges of a graph for each replication, by the charge of that graph."""
+        counts = data.differences()
         reps = len(counts)
         edges, charges = random_graphs(rng, reps, self.m, self.p0), np.zeros(reps, int)
         some = edges.any(axis=(1, 2))
@@ -125,7 +127,7 @@ class NoisyDifferences(Checked, ABC):
             noise[where] = self._draw(rng, law, int(np.count_nonzero(where)))
             noisy[rows] += noise
             variance[rows] = self._variance(law)
-        return Differences(noisy, persons, variance, edges)
+        return Differences(noisy, data.persons, variance, edges, data.linked(edges))
 
     def publish(self, answers: Booleans, observed: Booleans | None, persons: Integers | None = None) -> Published:
         """Y of real people, once, with OpenDP's noise on every released entry; nothing can seed it.
