@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from pipeline.study.errors import PipelineError
-from pipeline.study.kernels import FLAGS, HEADER, digest, library
+from pipeline.study.kernels import FLAGS, HEADERS, digest, library
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -28,7 +28,7 @@ def build(source: Path, compiler: list[str], target: Path) -> None:
     """Compile a C file to a library, which takes its place as a whole. Raises PipelineError with the reason."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as folder:
         made = Path(folder).resolve() / target.name
-        given = f"-I{HEADER.parent}", f'-DKERNEL_DIGEST="{digest(source)}"', source.name, "-o", str(made)
+        given = f"-I{HEADERS}", f'-DKERNEL_DIGEST="{digest(source)}"', source.name, "-o", str(made)
         done = subprocess.run([*compiler, *FLAGS, *given], cwd=source.parent, capture_output=True, text=True)
         if done.returncode:
             raise PipelineError(f"{source}: {' '.join(compiler)} cannot compile it\n{done.stderr.strip()}")

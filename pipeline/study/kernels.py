@@ -1,12 +1,14 @@
 """Compiled kernels: a C file beside the Python module that calls it, of the same name, built when it is installed.
 
 `newton.py` calls functions of `newton.c`, which `build_kernels` makes `libnewton.so` beside them: a plain library,
-called by ctypes, for any release of Python on this type of machine. `kernel.h` has what all share. Numbers do not
-depend on the compiler or the processor: nothing is fused or reordered, and the order of sums stands in the source.
+called by ctypes, for any release of Python on this type of machine. Headers, such as `kernel.h` with what all share,
+are in this folder. Numbers do not depend on the compiler or the processor: nothing is fused or reordered, and the order
+of sums stands in the source.
 """
 
 import ctypes
 import hashlib
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -14,7 +16,7 @@ from typing import Any
 
 from pipeline.study.errors import PipelineError
 
-HEADER = Path(__file__).with_name("kernel.h")
+HEADERS = Path(__file__).parent
 FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-shared", "-s", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math")
 _ADVICE = "run `make setup`, or install the package again"
@@ -28,9 +30,10 @@ def library(source: Path) -> Path:
 
 
 def digest(source: Path) -> str:
-    """Digest, 16 hexadecimal digits, of a C file, of the common header, and of how they are compiled."""
-    content = source.read_bytes() + HEADER.read_bytes() + " ".join(FLAGS).encode()
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
+    """Digest, 16 hexadecimal digits, of a C file, of the headers that it includes, and of how they are compiled."""
+    content = source.read_bytes()
+    included = [(HEADERS / name.decode()).read_bytes() for name in re.findall(rb'^#include "(.+)"', content, re.M)]
+    return hashlib.blake2b(b"".join([content, *included, " ".join(FLAGS).encode()]), digest_size=8).hexdigest()
 
 
 def digest_of(module: Path) -> str:

@@ -10,7 +10,7 @@ from engine import ROOT
 from seeded import NEVER, Fault, faults, main
 
 from pipeline.study.build_kernels import compilers
-from pipeline.study.kernels import HEADER
+from pipeline.study.kernels import HEADERS
 
 ALL = faults()
 
@@ -23,7 +23,8 @@ def test_every_fault_applies_and_compiles(file):
             if file.endswith(".py"):
                 compile(fault.applied(text), file, "exec", dont_inherit=True)
             else:
-                words = ["-fsyntax-only", f"-I{HEADER.parent}", '-DKERNEL_DIGEST=""', "-Wno-psabi", "-x", "c", "-"]
+                words = ["-fsyntax-only", f"-I{HEADERS}", "-include", "kernel.h", '-DKERNEL_DIGEST=""', "-Wno-psabi",
+                         "-x", "c", "-"]
                 subprocess.run([*next(compilers()), *words], input=fault.applied(text), text=True, check=True)
 
 

@@ -149,3 +149,14 @@ def test_an_edited_kernel_changes_fingerprints(tmp_path, monkeypatch):
         _module.cache_clear(), _syntax.cache_clear()
         seen.append((_module("survey_kernel").digest, _syntax("survey_kernel")))
     assert len({a for a, _ in seen}) == len({b for _, b in seen}) == 3
+
+
+def test_a_header_counts_for_what_includes_it(tmp_path, monkeypatch):
+    for name in ("kernel.h", "random.h"):
+        shutil.copy(kernels.HEADERS / name, tmp_path)
+    monkeypatch.setattr(kernels, "HEADERS", tmp_path)
+    with_it, without = ROOT / "pipeline/problems/ranking/binomial.c", ROOT / "pipeline/problems/common/stationary.c"
+    before = kernels.digest(with_it), kernels.digest(without)
+    with open(tmp_path / "random.h", "a") as header:
+        header.write("/* more */\n")
+    assert kernels.digest(with_it) != before[0] and kernels.digest(without) == before[1]

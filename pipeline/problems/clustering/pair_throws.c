@@ -1,11 +1,6 @@
 /* Balls thrown uniformly into boxes, and counts of pairs put into symmetric matrices. */
 #include "kernel.h"
-
-typedef struct { /* the first members of NumPy's bitgen_t */
-    void *state;
-    uint64_t (*next)(void *);
-    uint32_t (*next_half)(void *);
-} generator;
+#include "random.h"
 
 /* Add to counts (boxes,) where each of the balls falls. Each ball takes 32 random bits, and more where they are
  * rejected, as NumPy's Generator.integers does: Lemire, ACM Trans. Model. Comput. Simul. 29 (2019) 3. */

@@ -3,23 +3,16 @@
  * A law is a table of cells, made once for all rows that have it. Numbers do not depend on which tables are kept.
  */
 #include "kernel.h"
+#include "random.h"
 
 #include <string.h>
 
-#define SMALL 10.0     /* n min(p, 1 - p) below which binomial numbers are drawn by inversion */
-#define STEPS 64       /* of an inversion, at most: P(X > STEPS) < 1e-28 */
-#define TABLE 10       /* numbers below have their remainder of Stirling's formula in a table */
 #define NEVER 0x1p-63  /* weight over that of the mode, below which a tail is left out */
 #define FEW 4          /* users who are always drawn one by one */
 #define LAWS (1 << 13) /* laws, and cells of all of them, that are kept; then all are forgotten */
 #define CELLS (1 << 19)
 
 enum { BINOMIAL, HYPERGEOMETRIC, TABULATED };
-
-typedef struct { /* the first members of NumPy's bitgen_t */
-    void *state;
-    uint64_t (*next)(void *);
-} generator;
 
 typedef struct { /* rest: weight of this cell and all after it. p: this cell's share of that, q = 1 - p */
     int64_t value;
@@ -44,11 +37,6 @@ typedef struct {
     int64_t value, users;
 } part;
 
-/* log k! - ((k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2) for k < TABLE */
-static const double remainders[TABLE] = {
-    0x1.4c071bcda0a5bp-4, 0x1.52a9b923ea649p-5, 0x1.c579a268d80b3p-6, 0x1.54a2662fd78a9p-6, 0x1.10b4e513fcbedp-6,
-    0x1.c6b167bebdf36p-7, 0x1.85d4d612e4a86p-7, 0x1.552805e7b3076p-7, 0x1.2f4871b12ab64p-7, 0x1.10f9d4c0743a7p-7};
-
 /* Uniform on -1/2 to 1/2, an odd multiple of 2^-53, from the first 52 bits of a word. */
 INLINE double centred(uint64_t word) { return (double)(int64_t)(word >> 12) * 0x1p-52 + (0x1p-53 - 0.5); }
 
@@ -57,9 +45,7 @@ INLINE double uniform(const generator *from) { return centred(from->next(from->s
 /* log(P(X = k) / P(X = m)) >= log of height; m and n - m are TABLE or more. Lanes: height, k, n - k, odds of m. */
 INLINE int below(double n, double p, double q, double m, double k, double height) {
     double d = k - m, other = n - k, most = n - m;
-    vec at = 1 / (vec){k + 1, other + 1, m + 1, most + 1}, z = at * at;
-    vec last = 1.0 / 1680 - z * (1.0 / 1188 - z * (691.0 / 360360));
-    vec rest = at * (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * last)));
+    vec at = 1 / (vec){k + 1, other + 1, m + 1, most + 1}, rest = far_remainder(at);
     if (k < TABLE) rest[0] = remainders[(int64_t)k];
     if (other < TABLE) rest[1] = remainders[(int64_t)other];
     vec x = {0, -d * at[0], d * at[1], 0}, u = {height, 1 + x[1], 1 + x[2], (most + 1) * p * at[2] / q};

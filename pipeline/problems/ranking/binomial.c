@@ -4,18 +4,11 @@
  * own counts only, and no piece crosses rows, so numbers do not depend on how many rows a call has.
  */
 #include "kernel.h"
+#include "random.h"
 
 #define PIECE 256
-#define SMALL 10.0 /* n min(p, 1 - p) below which counts are drawn by inversion */
-#define STEPS 64   /* of an inversion, at most: P(X > STEPS) < 1e-28 */
-#define TABLE 10   /* numbers below have their remainder of Stirling's formula in a table */
 
 typedef uint64_t uvec __attribute__((vector_size(8 * LANES)));
-
-typedef struct { /* the first members of NumPy's bitgen_t */
-    void *state;
-    uint64_t (*next)(void *);
-} generator;
 
 typedef struct { /* the counts of a piece: their laws, the words of their last trials, and what these gave */
     double n[PIECE], p[PIECE];
@@ -26,11 +19,6 @@ typedef struct { /* the counts of a piece: their laws, the words of their last t
 typedef struct { /* which counts of a piece; padded to whole vectors with the last one */
     int64_t number, at[PIECE + LANES];
 } list;
-
-/* log k! - ((k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2) for k < TABLE */
-static const double remainders[TABLE] = {
-    0x1.4c071bcda0a5bp-4, 0x1.52a9b923ea649p-5, 0x1.c579a268d80b3p-6, 0x1.54a2662fd78a9p-6, 0x1.10b4e513fcbedp-6,
-    0x1.c6b167bebdf36p-7, 0x1.85d4d612e4a86p-7, 0x1.552805e7b3076p-7, 0x1.2f4871b12ab64p-7, 0x1.10f9d4c0743a7p-7};
 
 INLINE vec take(const double *from, const int64_t *at) {
     vec x;
@@ -58,12 +46,7 @@ INLINE vec rounded_down(vec x) { /* |x| < 2^51 */
     return near - keep(near > x, splat(1));
 }
 
-/* The remainder of Stirling's formula for k!, given x = 1 / (k + 1), within 2e-16; `far`: for k >= TABLE. */
-INLINE vec far_remainder(vec x) {
-    vec z = x * x, last = 1.0 / 1680 - z * (1.0 / 1188 - z * (691.0 / 360360));
-    return x * (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * last)));
-}
-
+/* The remainder of Stirling's formula for k!, given x = 1 / (k + 1). */
 INLINE vec remainder_of(vec k, vec x) {
     vec found = far_remainder(x);
     ivec near = k < TABLE;
