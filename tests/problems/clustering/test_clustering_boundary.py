@@ -45,6 +45,15 @@ def test_boundaries_of_pairs_and_of_several_questions():
     assert half(stats.norm.cdf(math.tanh(0.5) * math.sqrt(fixed) / 40) ** 40)
 
 
+@pytest.mark.parametrize("w", [1, 2, 4, 10])
+def test_a_question_about_every_item_tells_nothing(w):
+    """θ = w: all items have one mean, whatever rounding says."""
+    for estimator in ("score_clustering", "score_clustering_adjusted"):
+        assert math.isinf(boundary.users_predicted("max_sense", estimator, 100, w, 1.0, float(w), **LAW))
+        assert math.isfinite(boundary.users_predicted("max_sense", estimator, 100, w, 1.0, 0.9 * w, **LAW))
+    assert success.maxsense_success(1e12, w, 1.0, float(w), SHARES, SIZES, LIKED) == 0
+
+
 def test_opposite_tastes_have_no_boundary():
     alike = dict(alpha="0.5, 0.5", beta="0.5, 0.5", b="0.9, 0.1; 0.1, 0.9")
     U = boundary.users_predicted("max_sense", "score_clustering", 100, 50, 1.0, 1.0, **alike)

@@ -14,6 +14,8 @@ from pipeline.study.arrays import Array, Floats
 
 from .sketch_means import maxsense_means, multi_means, released
 
+EQUAL = 1e-12  # difference of means, relative, that is rounding
+
 
 def users_of_success(success: Callable[[float], float], wanted: float = 0.5, most: float = 1e18) -> float:
     """Real U at which success(U), which rises with U, is `wanted`; infinite if it is lower at `most`.
@@ -63,6 +65,7 @@ def score_success(
     noise = np.sqrt(score_noise(U, p, alpha, pi, Q, adjusted))
     order = np.argsort(means)
     half = np.diff(means[order]) / 2
+    half[half < EQUAL * means.max()] = 0  # as where every item is sensed, theta = w
     noise, items = noise[order], np.asarray(sizes)[order]
     wrong = np.zeros(len(items))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -95,7 +95,7 @@ CLAIMS = (
            f"{_TWO} All cells.",
            NegativeControl("a sixth of the exponents", scaled("large_error_surprisal", 1 / 6))),
     _claim("personal.tails.excess",
-           "At its least δ Theorem 1 holds with C = ¼: P(e ≥ δ) ≤ exp(−m²Lδ/(4ρ)).",
+           "For two items, L ≥ 100 G log(mL) and its least δ Theorem 1 holds with C = ¼: P(e ≥ δ) ≤ exp(−m²Lδ/(4ρ)).",
            "Theorem 1, eq. (5), with ¼ for its constant, and 1 for that of δ ≳ κG log(mL)/(mL)",
            _tail("C", "large_excess_surprisal", lambda d: 1 + 0 * d["L"]), AtLeast(0.25),
            _EXACT + " The first order has e = w x²/8 with x² of mean G/(4Lw²), which gives C = κ or more.",
