@@ -22,9 +22,9 @@ def claim(tolerance):
                  control=NegativeControl("v doubled", lambda results: results))
 
 
-def records(truth, tolerance, shorter=1.0):
+def records(truth, tolerance, shorter=1.0, seeds=SEEDS):
     """Normal estimates of a number, with 99 % intervals; `shorter` makes these too short."""
-    drawn = truth + 0.1 * np.random.default_rng(1).standard_normal(SEEDS)
+    drawn = truth + 0.1 * np.random.default_rng(1).standard_normal(seeds)
     found = []
     for value in drawn.tolist():
         one = normal(value, 0.1 / shorter, 0.99)
@@ -34,21 +34,24 @@ def records(truth, tolerance, shorter=1.0):
     return found
 
 
-def columns(truth, tolerance, shorter=1.0):
-    return dict(zip(table.COLUMNS, table.row(claim(tolerance), records(truth, tolerance, shorter)), strict=True))
+def columns(truth, tolerance, shorter=1.0, seeds=SEEDS):
+    return dict(zip(table.COLUMNS, table.row(claim(tolerance), records(truth, tolerance, shorter, seeds)), strict=True))
 
 
 def count(text):
     return int(text.split(" of ")[0])
 
 
-def test_intervals_that_are_right_and_too_short():
-    right, short = columns(1, Within(1, 0.5)), columns(1, Within(1, 0.5), shorter=2)
-    least = stats.binom.ppf(1e-6, SEEDS, 0.98)  # the mean over the seeds is not quite the truth
-    print(f"covered: n={SEEDS} statistic={right['covered']} bound={least:g} alpha=1e-06; control {short['covered']}")
-    assert count(right["covered"]) >= least > count(short["covered"])
+def test_intervals_that_are_right_too_short_and_too_long():
+    """The mean over the seeds, which stands for the truth, is nearer by a factor √(1 − 1/n): nothing at n = 2,000."""
+    n = 2000
+    right, short, long = (columns(1, Within(1, 0.5), shorter, n) for shorter in (1, 2, 0.5))
+    least, most = stats.binom.ppf([5e-7, 1 - 5e-7], n, 0.99)
+    print(f"covered: n={n} statistic={right['covered']} bounds={least:g} to {most:g} alpha=1e-06; "
+          f"controls {short['covered']}, {long['covered']}")
+    assert least <= count(right["covered"]) <= most < count(long["covered"]) and count(short["covered"]) < least
     assert right["truth"] == "yes" and count(right["wrong"]) == 0 and count(right["wrong control"]) == 0
-    assert right["controls"] == f"{SEEDS} / 0 / 0"
+    assert right["controls"] == f"{n} / 0 / 0"
 
 
 def test_wrong_verdicts_are_counted_where_the_truth_is_known():

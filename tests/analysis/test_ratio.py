@@ -22,14 +22,22 @@ def test_ratio_of_measured_to_predicted_risk_covers_one(sealed, covered):
 
 
 def test_simultaneous_intervals_of_skewed_cells_cover(sealed, covered):
-    """300 sets of 20 cells of 100 squares of normal variables at 99 % together; wrong variant: t intervals."""
-    sets, cells, reps = 300, 20, 100
+    """2,000 sets of 20 cells of 100 squares of normal variables at 99 % together: with fewer than 1,444 sets, all of
+    them covered would be within the bounds. Wrong variants: t intervals, and an error shared by 50 times as many.
+    """
+    sets, cells, reps = 2000, 20, 100
     squares = np.random.default_rng(5).standard_normal((sets, cells, reps)) ** 2
     results = sealed({"set": np.arange(sets), "m": np.arange(cells)}, v=squares, one=np.ones_like(squares))
-    ratio = risk_ratio(results, "v", "one", 1, 1 - 0.01 / cells)
+
+    def hits(shared):
+        ratio = risk_ratio(results, "v", "one", 1, 1 - 0.01 / shared)
+        return ((ratio.low <= 1) & (1 <= ratio.high)).all("m")
+
+    ratio = risk_ratio(results, "v", "one", 1)
     half = stats.t.isf(0.005 / cells, reps - 1) * ratio.mcse
-    assert covered(((ratio.low <= 1) & (1 <= ratio.high)).all("m"), 0.99, "sets of skewed cells, level .99")
+    assert covered(hits(cells), 0.99, "sets of skewed cells, level .99")
     assert not covered((abs(ratio.ratio - 1) <= half).all("m"), 0.99, "negative control: t intervals")
+    assert not covered(hits(50 * cells), 0.99, "negative control: too wide")
 
 
 def test_pairing_sharpens_the_ratio(sealed):

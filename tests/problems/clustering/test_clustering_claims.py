@@ -116,21 +116,28 @@ def test_powers_of_the_logarithm_are_told_apart(power, verdict):
 
 
 def test_intervals_of_exponents_cover():
-    """200 sets of three boundaries of N² with scatter, one degree of freedom; wrong variant: normal intervals."""
-    rng, sets, levels = np.random.default_rng(1), 200, 3
+    """2,000 sets of three boundaries of N² with scatter, one degree of freedom, without other errors.
+
+    Wrong variants: normal intervals, and those of an error shared by 500 exponents.
+    Errors of a fifth of the scatter beside it, times the same t quantile, make intervals that always cover.
+    """
+    rng, sets, levels = np.random.default_rng(1), 2000, 3
     N = xr.DataArray(np.geomspace(50, 400, levels), dims="N")
-    covered = normal = 0
+    quantiles = dict(normal=stats.norm.ppf(0.995), shared=stats.t.ppf(1 - 0.005 / 500, 1))
+    found = dict.fromkeys(("covered", *quantiles), 0)
     for _ in range(sets):
         logs = 2 * np.log(N.values) + rng.normal(0, 0.1, levels)
-        users = xr.Dataset(dict(value=("N", np.exp(logs)), standard_error=("N", np.full(levels, 0.02)),
+        users = xr.Dataset(dict(value=("N", np.exp(logs)), standard_error=("N", np.zeros(levels)),
                                 side=("N", np.zeros(levels, int))), {"N": N.values})
         fitted = exponents(users, N=users["N"])["in N"]
         assert fitted.high - fitted.value == pytest.approx(stats.t.ppf(0.995, 1) * fitted.standard_error)
-        covered += fitted.covers(2)
-        normal += abs(fitted.value - 2) < stats.norm.ppf(0.995) * fitted.standard_error
-    least = stats.binom(sets, 0.99).ppf(1e-6)
-    print(f"n={sets} covered {covered}, by normal intervals {normal}, bound {least}, alpha=1e-6")
-    assert covered >= least > normal
+        found["covered"] += fitted.covers(2)
+        for name, quantile in quantiles.items():
+            found[name] += abs(fitted.value - 2) <= quantile * fitted.standard_error
+    least, most = stats.binom.ppf([5e-7, 1 - 5e-7], sets, 0.99)
+    print(f"n={sets} statistic={found} bounds={least:g} to {most:g} alpha=1e-06")
+    assert most < sets and least <= found["covered"] <= most
+    assert found["normal"] < least and found["shared"] > most
 
 
 def test_exponents_need_more_boundaries_than_parameters():
