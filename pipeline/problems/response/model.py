@@ -140,7 +140,8 @@ class Responses:
 
     @cached_property
     def _linked(self) -> Booleans:
-        return connected(self.pairs() > 0)
+        counted = self._counts[1]
+        return connected((pairs_of(self.answers, self.observed) if counted is None else counted) > 0)
 
     @cached_property
     def _counts(self) -> tuple[Integers, Integers | None]:
