@@ -9,8 +9,8 @@ from scipy import stats
 
 from pipeline.analysis.claims import CONTRADICTED, NOT_REFUTED, SUPPORTED, Claim
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.power import detected
-from pipeline.analysis.tolerances import Tolerance, written
+from pipeline.analysis.power import beyond, detected
+from pipeline.analysis.tolerances import Tolerance
 
 Records = Sequence[Mapping[str, Any]]
 HELD = {SUPPORTED, NOT_REFUTED}
@@ -137,12 +137,8 @@ def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: int)
         ends.setdefault(part, []).append(detected(Estimate(value, low, high, spread), tolerance_of(claim, part)))
     texts = []
     for part, pairs in ends.items():
-        below, above = (np.array(side) for side in zip(*pairs, strict=True))
-        said = [f"≤ {_short(below[np.isfinite(below)].max())}"] if np.isfinite(below).any() else []
-        said += [f"≥ {_short(above[np.isfinite(above)].min())}"] if np.isfinite(above).any() else []
-        texts.append(f"{part}: " * bool(part) + " or ".join(said))
+        below, above = zip(*pairs, strict=True)
+        nearest = np.nanmax(below, initial=-math.inf), np.nanmin(above, initial=math.inf)
+        said = beyond(*map(float, nearest), tolerance_of(claim, part))
+        texts.append(f"{part}: " * bool(part) + (said or "–"))
     return "; ".join(texts) or "–"
-
-
-def _short(value: float) -> str:
-    return written(float(f"{value:.3g}"), fractions=False)
