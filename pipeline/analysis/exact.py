@@ -16,12 +16,13 @@ TOGETHER = "all cells together"
 EACH_CELL = f"each cell, simultaneously at confidence 1 − {written(FALSE_ALARM)}"
 
 
-def exact_law(margin: float) -> dict[str, Tolerance]:
+def exact_law(margin: float, each: float = 0.0) -> dict[str, Tolerance]:
     """Tolerances of `law_ratios`: cells together 1 ± margin, and 1 in the interval of each cell.
 
-    With few replications every cell agrees with any law: only all cells together can support one.
+    With few replications every cell agrees with any law: only all cells together can support one. each: how far a cell
+    may be off, where the law is exact in a limit only.
     """
-    return {TOGETHER: Within(1, margin), EACH_CELL: Contains(1)}
+    return {TOGETHER: Within(1, margin), EACH_CELL: Contains(1, each)}
 
 
 def law_ratios(data: xr.Dataset, metric: str, predicted: str, power: float, *by: str) -> Mapping[str, Cells]:

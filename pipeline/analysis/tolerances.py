@@ -109,23 +109,26 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Contains:
-    """Agreement with an exact law, cell by cell: an interval that leaves the target out contradicts it.
+    """Agreement with a law, cell by cell: an interval that lies wholly outside target ± margin contradicts it.
 
-    An interval that contains the target supports it however wide it is. Use it beside a tolerance that asks for
-    precision, as `pipeline.analysis.exact.exact_law` does.
+    The margin is 0 for a law that is exact. An interval that meets the target supports it however wide it is: use this
+    beside a tolerance that asks for precision, as `pipeline.analysis.exact.exact_law` does.
     """
 
     target: float
+    margin: float = 0.0
     _: KW_ONLY
     worst: Worst = "farthest"
 
     def verdict(self, estimate: Estimate) -> str:
-        """Whether the interval contains the target."""
-        verdict = compare(estimate, self.target, self.target)
+        """Whether the interval and [target − margin, target + margin] have a point in common."""
+        verdict = Within(self.target, self.margin).verdict(estimate)
         return SUPPORTED if verdict == INCONCLUSIVE and finite(estimate) else verdict
 
     def __str__(self) -> str:
-        return f"an interval that contains {written(self.target)}"
+        if not self.margin:
+            return f"an interval that contains {written(self.target)}"
+        return f"an interval that meets {Within(self.target, self.margin)}"
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,11 @@ def data(sealed):
     return sealed(dict(arm=["a", "b"], L=[1, 2, 4]), v=noise, expected=np.ones_like(noise))
 
 
-def verdict(data, margin=0.01, by=("arm",)):
+def verdict(data, margin=0.01, by=("arm",), each=0.0):
     law = measure("v over its expectation")(lambda results: law_ratios(results, "v", "expected", 1, *by))
     claim = Claim(id="toy", statement="v is 1.", source="here", experiment="toy", measure=law, why="", conditions="",
-                  tolerance=exact_law(margin), control=NegativeControl("v doubled", lambda r: r.assign(v=2 * r["v"])))
+                  tolerance=exact_law(margin, each),
+                  control=NegativeControl("v doubled", lambda r: r.assign(v=2 * r["v"])))
     judgement = judge(claim, data)
     assert judgement.control.verdict == CONTRADICTED
     return judgement.check.verdict
@@ -42,6 +43,8 @@ def test_a_law_that_holds_is_supported_where_the_cells_fix_it(data):
 def test_one_cell_that_breaks_the_law_contradicts_it(data):
     broken = data.assign(v=data["v"].where((data["arm"] == "a") | (data["L"] > 1), 1.03 * data["v"]))
     assert verdict(broken, margin=0.5) == CONTRADICTED
+    assert verdict(broken, margin=0.5, each=0.02) == CONTRADICTED  # the interval is 1.03 ± 0.004
+    assert verdict(broken, margin=0.5, each=0.04) == SUPPORTED
 
 
 def test_intervals_of_cells_and_of_all_together(data):

@@ -42,7 +42,8 @@ def test_within(low, high, verdict):
     (AtMost(1), 0.5, 1, SUPPORTED), (AtMost(1), 0.9, 1.1, INCONCLUSIVE), (AtMost(1), 1.01, 2, CONTRADICTED),
     (AtLeast(1), 1, 2, SUPPORTED), (AtLeast(1), 0.9, 1.1, INCONCLUSIVE), (AtLeast(1), 0, 0.99, CONTRADICTED),
     (Exactly(1), 1, 1, SUPPORTED), (Exactly(1), 0.9, 1.1, INCONCLUSIVE), (Exactly(1), 1.01, 2, CONTRADICTED),
-    (Contains(1), 0.1, 9, SUPPORTED), (Contains(1), 1.01, 2, CONTRADICTED), (Contains(1), 0, 0.99, CONTRADICTED),
+    (Contains(1), 0.1, 9, SUPPORTED), (Contains(1, 0.1), 1.05, 9, SUPPORTED), (Contains(1, 0.1), 1.11, 9, CONTRADICTED),
+    (Contains(1), 1.01, 2, CONTRADICTED), (Contains(1), 0, 0.99, CONTRADICTED),
 ])
 def test_bounds_and_exact_numbers(tolerance, low, high, verdict):
     assert tolerance.verdict(interval(low, high)) == verdict
@@ -95,6 +96,7 @@ def test_one_sided_tolerances_mirror_each_other(low, size, bound):
     (Within(-0.5, 0.05), "−½ ± 0.05"), (Within(1, 0.25), "1 ± 0.25"), (Within(1, 1e-6), "1 ± 10⁻⁶"),
     (AtMost(1), "at most 1"), (AtMost(-0.05), "at most −0.05"), (AtLeast(2 / 3), "at least ⅔"),
     (Exactly(1), "exactly 1"), (Contains(1), "an interval that contains 1"),
+    (Contains(1, 0.02), "an interval that meets 1 ± 0.02"),
     (NoException(0.02), "none, in enough data to exclude a share of 2 %"),
 ])
 def test_a_tolerance_prints_itself(tolerance, text):

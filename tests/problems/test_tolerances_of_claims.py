@@ -43,6 +43,7 @@ def borders(text):
         (rf"{NUMBER} ± {NUMBER}", lambda t, m: (t - m, t + m)), (f"at most {NUMBER}", lambda t: (-math.inf, t)),
         (f"at least {NUMBER}", lambda t: (t, math.inf)), (f"exactly {NUMBER}", lambda t: (t, t)),
         (f"an interval that contains {NUMBER}", lambda t: (t, t)),
+        (rf"an interval that meets {NUMBER} ± {NUMBER}", lambda t, m: (t - m, t + m)),
     ):
         if found := re.fullmatch(pattern, text):
             return ends(*map(number, found.groups()))
@@ -64,11 +65,11 @@ def cases(text):
     step = TINY * max(1.0, *(abs(end) for end in (least, most) if math.isfinite(end)))
     step = min(step, (most - least) / 100) or step
     wide = (most - least) / 3 if math.isfinite(most - least) and most > least else 100 * step
-    exact = "contains" in text
+    meets = text.startswith("an interval that")
     found = [(around(least + step, least + wide), SUPPORTED), (around(most - wide, most - step), SUPPORTED),
              (around(least - wide, least - step), CONTRADICTED), (around(most + step, most + wide), CONTRADICTED),
-             (around(least - step, least + step), SUPPORTED if exact else INCONCLUSIVE),
-             (around(most - step, most + step), SUPPORTED if exact else INCONCLUSIVE)]
+             (around(least - step, least + step), SUPPORTED if meets else INCONCLUSIVE),
+             (around(most - step, most + step), SUPPORTED if meets else INCONCLUSIVE)]
     if most == least:  # nothing is inside but the number itself
         found[:2] = [(Estimate(least, least, least, 0.0), SUPPORTED)]
     return [(one, verdict) for one, verdict in found if math.isfinite(one.low) and math.isfinite(one.high)]

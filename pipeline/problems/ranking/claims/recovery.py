@@ -199,9 +199,10 @@ CLAIMS = (
         source="scores Σ_j z̄_ij of eq. (3), Lemma 2 and the central limit theorem; the paper has a rate only",
         experiment="xu/recovery",
         measure=_over_prediction,
-        tolerance=exact_law(0.02),
+        tolerance=exact_law(0.02, each=0.02),
         why="The estimator orders items as their scores do, whatever the ridge; κ enters through the scores' means "
-            "only, not as κ⁴.",
+            "only, not as κ⁴. Scores are normal in the limit only: at m = 10, Δ = 0.1, ε = 2 and signal 1 the distance "
+            "is 0.26 % larger (400,000 replications, ± 0.06 %).",
         conditions="Signal up to 32: beyond, 4,000 replications have too few errors.",
         control=NegativeControl("predictions 5 % smaller", scaled("kendall_predicted", 0.95)),
     ),
