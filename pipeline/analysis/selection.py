@@ -108,8 +108,8 @@ def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: i
     if (fewest := int(counts[counts > 0].min())) < least:
         raise InsufficientEvidence(f"a cell has {fewest} replication{'s' * (fewest != 1)}, {least} are needed")
     if found["lost"]:
-        raise InsufficientEvidence(f"{int(found['lost'])} replications failed, did not converge or are not finite; "
-                                   "they could change the verdict")
+        raise InsufficientEvidence("replications that failed, did not converge or are not finite could change the "
+                                   f"verdict: {int(found['lost'])} of them")
     return found["counts"]
 
 

@@ -105,9 +105,10 @@ CLAIMS = (
         source="Banerjee, Hegde and Massoulié, §4.2, after Theorem 10",
         experiment="banerjee/adaptive",
         measure=_one_by_one,
-        tolerance=Within(1, 0.15),
-        why="The users up to the last of N answers have mean 2N² and standard deviation 2N^1.5; the last answers may "
-            "be guessed.",
+        tolerance=Within(1, 0.25),
+        why="The users up to the last of N answers have mean 2N² and standard deviation 2N^1.5. The last answers may "
+            "be guessed, so that half of the replications are right at 1 − 4/(3N) times the mean, 0.93 at N = 20; an "
+            "interval reaches a tenth further.",
         conditions=_CASE,
         control=NegativeControl("half of the users", users_times(lambda r: 0.5)),
     ),
