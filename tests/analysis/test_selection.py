@@ -62,7 +62,7 @@ def test_the_least_number_of_replications_can_be_set():
 def test_a_failure_outside_the_cells_in_use_does_not_matter():
     results = grid()
     results["status"][0, 0, 5] = 3
-    with pytest.raises(InsufficientEvidence, match="1 replications failed"):
+    with pytest.raises(InsufficientEvidence, match="verdict: 1 of them"):
         select(results, "v", at=ONE, min_levels=dict(L=3))
     select(results, "v", at=dict(arm="two"), min_levels=dict(L=3))
     chosen = select(results, "v", at=ONE, min_levels=dict(L=3), within=lambda d: d["L"] > 1)
