@@ -1,6 +1,7 @@
 """Rates of wrong verdicts, coverage and power, from the verdicts and estimates of many seeds."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from scipy import stats
 
 from pipeline.analysis.claims import CONTRADICTED, NOT_REFUTED, SUPPORTED, Claim
 from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.measures import CONFIDENCE
 from pipeline.analysis.power import beyond, detected
 from pipeline.analysis.tolerances import Tolerance
 
@@ -51,7 +53,31 @@ def document(found: Mapping[str, tuple[tuple[Claim, ...], Records]], former: str
         text = (f"{experiment}, {len(records)} seeds of {made}\n\n"
                 f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}\n")
         sections[experiment] = text + "\n".join(f"| {' | '.join(row(claim, records))} |" for claim in claims)
-    return HEAD + "\n\n".join(f"## {sections[experiment]}" for experiment in sorted(sections)) + "\n"
+    tables = "\n\n".join(f"## {sections[experiment]}" for experiment in sorted(sections)) + "\n"
+    return f"{HEAD}{in_short(tables)}\n\n{tables}"
+
+
+def in_short(tables: str) -> str:
+    """All tables in a few sentences."""
+    rows = [dict(zip(COLUMNS, line[2:-2].split(" | "), strict=True)) for line in tables.splitlines()
+            if line.startswith("| `")]
+
+    def shares(column: str) -> dict[str, tuple[int, int]]:
+        found = {row["claim"]: re.match(r"(\d+) of (\d+)", row[column]) for row in rows}
+        return {name: (int(one[1]), int(one[2])) for name, one in found.items() if one}
+
+    def total(column: str) -> str:
+        hits, seeds = np.array([(0, 0), *shares(column).values()]).sum(axis=0).tolist()
+        return f"{hits:,} of {seeds:,}"
+
+    few = [name for name, (hits, seeds) in shares("covered").items()
+           if stats.binom.cdf(hits, seeds, CONFIDENCE) < 0.01 / len(rows)]
+    counted = {row["claim"]: [int(number) for number in row["verdicts"].split(" / ")] for row in rows}
+    undecided = [name for name, (*decided, left) in counted.items() if left > sum(decided)]
+    return (f"**In short**: {len(rows)} claims. Wrong: {total('wrong')} verdicts on claims whose truth is known, "
+            f"{total('wrong control')} on controls. Covered: {total('covered')}; too few for 99 %, at a level of 1 % "
+            f"over all claims: {', '.join(few) or 'none'}. Undecided in more than half of the seeds: "
+            f"{', '.join(undecided) or 'none'}.")
 
 
 def row(claim: Claim, records: Records) -> list[str]:

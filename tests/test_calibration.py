@@ -114,6 +114,18 @@ def test_tables_of_other_experiments_stay():
     assert table.document({}, page) == page
 
 
+def test_all_tables_in_short():
+    """Counted again from the rows; of two claims one is undecided, and one has intervals that are too short."""
+    rows = [table.row(claim(Within(1, 0.5)), records(1, Within(1, 0.5), shorter)) for shorter in (0.1, 2)]
+    assert rows[0][3] == f"0 / 0 / {SEEDS}"
+    tables = "\n".join(f"| {' | '.join([f'`{name}`', *row[1:]])} |" for name, row in zip("ab", rows, strict=True))
+    hit = sum(count(row[7]) for row in rows)
+    assert table.in_short(tables) == (
+        f"**In short**: 2 claims. Wrong: 0 of {SEEDS} verdicts on claims whose truth is known, 0 of {2 * SEEDS} on "
+        f"controls. Covered: {hit} of {2 * SEEDS}; too few for 99 %, at a level of 1 % over all claims: `b`. "
+        "Undecided in more than half of the seeds: `a`.")
+
+
 def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
