@@ -5,7 +5,8 @@ import pytest
 from ideal_crowd import IDEAL
 from ideal_crowd import real as recorded
 from ideal_ranking import CUTS, cut_down, real
-from scipy.special import ndtri
+from scipy import stats
+from scipy.special import ndtr, ndtri
 
 from pipeline.analysis.claims import (
     CONTRADICTED,
@@ -72,6 +73,25 @@ def test_errors_of_probits_are_those_of_a_numerical_derivative():
 
     assert (found.value, found.standard_error) == pytest.approx((fitted(1).value, fitted(1).standard_error), rel=1e-5)
     assert fitted(0.5).standard_error != pytest.approx(found.standard_error, rel=0.05)
+
+
+def test_the_error_of_an_exponent_where_leads_share_their_data():
+    """Of wang.basin.collapse: against the spread over data sets. Crowds of their own for all leads are the control."""
+    claim, data = next(claim for claim in CLAIMS if claim.id == "wang.basin.collapse"), IDEAL["wang/basin"]()
+    sets, rng, found = 150, np.random.default_rng(5), {"shared": [], "own": []}
+    like = data["label_flipped"].transpose("epsilon", "m", "lead", "replication")
+    for _ in range(sets):
+        for kind, drawn in found.items():
+            shape = (*like.shape[:2], 1 if kind == "shared" else like.sizes["lead"], like.sizes["replication"])
+            flips = rng.random(shape) < ndtr(-2.2 * data["lead"].values[:, None])
+            drawn.append(claim.measure.compute(data.assign(label_flipped=like.copy(
+                data=np.broadcast_to(flips, like.shape).astype(float)))))
+    spread = np.std([one.value for one in found["shared"]], ddof=1)
+    errors = {kind: np.median([one.standard_error for one in drawn]) for kind, drawn in found.items()}
+    low, high = np.sqrt(stats.chi2.ppf([5e-7, 1 - 5e-7], sets - 1) / (sets - 1))
+    print(f"spread over error: n={sets} statistic={spread / errors['shared']:.3f} bounds={low:.3f} to {high:.3f} "
+          f"alpha=1e-06; control {spread / errors['own']:.3f}")
+    assert low < spread / errors["shared"] < high < spread / errors["own"]
 
 
 def test_claims_are_complete():

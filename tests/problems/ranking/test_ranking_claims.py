@@ -24,6 +24,7 @@ from pipeline.analysis.selection import LEAST
 from pipeline.cli import compose
 from pipeline.problems.common.rating_files import MOVIELENS, SMALL_SHA256
 from pipeline.problems.ranking.claims import CLAIMS
+from pipeline.problems.ranking.claims.excess import ratio_of_means
 from pipeline.problems.ranking.theory import rates as btl
 
 NAMES = [claim.id for claim in CLAIMS]
@@ -268,3 +269,17 @@ def test_mixed_budgets_need_one_budget_to_compare_with(name):
 
 def test_films_are_recognised_by_their_digest():
     assert set(MOVIELENS) == {f"sha256:{digest}" for digest in SMALL_SHA256}
+
+
+def test_the_error_of_a_ratio_of_means():
+    """Of xu.theorem_1.tail: against the spread of many ratios. The error of the difference alone is the control."""
+    sets, n = 4000, 10
+    noise = np.random.default_rng(3).multivariate_normal([1.5, 1.0], [[0.01, -0.003], [-0.003, 0.01]], (sets, n))
+    first, second = (xr.DataArray(noise[..., k], dims=("set", "replication")) for k in range(2))
+    ratio, error = ratio_of_means(first, second)
+    alone = (first - second).std("replication", ddof=1) / n**0.5 / second.mean("replication")
+    low, high = 1 / stats.f.ppf([1 - 5e-7, 5e-7], sets * (n - 1), sets - 1)
+    found, control = (float(ratio.var(ddof=1) / (one**2).mean()) for one in (error, alone))
+    print(f"variance over its estimate: n={sets} statistic={found:.3f} bounds={low:.3f} to {high:.3f} alpha=1e-06; "
+          f"control {control:.3f}")
+    assert low < found < high < control

@@ -37,11 +37,19 @@ def _tail(results: xr.Dataset) -> Mapping[str, Measured]:
     middle, far, farthest = _batch_quantiles(
         data["excess_risk"].where(data["status"] > 0) * data["m"] * released_sample(data))
     near, out = (math.log((1 - p) / (1 - q)) for p, q in itertools.pairwise(QUANTILES))
-    # ≥ 0: falls no slower further out
-    steady, noise, _ = mean_over_replications((far - middle) / near - (farthest - far) / out)
-    scale = mean_over_replications(farthest - far)[0] / out
+    ratio, error = ratio_of_means((far - middle) / near, (farthest - far) / out)
     return {_FALL: _falls(farthest - far, out, confidence_for(data, error_share=0.5)),
-            _STEADY: mean_over_cells(steady / scale, noise / scale, error_share=0.5)}
+            _STEADY: mean_over_cells(ratio - 1, error, error_share=0.5)}  # ≥ 0: falls no slower further out
+
+
+def ratio_of_means(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """Ratio of two means over the same replications, and its standard error by the delta method.
+
+    That of the mean of (first − ratio·second)/mean(second): both means have errors, and these are correlated.
+    """
+    below = mean_over_replications(second)[0]
+    ratio = mean_over_replications(first)[0] / below
+    return ratio, mean_over_replications((first - ratio * second) / below)[1]
 
 
 def _batch_quantiles(values: xr.DataArray) -> tuple[xr.DataArray, ...]:
