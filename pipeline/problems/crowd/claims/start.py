@@ -89,7 +89,7 @@ def _shared_data(flips: xr.DataArray, flipped: xr.DataArray, relative: xr.DataAr
     per_flip = relative / (flipped * (1 - flipped)) ** 0.5  # change of the log probit, in standard errors of one flip
     together = (weights * per_flip * flips).sum("lead").std(REPLICATION, ddof=1)
     alone = ((weights * per_flip) ** 2 * flipped * (1 - flipped)).sum("lead") ** 0.5
-    return (together / alone).clip(min=1)
+    return (together / alone.where(alone > 0)).clip(min=1)
 
 
 @measure("share of data sets with 1 % more wrong labels from the mean vote than from the truth")
