@@ -36,11 +36,14 @@ real answers are not here: there is nothing to simulate.
 - *wrong control*: the rate of the second of these.
 - *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %. This is about
   the scatter of the estimates; whether their mean is what the claim is about is tested elsewhere, on known truths.
+- *spread*: standard deviation of the estimates over the seeds, over the standard error that a seed reports: median over
+  the cells, the smallest and the largest. Above 1, errors are larger than reported; 1.4 is beyond chance at 100 seeds.
 - *power*: the true value nearest to the tolerance that is contradicted with a chance of 90 %, in the most precise cell,
   by the widths of the intervals and the spread of the estimates over the seeds.
 
 """
-COLUMNS = "claim", "claimed", "truth", "verdicts", "wrong", "controls", "wrong control", "covered", "power"
+COLUMNS = "claim", "claimed", "truth", "verdicts", "wrong", "controls", "wrong control", "covered", "spread", "power"
+FAR = 1.4  # spread over error: of 100 normal estimates with a right error, larger with a chance of 4·10⁻⁸
 KNOWN = 0.9  # share of seeds whose interval must be finite for a cell to tell of power
 
 
@@ -72,12 +75,13 @@ def in_short(tables: str) -> str:
 
     few = [name for name, (hits, seeds) in shares("covered").items()
            if stats.binom.cdf(hits, seeds, CONFIDENCE) < 0.01 / len(rows)]
+    wide = [row["claim"] for row in rows if float(row["spread"].rpartition(" ")[2].strip("]–") or 0) > FAR]
     counted = {row["claim"]: [int(number) for number in row["verdicts"].split(" / ")] for row in rows}
     undecided = [name for name, (*decided, left) in counted.items() if left > sum(decided)]
     return (f"**In short**: {len(rows)} claims. Wrong: {total('wrong')} verdicts on claims whose truth is known, "
             f"{total('wrong control')} on controls. Covered: {total('covered')}; too few for 99 %, at a level of 1 % "
-            f"over all claims: {', '.join(few) or 'none'}. Undecided in more than half of the seeds: "
-            f"{', '.join(undecided) or 'none'}.")
+            f"over all claims: {', '.join(few) or 'none'}. Spread above {FAR}: {', '.join(wide) or 'none'}. "
+            f"Undecided in more than half of the seeds: {', '.join(undecided) or 'none'}.")
 
 
 def row(claim: Claim, records: Records) -> list[str]:
@@ -91,7 +95,8 @@ def row(claim: Claim, records: Records) -> list[str]:
     wrong = {"yes": contradicted, "no": supported}.get(truth) if supported + contradicted else None
     return [f"`{claim.id}`", claim.claimed.replace("|", "\\|"), truth, counts(supported, contradicted, len(own)),
             "–" if wrong is None else rate(wrong, len(own)), counts(right, missed, len(own)),
-            rate(missed, len(own)) if right + missed else "–", coverage(own, cells), power(claim, cells, len(own))]
+            rate(missed, len(own)) if right + missed else "–", coverage(own, cells), spread(cells),
+            power(claim, cells, len(own))]
 
 
 def counts(first: int, second: int, n: int) -> str:
@@ -150,6 +155,13 @@ def coverage(own: Records, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
             hits.append(all(low - 1e-9 * abs(mean) <= mean <= high + 1e-9 * abs(mean)
                             for mean, (_, low, high, _) in intervals))
     return rate(sum(hits), len(hits))
+
+
+def spread(cells: Mapping[tuple[str, str], np.ndarray]) -> str:
+    """Spread of the estimates over their standard errors: median over the cells, smallest and largest."""
+    errors = {key: np.median(numbers[:, 3]) for key, numbers in cells.items() if len(numbers) > 1}
+    ratios = [cells[key][:, 0].std(ddof=1) / error for key, error in errors.items() if 0 < error < math.inf]
+    return f"{np.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]" if ratios else "–"
 
 
 def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: int) -> str:

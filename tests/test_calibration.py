@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -72,7 +73,7 @@ def test_nothing_determined_says_nothing():
     undecided = {"verdict": "inconclusive", "control": "inconclusive", "sound": False,
                  "estimates": {"": {"": [1.0, -math.inf, math.inf, math.inf]}}}
     found = table.row(claim(AtMost(1)), [{"claims": {"toy": undecided}}])
-    assert found[2:] == ["border", "0 / 0 / 1", "–", "0 / 0 / 1", "–", "1 of 1 [2.5, 100.0] %", "–"]
+    assert found[2:] == ["border", "0 / 0 / 1", "–", "0 / 0 / 1", "–", "1 of 1 [2.5, 100.0] %", "–", "–"]
 
 
 def test_an_infinite_interval_hides_no_value():
@@ -123,7 +124,16 @@ def test_all_tables_in_short():
     assert table.in_short(tables) == (
         f"**In short**: 2 claims. Wrong: 0 of {SEEDS} verdicts on claims whose truth is known, 0 of {2 * SEEDS} on "
         f"controls. Covered: {hit} of {2 * SEEDS}; too few for 99 %, at a level of 1 % over all claims: `b`. "
-        "Undecided in more than half of the seeds: `a`.")
+        "Spread above 1.4: `b`. Undecided in more than half of the seeds: `a`.")
+
+
+def test_the_spread_over_the_error_that_is_reported():
+    low, high = np.sqrt(stats.chi2.ppf([5e-7, 1 - 5e-7], SEEDS - 1) / (SEEDS - 1))
+    for shorter in (0.5, 1.0, 2.0):  # the first and the last are each other's control
+        middle, least, most = map(float, re.findall(r"[\d.]+", columns(1, Within(1, 0.5), shorter)["spread"]))
+        print(f"spread over error: n={SEEDS} statistic={middle} bounds={low * shorter:.3f} to {high * shorter:.3f} "
+              "alpha=1e-06")
+        assert low * shorter < middle == least == most < high * shorter
 
 
 def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatch, capsys):
