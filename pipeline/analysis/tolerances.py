@@ -1,7 +1,7 @@
 """Tolerances: what a claim allows. Each decides an estimate and prints itself, so that text and check agree.
 
 The estimate's interval inside the tolerance supports the claim, an interval wholly outside contradicts it, anything
-else is inconclusive, and so is an interval that is not finite.
+else is inconclusive, and so is an interval that is not finite, but for `Contains`.
 """
 
 import math
@@ -111,8 +111,9 @@ class AtLeast:
 class Contains:
     """Agreement with a law, cell by cell: an interval that lies wholly outside target ± margin contradicts it.
 
-    The margin is 0 for a law that is exact. An interval that meets the target supports it however wide it is: use this
-    beside a tolerance that asks for precision, as `pipeline.analysis.exact.exact_law` does.
+    The margin is 0 for a law that is exact. An interval that meets the target supports it however wide it is, even
+    without ends, as where replications are too skewed for one: use this beside a tolerance that asks for precision, as
+    `pipeline.analysis.exact.exact_law` does.
     """
 
     target: float
@@ -122,8 +123,9 @@ class Contains:
 
     def verdict(self, estimate: Estimate) -> str:
         """Whether the interval and [target − margin, target + margin] have a point in common."""
-        verdict = Within(self.target, self.margin).verdict(estimate)
-        return SUPPORTED if verdict == INCONCLUSIVE and finite(estimate) else verdict
+        if estimate.low <= self.target + self.margin and self.target - self.margin <= estimate.high:
+            return SUPPORTED if math.isfinite(estimate.value) else INCONCLUSIVE
+        return CONTRADICTED if finite(estimate) else INCONCLUSIVE
 
     def __str__(self) -> str:
         if not self.margin:

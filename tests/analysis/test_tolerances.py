@@ -55,7 +55,14 @@ def test_one_exception_is_too_many_and_none_needs_enough_data(value, high, verdi
     assert NoException(0.05).verdict(Estimate(value, 0, high)) == verdict
 
 
-@pytest.mark.parametrize("tolerance", [*TOLERANCES, Exactly(0.5), Contains(0.5)])
+@pytest.mark.parametrize("value, low, high, verdict", [
+    (2, -math.inf, math.inf, SUPPORTED), (2, 0.9, math.inf, SUPPORTED), (2, 1.2, math.inf, INCONCLUSIVE),
+    (0, -math.inf, 0.8, INCONCLUSIVE), (2, math.nan, math.nan, INCONCLUSIVE), (math.nan, 0, 2, INCONCLUSIVE)])
+def test_an_interval_without_ends_contains_every_number(value, low, high, verdict):
+    assert Contains(1, 0.1).verdict(Estimate(value, low, high)) == verdict
+
+
+@pytest.mark.parametrize("tolerance", [*TOLERANCES, Exactly(0.5)])
 @given(value=number, low=width, high=width, ends=st.sampled_from("low high both value".split()),
        missing=st.sampled_from([math.inf, math.nan]))
 def test_an_open_interval_decides_nothing(tolerance, value, low, high, ends, missing):
