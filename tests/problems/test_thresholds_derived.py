@@ -8,8 +8,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy import optimize, stats
 from scipy.special import expit
 
+from pipeline.problems.clustering.derivations import delta_min
+from pipeline.problems.clustering.theory.sample_sizes import users_of_load
+from pipeline.problems.clustering.theory.success import maxsense_success
 from pipeline.study.registry import problems
 
 CLAIMS = {claim.id: claim for one in problems().values() for claim in one.load(one.claims)}
@@ -120,3 +124,35 @@ def test_the_tail_of_the_excess_risk():
     least = next(tolerance.target for part, tolerance in CLAIMS["xu.theorem_1.tail"].tolerance.items() if "90 %" in part
                  and "less 1" not in part)
     assert least == 0.1 and 2 * least < min(falls) and max(falls) < 0.4
+
+
+def test_the_success_of_maxsense_at_one_load():
+    """banerjee.theorem_15: Gaussian scores are right about every item in nine of ten replications at load 16."""
+    cells = [(N, 20, 1.0, 0.8) for N in (100, 200, 400, 800)] + [(200, w, 1.0, 0.8) for w in (5, 10, 40)]
+    cells += [(200, 20, epsilon, 0.8) for epsilon in (0.25, 0.5, 2.0)] + [(200, 20, 1.0, gap) for gap in (0.2, 0.4)]
+
+    def predicted(load, N, w, epsilon, gap):
+        liked = np.array([[0.5 + gap / 2, 0.5 - gap / 2]])
+        users = users_of_load(load, N, w, epsilon, delta_min(1.0, "1", "0.5, 0.5", f"{liked[0, 0]}, {liked[0, 1]}"))
+        return maxsense_success(float(users), w, epsilon, 1.0, np.ones(1), np.full(2, N // 2), liked)
+
+    low, high = ([predicted(load, *cell) for cell in cells] for load in (8, 16))
+    tolerance = CLAIMS["banerjee.theorem_15"].tolerance
+    print(f"success at load 16: n={len(cells)} statistic={min(high):.3f} to {max(high):.3f} bound={tolerance.target}; "
+          f"control, load 8: {min(low):.3f} to {max(low):.3f}")
+    assert 0.89 < min(high) and max(high) < 0.95 and 0.05 < min(low) and max(low) < 0.24
+    assert max(low) < tolerance.target < min(high) - 0.1
+
+
+@pytest.mark.parametrize("N", [20, 40, 80, 160, 320])
+def test_users_asked_for_one_item_after_the_other(N):
+    """banerjee.theorem_10.adaptive: answers are Binomial(U, 1/(2N)), the items without one are guessed."""
+
+    def right(users):
+        answers = np.arange(N)
+        law = stats.binom(users, 1 / (2 * N))
+        return float(law.sf(N - 1) + (law.pmf(answers) * 0.5 ** (N - answers)).sum())
+
+    half = optimize.brentq(lambda users: right(round(users)) - 0.5, N**2, 4 * N**2, xtol=0.5)
+    print(f"half right: N={N} statistic={half / (2 * N**2):.4f} expected={1 - 4 / (3 * N):.4f}")
+    assert half / (2 * N**2) == pytest.approx(1 - 4 / (3 * N), abs=0.1 / N)
