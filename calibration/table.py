@@ -36,8 +36,9 @@ real answers are not here: there is nothing to simulate.
 - *wrong control*: the rate of the second of these.
 - *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %. This is about
   the scatter of the estimates; whether their mean is what the claim is about is tested elsewhere, on known truths.
-- *spread*: standard deviation of the estimates over the seeds, over the standard error that a seed reports: median over
-  the cells, the smallest and the largest. Above 1, errors are larger than reported; 1.4 is beyond chance at 100 seeds.
+- *spread*: standard deviation of the estimates over the seeds, over the root mean square of the standard errors that
+  they report: median over the cells, the smallest and the largest. Above 1, errors are larger than reported; 1.4 is
+  beyond chance at 100 seeds. Below 1, as where they contain the misfit of a law that holds in a limit only, smaller.
 - *power*: the true value nearest to the tolerance that is contradicted with a chance of 90 %, in the most precise cell,
   by the widths of the intervals and the spread of the estimates over the seeds.
 
@@ -159,7 +160,7 @@ def coverage(own: Records, cells: Mapping[tuple[str, str], np.ndarray]) -> str:
 
 def spread(cells: Mapping[tuple[str, str], np.ndarray]) -> str:
     """Spread of the estimates over their standard errors: median over the cells, smallest and largest."""
-    errors = {key: np.median(numbers[:, 3]) for key, numbers in cells.items() if len(numbers) > 1}
+    errors = {key: np.mean(numbers[:, 3] ** 2) ** 0.5 for key, numbers in cells.items() if len(numbers) > 1}
     ratios = [cells[key][:, 0].std(ddof=1) / error for key, error in errors.items() if 0 < error < math.inf]
     return f"{np.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]" if ratios else "–"
 
