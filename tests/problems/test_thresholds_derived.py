@@ -67,6 +67,23 @@ def test_the_spectral_estimate_is_nearly_efficient():
     assert min(ratios) * 0.5 < tolerance.target - tolerance.margin
 
 
+def test_privacy_where_responses_are_missing():
+    """nguyen.price.missing: at fixed np² noise adds the same, so n times its share goes as p⁻⁴ over n Cov(β̂).
+
+    n Cov(β̂) goes as 1/p where a person answers many items; with 10 of 20 the exponent of the share is not yet −3.
+    """
+    rng, exponents = np.random.default_rng(4), []
+    for _ in range(20):
+        beta = rng.uniform(-2, 2, 20)
+        half, full = (np.trace(spectral_law(beta - beta.mean(), p, rng)[0]) for p in (0.5, 1.0))
+        exponents.append(-4 + math.log2(half / full))
+    mean, error = np.mean(exponents), np.std(exponents, ddof=1) / len(exponents) ** 0.5
+    tolerance = CLAIMS["nguyen.price.missing"].tolerance
+    print(f"exponent: n={len(exponents)} statistic={mean:.3f} (error {error:.3f}) bound={tolerance}")
+    assert mean == pytest.approx(-2.8, abs=0.05)
+    assert (tolerance.target, tolerance.margin) == (-2.8, pytest.approx((2.8 - 2) / 2))  # −2 is the theorem's
+
+
 @pytest.mark.parametrize("name, size, least, most", [
     ("nguyen.theorem_3_2", 8, 0.86, 0.98), ("nguyen.theorem_3_4", 0.25, 0.1, 0.3)])
 def test_persons_enough_and_too_few_for_the_top_items(name, size, least, most):
