@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 import numpy as np
-import scipy
 from scipy import special
 
 from pipeline.study.arrays import Array, Floats
@@ -56,19 +55,18 @@ def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
     return np.where(share == 0, 0.0, centre - half), np.where(share == 1, 1.0, centre + half)
 
 
-def clopper_pearson(count: int, n: int, confidence: float) -> tuple[float, float]:
-    """Ends of the exact interval of a probability, from the count of successes in n ≥ 1 trials.
+def clopper_pearson(count: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
+    """Ends of the exact interval of a probability, from the count of successes in n ≥ 1 trials; arrays of one shape.
 
     Quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k); 0 and 1 where k is 0 or n. Source: Clopper and Pearson,
     Biometrika 26 (1934).
 
-    >>> [round(end, 4) for end in clopper_pearson(0, 10, 0.95)]
+    >>> [round(float(end), 4) for end in clopper_pearson(np.array(0), np.array(10), 0.95)]
     [0.0, 0.3085]
     """
     tail = (1 - confidence) / 2
-    low = float(scipy.stats.beta.ppf(tail, count, n - count + 1)) if count else 0.0
-    high = float(scipy.stats.beta.ppf(1 - tail, count + 1, n - count)) if count < n else 1.0
-    return low, high
+    return (np.where(count > 0, special.betaincinv(np.maximum(count, 1), n - count + 1, tail), 0.0),
+            np.where(count < n, special.betainccinv(count + 1, np.maximum(n - count, 1), tail), 1.0))
 
 
 def rule_of_three(n: Array, confidence: float) -> Array:

@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.intervals import clopper_pearson, rule_of_three, wilson
+from pipeline.analysis.intervals import clopper_pearson, rule_of_three
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.selection import InsufficientEvidence, Level, NotTested
@@ -83,8 +83,20 @@ def confidence_for(cells: xr.Dataset | int = 1, error_share: float = 1.0) -> flo
 
 
 def mean_cells(data: xr.Dataset, metric: str, error_share: float = 1.0) -> Cells:
-    """Mean of a metric in every cell with the interval of `summarise`, simultaneous over the cells in use."""
-    cells = summarise(data[[metric, "status"]], confidence_for(data, error_share))
+    """Mean of a metric in every cell with the interval of `summarise`, simultaneous over the cells in use.
+
+    Shares have the exact interval: at the confidence of many cells Wilson's ends too early near 0 and 1, so that of 24
+    cells at 99 % one or more missed the truth in a quarter of all cases.
+    """
+    confidence = confidence_for(data, error_share)
+    cells = summarise(data[[metric, "status"]], confidence)
+    mean, n, error = (cells[f"{metric}{part}"].values for part in ("", "_n", "_mcse"))
+    if (cells[metric].attrs.get("least"), cells[metric].attrs.get("most")) == (0, 1):
+        with np.errstate(invalid="ignore"):
+            binary = np.isclose(error**2 * (n - 1), mean * (1 - mean))  # all replications are 0 or 1
+            ends = clopper_pearson(np.rint(mean * n), n, confidence)
+        for name, end in zip((f"{metric}_low", f"{metric}_high"), ends, strict=True):
+            cells[name] = cells[name].copy(data=np.where(binary, end, cells[name].values))
     return labelled(cells, metric, f"{metric}_low", f"{metric}_high", f"{metric}_mcse")
 
 
@@ -194,20 +206,22 @@ def share(flags: xr.DataArray) -> Estimate:
     """Share of replications whose flag is true, with Clopper and Pearson's exact interval; NaN where not in use."""
     used = flags.notnull()
     n, count = int(used.sum()), int(flags.where(used, 0).sum())
-    return Estimate(count / n, *clopper_pearson(count, n, confidence_for()), _error_of_share(count, n))
+    return Estimate(count / n, *_exact(count, n), _error_of_share(count, n))
 
 
 def share_of_exceptions(broken: xr.DataArray, used: xr.DataArray) -> Estimate:
     """Share of the replications used that break a law; for the tolerance `NoException`.
 
-    The interval is Wilson's; where no replication breaks it, from 0 to the one-sided exact bound.
+    The interval is exact: Clopper and Pearson's, or from 0 to the one-sided bound where no replication breaks it.
     """
     count, n = int((broken & used).sum()), int(used.sum())
-    if count:
-        low, high = (float(end) for end in wilson(np.array(count / n), np.array(n), confidence_for()))
-    else:
-        low, high = 0.0, float(rule_of_three(np.array(n), confidence_for()))
+    low, high = _exact(count, n) if count else (0.0, float(rule_of_three(np.array(n), confidence_for())))
     return Estimate(count / n, low, high, _error_of_share(count, n))
+
+
+def _exact(count: int, n: int) -> tuple[float, float]:
+    low, high = clopper_pearson(np.array(count), np.array(n), confidence_for())
+    return float(low), float(high)
 
 
 def _error_of_share(count: int, n: int) -> float:

@@ -13,6 +13,7 @@ from pipeline.analysis.intervals import clopper_pearson, wilson
 from pipeline.analysis.tolerances import CONTRADICTED, Tolerance
 
 MATCH = 1e-6  # relative difference of ends that are the same but for rounding
+NEAR = 1e-4  # of the tails beyond such ends
 
 Interval = Callable[[int], tuple[float, float]]  # of a count of successes
 
@@ -32,18 +33,25 @@ def binomial(estimate: Estimate, confidence: float) -> tuple[int, Interval] | No
     if share in (0, 1) and share in (low, high) and not error > 0:
         bound = high if share == 0 else 1 - low
         n = math.floor(trials_of_none(bound, (1 - confidence) / 2) * (1 + MATCH))
-        return (n, lambda count: clopper_pearson(count, n, confidence)) if n else None
+        return (n, _exact(n, confidence)) if n else None
     if not 0 < low < share < high < 1 or not error > 0 or math.isclose(share - low, high - share, rel_tol=MATCH):
         return None
-    n = round(share * (1 - share) / error**2)
-    if n and np.allclose(clopper_pearson(round(share * n), n, confidence), (low, high), MATCH, 0):
-        return n, lambda count: clopper_pearson(count, n, confidence)
+    n = round(share * (1 - share) / error**2)  # or one more: the standard error of a mean has n − 1 under the root
+    for trials in (n, n + 1):
+        count = round(share * trials)
+        tails = special.betainc(count, trials - count + 1, low), special.betaincc(count + 1, trials - count, high)
+        if 0 < count < trials and math.isclose(*tails, rel_tol=NEAR) and math.isclose(count / trials, share):
+            return trials, _exact(trials, 1 - sum(tails))
     below, above = (abs(end - share) / math.sqrt(end * (1 - end)) for end in (low, high))  # z/√n
     if not math.isclose(below, above, rel_tol=MATCH):
         return None
-    more = n + 1  # the standard error of a mean of n values has n − 1 under the root
+    more = n + 1
     own = 2 * NormalDist().cdf(below * math.sqrt(more)) - 1
     return more, lambda count: _floats(wilson(np.array(count / more), np.array(more), own))
+
+
+def _exact(n: int, confidence: float) -> Interval:
+    return lambda count: _floats(clopper_pearson(np.array(count), np.array(n), confidence))
 
 
 def detected_share(n: int, interval: Interval, tolerance: Tolerance, power: float) -> tuple[float, float]:

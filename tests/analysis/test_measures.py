@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.intervals import skewed_mean
+from pipeline.analysis.intervals import skewed_mean, wilson
 from pipeline.analysis.measures import (
     CONFIDENCE,
     confidence_for,
@@ -62,8 +62,22 @@ def test_intervals_of_means_are_simultaneous_over_cells(cells):
 def test_cells_without_any_error_have_the_interval_of_a_share(sealed):
     data = sealed(dict(L=[1]), v=np.zeros((1, 100)))
     data["v"].attrs |= {"least": 0, "most": 1}
-    wilson = stats.binomtest(0, 100).proportion_ci(0.99, method="wilson")
-    assert mean_cells(data, "v")["L=1"].high == pytest.approx(wilson.high)
+    exact = stats.binomtest(0, 100).proportion_ci(0.99, method="exact")
+    assert mean_cells(data, "v")["L=1"].high == pytest.approx(exact.high)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99, 0.9997])
+def test_shares_of_many_cells_miss_as_seldom_as_promised(share, sealed):
+    """The exact chance that an interval misses the truth, from a cell for each count; Wilson's is the control."""
+    n = 200
+    data = sealed(dict(L=[*range(n + 1)]), v=(np.arange(n) < np.arange(n + 1)[:, None]).astype(float))
+    data["v"].attrs |= {"least": 0, "most": 1}
+    chances, confidence = stats.binom.pmf(np.arange(n + 1), n, share), 1 - 0.01 / (n + 1)
+    ends = np.array([[one.low, one.high] for one in mean_cells(data, "v").values()])
+    control = np.transpose(wilson(np.arange(n + 1) / n, np.full(n + 1, n), confidence))
+    missed, by_wilson = (chances[(low > share) | (high < share)].sum() for low, high in (ends.T, control.T))
+    print(f"missed: n={n} statistic={missed:.2g} bound={1 - confidence:.2g}; control {by_wilson:.2g}")
+    assert missed <= 1 - confidence and (share < 0.9997 or by_wilson > 20 * (1 - confidence))
 
 
 def test_means_of_skewed_values_cover(covered, sealed):
@@ -126,8 +140,8 @@ def test_shares_have_the_exact_interval(k, n):
 def test_shares_of_exceptions(k, n):
     one = share_of_exceptions(xr.DataArray(np.arange(n) < k), xr.DataArray(np.full(n, True)))
     if k:
-        wilson = stats.binomtest(k, n).proportion_ci(0.99, method="wilson")
-        assert (one.low, one.high) == pytest.approx((wilson.low, wilson.high))
+        exact = stats.binomtest(k, n).proportion_ci(0.99, method="exact")
+        assert (one.low, one.high) == pytest.approx((exact.low, exact.high))
     else:
         assert (1 - one.high) ** n == pytest.approx(0.01) and one.low == 0
     assert one.value == k / n

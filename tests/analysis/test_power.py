@@ -60,7 +60,11 @@ def counted(count, n, interval, error=None):
 
 
 def exact(count, n):
-    return clopper_pearson(count, n, 0.99)
+    return clopper_pearson(np.array(count), np.array(n), 0.99)
+
+
+def of_many(count, n):
+    return clopper_pearson(np.array(count), np.array(n), 0.9999)  # one of a hundred cells
 
 
 def score(count, n):
@@ -70,13 +74,14 @@ def score(count, n):
 @pytest.mark.parametrize("count, n, interval, tolerance, nominal", [
     (0, 600, exact, AtMost(0.03), 0.9), (600, 600, exact, AtLeast(0.9), 0.9), (7, 600, exact, AtMost(0.03), 0.9),
     (7, 600, exact, Within(0.3, 0.1), 0.9), (570, 600, score, AtLeast(0.9), 0.9), (7, 600, score, AtMost(0.03), 0.9),
-    (0, 600, score, AtMost(0.1), 0.99), (0, 5, exact, AtMost(0.999), 0)])
+    (7, 600, of_many, AtMost(0.03), 0.9),
+    (570, 600, of_many, AtLeast(0.9), 0.9), (0, 600, score, AtMost(0.1), 0.99), (0, 5, exact, AtMost(0.999), 0)])
 def test_counts_of_shares_are_binomial(count, n, interval, tolerance, nominal):
     """All counts with their exact chances; a normal law with the errors of this count is the wrong variant.
 
     Where Wilson's interval is taken for the exact one, more is detected than said.
     """
-    one = counted(count, n, interval, n - 1 if interval is score else n)
+    one = counted(count, n, interval, n if interval is exact else n - 1)
     counts = np.arange(n + 1)
     against = np.array([tolerance.verdict(counted(k, n, interval)) == CONTRADICTED for k in counts.tolist()])
     ends = [end for end in detected(one, tolerance) if math.isfinite(end)]
