@@ -19,8 +19,8 @@ FOLDER = Path("outputs/calibration")
 WHOLE = {  # experiments whose small grid leaves a claim undecided that the whole one decides
     "banerjee/adaptive", "banerjee/distortion", "banerjee/maxsense", "banerjee/multi", "banerjee/pairs",
     "banerjee/public", "banerjee/rich_scarce", "banerjee/separability", "nguyen/figure_1", "nguyen/price",
-    "nguyen/price_estimators", "wang/abilities", "wang/basin", "wang/labels", "xu/recovery", "xu/scenario_4",
-    "xu/scenario_5", "xu/sharp_constants"}
+    "nguyen/price_estimators", "nguyen/top_k", "wang/abilities", "wang/basin", "wang/labels", "xu/recovery",
+    "xu/scenario_4", "xu/scenario_5", "xu/sharp_constants"}
 
 
 class Job(NamedTuple):

@@ -172,13 +172,24 @@ def power(claim: Claim, cells: Mapping[tuple[str, str], np.ndarray], seeds: int)
         numbers = numbers[np.isfinite(numbers[:, 1:3]).all(axis=1)]
         if len(numbers) < max(KNOWN * seeds, 2):
             continue
-        value, low, high, _ = numbers.mean(axis=0)
-        spread = numbers[:, 0].std(ddof=1)
-        ends.setdefault(part, []).append(detected(Estimate(value, low, high, spread), tolerance_of(claim, part)))
+        ends.setdefault(part, []).append(detected(typical(numbers), tolerance_of(claim, part)))
     texts = []
     for part, pairs in ends.items():
         below, above = zip(*pairs, strict=True)
-        nearest = np.nanmax(below, initial=-math.inf), np.nanmin(above, initial=math.inf)
+        nearest = np.fmax.reduce(below, initial=-math.inf), np.fmin.reduce(above, initial=math.inf)
         said = beyond(*map(float, nearest), tolerance_of(claim, part))
         texts.append(f"{part}: " * bool(part) + (said or "–"))
     return "; ".join(texts) or "–"
+
+
+def typical(numbers: np.ndarray) -> Estimate:
+    """Mean value and interval over the seeds, with the spread of the values as standard error.
+
+    Of ratios, whose intervals are symmetric in the logarithm, these are means and the spread of logarithms, so that
+    `detected` moves them in the logarithm, too.
+    """
+    values, low, high, _ = numbers.T
+    if (low > 0).all() and np.allclose(low * high, values**2, rtol=1e-9, atol=0):
+        value, low, high = np.exp(np.log(numbers[:, :3]).mean(axis=0))
+        return Estimate(value, low, high, value * np.log(values).std(ddof=1))
+    return Estimate(*numbers[:, :3].mean(axis=0), values.std(ddof=1))

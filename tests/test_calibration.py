@@ -12,7 +12,7 @@ from calibration import __main__ as command
 from calibration import seeds, table
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.measures import Measure, normal
-from pipeline.analysis.tolerances import AtMost, Within
+from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
 SEEDS = 400
 
@@ -67,6 +67,19 @@ def test_power_is_half_an_interval_and_a_quantile_beyond():
     found = columns(0, AtMost(1))["power"]
     expected = 1 + 0.1 * (stats.norm.ppf(0.995) + stats.norm.ppf(0.9))
     assert found.startswith("above ") and float(found[6:]) == pytest.approx(expected, abs=0.03)
+
+
+def test_power_of_a_ratio_far_from_its_bound():
+    """An error of 10 % is one of 10 % at the bound, too: not one of 20, a tenth of what was found."""
+    generator = np.random.default_rng(1)
+    values = 200 * np.exp(0.1 * generator.standard_normal(SEEDS))
+    halves = 0.1 * stats.norm.ppf(0.995) * generator.uniform(0.8, 1.2, SEEDS)
+    some = [{"claims": {"toy": {"verdict": "supported", "control": "contradicted", "sound": True, "estimates": {"": {
+        "": [value, value * math.exp(-half), value * math.exp(half), 0.1 * value]}}}}}
+        for value, half in zip(values.tolist(), halves.tolist(), strict=True)]
+    found = dict(zip(table.COLUMNS, table.row(claim(AtLeast(1)), some), strict=True))["power"]
+    expected = math.exp(-halves.mean() - 0.1 * stats.norm.ppf(0.9))
+    assert float(found.removeprefix("below ")) == pytest.approx(expected, abs=0.03)
 
 
 def test_nothing_determined_says_nothing():
