@@ -91,7 +91,8 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if anew or not self.exists():
-                self.backend.put(DESCRIPTION, self._description())
+                with self.backend.sweeping():
+                    self.backend.put(DESCRIPTION, self._description())
         except Unreachable:
             raise
         except OSError as error:
@@ -217,9 +218,12 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process at a time may seal, take back, or agree on numbers; the lock ends with its process."""
+        """One process at a time may seal, take back, or agree on numbers; the lock ends with its process.
+
+        Others remove nothing that it is writing.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder) as owner, self.backend.locked(owner):
+        with locked(self.folder) as owner, self.backend.locked(owner), self.backend.sweeping():
             self.packs.refresh()
             yield
 

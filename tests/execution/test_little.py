@@ -83,18 +83,19 @@ def test_code_that_was_added_here_has_a_process_of_its_own(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("workers", [[], ["cluster.workers=2"]], ids=["here", "while workers start"])
 def test_a_file_that_this_process_is_writing_is_nobody_elses_to_remove(tmp_path, monkeypatch, opened, workers):
-    """Another process finds nothing left over while units are written, as it would remove that."""
-    put, seen = Folder.put, []
+    """Another process, which would remove it, finds nothing left over while this one writes units or what they need."""
+    put, seen = Folder.put, {}
+    monkeypatch.setattr("pipeline.storage.replications.PACKED_FROM", 1)
 
     def watched(self, key, content):
-        if "units/" in key:
+        if key.startswith("replications/"):
             half = (self.path / key).with_name("half.partial")
             half.parent.mkdir(parents=True, exist_ok=True)
             half.write_bytes(b"half")
-            seen.append(Folder(self.path).left_over(key.partition("/")[0]))
+            seen.setdefault(key.split("/")[1], []).extend(Folder(self.path).left_over("replications"))
             half.unlink()
         put(self, key, content)
 
     monkeypatch.setattr(Folder, "put", watched)
     assert main([*arguments(tmp_path, cluster="local"), *workers]) == 0
-    assert seen and not any(seen)
+    assert seen == {"study.json": [], "units": [], "trying": [], "agreed": [], "packs": []}
