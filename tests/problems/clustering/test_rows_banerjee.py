@@ -46,8 +46,12 @@ def b3():
     simple = (1e4 / 2 - 1) * LN2 / math.sinh(0.005) ** 2
     assert least > simple > 10 * printed and least == pytest.approx(2.77e8, rel=2e-3)
     assert info.lemma_6(0.1) / info.capacity(0.1) == pytest.approx(80, abs=0.1)
-    assert printed == pytest.approx(9.2e6, rel=2e-3)
-    return "80 times", "2.77·10⁸", "9.2·10⁶", "0.01", "0.1", "10,000", "ε = 1"
+    assert printed == pytest.approx(9.2e6, rel=2e-3) and least / printed == pytest.approx(30, abs=0.5)
+    tenth = sizes.users_capacity(1e4, 0.001) / (1e4 * math.log(1e4) / 0.001)
+    assert tenth / (least / printed) == pytest.approx(10, rel=0.01)
+    assert 1e4 * math.log(1e4) / 20 < 1e4 - 1  # at ε = 20: fewer bits than a clustering has
+    return ("80 times", "30 times", "10 times as many with each tenth of ε", "2.77·10⁸", "9.2·10⁶", "0.01",
+            "0.1", "10,000", "ε = 1")
 
 
 def b4():
@@ -61,6 +65,8 @@ def b4():
         assert at == pytest.approx(predicted, rel=0.02)
         found.append(at)
     assert math.log2(found[1] / found[0]) == pytest.approx(4.1, abs=0.05)
+    fano = [sizes.fano_users(info.pairwise_information(N, w, 1.0), N) for w in (40, 20)]
+    assert fano[1] / fano[0] == pytest.approx(16, rel=0.06)
     return "1.1·10⁷", "1.8·10⁸", "2.4·10⁵", "9.6·10⁵", "2.5·10⁸", "4.2·10⁹", "400", "w = 40", "ε = 1"
 
 
@@ -156,10 +162,12 @@ def b11():
 
 
 def b12():
-    rated = np.eye(10)  # w = 1: which item each of 10 equally likely users has rated
-    first, second = rated[:, 0], rated[:, 1]
-    assert (first * second).mean() - first.mean() * second.mean() == pytest.approx(-0.01)
-    return "−0.01", "N = 10", "b = 1", "w = 1"
+    rated = np.array([[i in pair for i in range(4)] for pair in itertools.combinations(range(4), 2)])  # w = 2 of 4
+    first, second = rated[:, :2].any(axis=1), rated[:, 2:].any(axis=1)
+    assert (first & second).mean() - first.mean() * second.mean() == pytest.approx(-1 / 36)
+    # By hand: each is 0 with chance ⅙, where both rated items are the other's, and never both are.
+    assert (1 - first.mean(), 1 - second.mean(), (~first & ~second).mean()) == pytest.approx((1 / 6, 1 / 6, 0))
+    return "−1/36", "N = 4", "b = 1", "w = 2"
 
 
 def b13():
@@ -243,17 +251,19 @@ def b15():
 
 
 def b16():
-    def crossing(bound, low, high):
+    def crossing(bound, low, high, printed=False):
         return math.exp(optimize.brentq(lambda x: math.log(
-            bound(math.exp(x), 1.0) / sizes.users_theorem_7(math.exp(x), 1.0)), low, high))
+            bound(math.exp(x), 1.0) / sizes.users_theorem_7(math.exp(x), 1.0, printed)), low, high))
 
     assert crossing(sizes.users_theorem_17, 30, 60) == pytest.approx(1.7e18, rel=0.02)
+    assert crossing(sizes.users_theorem_17, 60, 100, True) == pytest.approx(1.0e36, rel=0.05)
     assert math.ceil(crossing(sizes.users_adaptive, 1.5, 30)) == 55
+    assert math.ceil(crossing(sizes.users_adaptive, 5, 30, True)) == 940
     C = 40 * (math.e - 1) ** 2  # by hand, as the end of the proof has it
     assert math.log(159 * LN2) / math.log(1 + C / 320) == pytest.approx(15, abs=0.05)
     assert sizes.users_adaptive(320, 1.0) == pytest.approx(176.6, abs=0.05)
-    assert 159 * LN2 == pytest.approx(110.2, abs=0.05)
-    return "1.7·10^18", "55", "15 users", "176.6", "110.2", "320", "N = 55", "ε = 1"
+    assert (159 * LN2, 320 * LN2) == pytest.approx((110.2, 221.8), abs=0.05)
+    return "1.7·10^18", "1.0·10^36", "N = 55 and 940", "15 users", "176.6", "110.2", "221.8", "N = 320", "ε = 1"
 
 
 def b17():

@@ -49,7 +49,9 @@ def w3():
     first = 4 * n / projection * math.sqrt(math.log(m) / m)
     second = 4 * math.log(1 / projection) * math.sqrt(n * math.log(m))
     assert (first, second, n * v / 2) == pytest.approx((3.5, 158, 7.0), rel=0.01)
-    return "6,742", "3,824", "16.6", "3.5", "158", "7.0", "0.1175", "0.56", "10⁶", "800,000", "n = 25", "v̂ = 1"
+    for n, m in ((100, 10**6), (10**4, 10**9), (10**6, 10**6)):  # v̂ = log m/n and the largest λ, ⅛
+        assert 4 * math.log(8) * math.sqrt(n * math.log(m)) >= 16.6 * math.log(m) / 2 and math.log(m) <= n
+    return "6,742", "3,824", "16.6 times", "3.5", "158", "7.0", "0.1175", "0.56", "10⁶", "800,000", "n = 25", "v̂ = 1"
 
 
 def w4():
@@ -93,15 +95,17 @@ def w7():
 def w8():
     """By the proof's inequality; and by the exact error of the vote, which is above the bound there."""
     def first(epsilon, simple):
-        return next((n for n in range(10, 3000, 10) if bounds.theorem_4_proved(n, 0.45, epsilon, simple)), None)
+        """The least n from which on the inequality holds."""
+        holds = [bounds.theorem_4_proved(n, 0.45, epsilon, simple) for n in range(3000)]
+        return 3000 - holds[::-1].index(False)
 
-    assert (first(1.75, True), first(1.0, True), first(1.75, False)) == (160, 830, 1260)
+    assert (first(1.75, True), first(1.0, True), first(1.75, False)) == (160, 824, 1254)
     assert not any(bounds.theorem_4_proved(10**k, 0.45, 1.0) for k in range(1, 10))
-    for n, epsilon in ((160, 1.75), (830, 1.0)):
+    for n, epsilon in ((160, 1.75), (824, 1.0)):
         assert vote_errors.expert_vote_error(n, 0.45, epsilon) > bounds.expert_error_bound(n, 0.45, epsilon)
     v = optimize.brentq(lambda v: (2 * v - 1) ** 2 / 2 + math.log(v), 0.6, 0.99)
     assert math.log(v / (1 - v)) == pytest.approx(1.50, abs=5e-3)
-    return "160", "830", "1,260", "1.50", "0.45", "1.75", "ε = 1"
+    return "160", "824", "1,254", "1.50", "0.45", "1.75", "ε = 1"
 
 
 def w9():
