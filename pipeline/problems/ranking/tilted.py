@@ -10,14 +10,17 @@ Statistical Association 95 (2000).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
 
-from pipeline.privacy.randomized_response_laws import attenuation
+from pipeline.privacy.randomized_response_laws import amplification, attenuation
 from pipeline.study.arrays import Array, Floats, Integers
-from pipeline.study.parameters import parameter
+from pipeline.study.parameters import InvalidInput, parameter
 
+from .binomial import binomial
+from .budgets import Budgets
 from .model import BTL, Comparisons, Preferences
 from .theory.rates import win_probability
 
@@ -29,7 +32,8 @@ KEPT = 1e-3  # share of a chance that stays at least, so that nothing that can h
 class TiltedPreferences(Preferences):
     """Truth of the tilted model. order: (reps, m), items from the best on. chosen: (reps,), rank of the pair's better.
 
-    proposals: (reps or 1, m − 1, pairs), P(a beats b) of ranks a < b where the neighbours c and c + 1 are tilted.
+    proposals: (reps or 1, groups, m − 1, pairs), P(a beats b) of ranks a < b in a group of users where the neighbours
+    c and c + 1 are tilted.
     """
 
     order: Annotated[Integers, "reps", "m"]
@@ -41,15 +45,38 @@ class TiltedPreferences(Preferences):
 class TiltedBTL(BTL):
     """`btl` with comparisons from a law in which two neighbours in θ*, chosen at random, change ranks half the time.
 
-    In half log-odds of released comparisons, h = artanh(2p̃ − 1), the tilt is h' = h − tilt·s·k, where k is how often
-    a comparison counts in the difference of the two scores (1, −1, or 2 between the two themselves), and s makes the
-    mean difference 0. That is best where users share one budget ε, and right in any case.
+    In half log-odds of released comparisons, h = artanh(2p̃ − 1), the tilt is h' = h − tilt·s·k·a, where k is how often
+    a comparison counts in the difference of the two scores (1, −1, or 2 between the two themselves), a = coth(ε/2) how
+    much it counts in a group of users with its budget, and s makes the mean difference of debiased scores 0. A group
+    whose comparisons would have to err more often than always is refused. The mean of weight · error is right for every
+    estimator, but settles soon for those that rank by these scores only: `debiased`, and with one budget all others.
+    Raises InvalidInput.
     """
 
     tilt: float = parameter("how far the law is tilted: 0 not at all, 1 until the two neighbours are equal",
                             default=1.0, low=0, high=2)
     epsilon: float | None = parameter("privacy budget of one comparison, which the tilt reckons with; null is no "
                                       "privacy", unit="nats", default=None, above=0)
+    profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        users, budgets = self.groups
+        noise = amplification(budgets) ** 2
+        share = float(noise.max() * users.sum() / (users @ noise))
+        gap = self.spacing if self.theta == "spaced" else 2 * self.spread
+        most = 1 + 1 / np.tanh(gap / 2) if gap else np.inf  # a lean 2p − 1 of neighbours becomes (2p − 1)(1 − share)
+        if share > most:
+            raise InvalidInput("profile", self.profile, f"a group of users has {share:.3g} times the mean coth²(ε/2); "
+                               f"tilted comparisons need at most {most:.3g} for these gaps: bring budgets together")
+
+    @cached_property
+    def groups(self) -> tuple[Integers, Floats]:
+        """Users in each group and their budgets, as mechanisms have them; without privacy all are one group."""
+        if self.epsilon is None:
+            return np.array([self.L]), np.array([np.inf])
+        shared = Budgets(self.m, self.L, self.epsilon, self.profile)
+        return shared.users, shared.budgets
 
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> TiltedPreferences:
         """θ* (reps, m) of a block, and what is drawn in its place. O(m³) for each θ* up to the order of items."""
@@ -61,27 +88,57 @@ class TiltedBTL(BTL):
         return TiltedPreferences(theta, order, rng.integers(self.m - 1, size=reps), self.tilted(ranked))
 
     def tilted(self, ranked: Floats) -> Floats:
-        """(reps, m − 1, pairs): P(a beats b), ranks a < b, for each pair of neighbours; ranked: (reps, m), falling."""
-        plain, kept = win_probability(ranked), float(attenuation(np.inf if self.epsilon is None else self.epsilon))
+        """(reps, groups, m − 1, pairs): P(a beats b), ranks a < b, for each pair of neighbours; ranked: (reps, m)."""
+        users, budgets = self.groups
+        plain, kept = win_probability(ranked)[:, None, None], attenuation(budgets)[:, None, None]
         with np.errstate(divide="ignore"):
-            half_odds = np.arctanh(kept * (2 * plain - 1))[:, None]
-        counts = score_counts(self.m)
-        lean = np.tanh(half_odds - self.tilt * _tilts(half_odds, counts)[..., None] * counts) / kept
-        share = plain[:, None]
-        proposals: Floats = np.clip((1 + lean) / 2, KEPT * share, 1 - KEPT * (1 - share))
+            half_odds = np.arctanh(kept * (2 * plain - 1))
+        weight = (amplification(budgets) / amplification(budgets.min()))[:, None, None]
+        shift = score_counts(self.m) * weight
+        tilts = _tilts(half_odds, shift, users[:, None, None], kept)
+        lean = np.tanh(half_odds - self.tilt * tilts[:, None, :, None] * shift) / kept
+        proposals: Floats = np.clip((1 + lean) / 2, KEPT * plain, 1 - KEPT * (1 - plain))
         return proposals
 
     def simulate(self, truth: Preferences, rng: np.random.Generator) -> Comparisons:
-        """Comparisons of L users; cost O(reps · m²), whatever L."""
+        """Comparisons of L users; cost O(reps · groups · m²), whatever L."""
         if not isinstance(truth, TiltedPreferences):
             return super().simulate(truth, rng)
         reps, m = truth.theta.shape
-        drawn = np.broadcast_to(truth.proposals, (reps, *truth.proposals.shape[1:]))[np.arange(reps), truth.chosen]
-        ranked = np.full((reps, m, m), 0.5)
+        drawn = np.broadcast_to(truth.proposals, (reps, *truth.proposals.shape[1:]))[np.arange(reps), :, truth.chosen]
+        ranked = np.full((reps, drawn.shape[1], m, m), 0.5)
         first, second = np.triu_indices(m, 1)
-        ranked[:, first, second], ranked[:, second, first] = drawn, 1 - drawn
+        ranked[..., first, second], ranked[..., second, first] = drawn, 1 - drawn
         rank = np.argsort(truth.order, axis=1)
-        return Comparisons(ranked[np.arange(reps)[:, None], rank[:, first], rank[:, second]], self.L, m, rng)
+        chances = ranked[np.arange(reps)[:, None], :, rank[:, first], rank[:, second]].swapaxes(1, 2)
+        if chances.shape[1] == 1:
+            return Comparisons(chances[:, 0], self.L, m, rng)
+        return GroupedComparisons(chances, self.groups[0], m, rng)
+
+
+class GroupedComparisons(Comparisons):
+    """Comparisons of groups of users, each with its own law. chances: (reps, groups, pairs). sizes: (groups,)."""
+
+    def __init__(self, chances: Floats, sizes: Integers, items: int, rng: np.random.Generator):
+        super().__init__(None, int(sizes.sum()), items, rng)
+        self.chances, self.sizes = chances, sizes
+
+    @cached_property
+    def parts(self) -> Integers:
+        """(reps, groups, pairs): wins in each group."""
+        return binomial(self._rng, self.sizes[:, None], self.chances)
+
+    @cached_property
+    def wins(self) -> Integers:
+        """(reps, pairs): wins of all users."""
+        total: Integers = self.parts.sum(axis=1)
+        return total
+
+    def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
+        """The same for groups of these sizes, which must be its own. Raises InvalidInput."""
+        if not np.array_equal(sizes, self.sizes):
+            raise InvalidInput("profile", [*map(int, sizes)], f"the tilted model has groups of {self.sizes.tolist()}")
+        return self.parts
 
 
 def score_counts(m: int) -> Integers:
@@ -96,12 +153,18 @@ def score_counts(m: int) -> Integers:
     return counted(better) - counted(better + 1)
 
 
-def _tilts(half_odds: Floats, counts: Integers) -> Floats:
-    """(reps, m − 1): s ≥ 0 with Σ k tanh(h − s k) = 0 over pairs; half_odds: (reps, 1, pairs); by bisection."""
-    low = np.zeros((len(half_odds), len(counts)))
-    high = low + np.where(np.isfinite(half_odds), half_odds, 0.0).max(axis=2)
+def _tilts(half_odds: Floats, shift: Floats, users: Integers, kept: Floats) -> Floats:
+    """(reps, m − 1): s ≥ 0 with Σ n·k·a·tanh(h − s·k·a) = 0 over groups and pairs, by bisection.
+
+    half_odds: (reps, groups, 1, pairs), shift k·a: (groups, m − 1, pairs). users and kept: (groups, 1, 1); flipped
+    comparisons have tanh(h) within ± kept.
+    """
+    low = np.zeros((len(half_odds), shift.shape[1]))
+    least = np.abs(shift).max(axis=(1, 2))[:, None, None] / np.abs(shift).max()
+    high = low + np.where(np.isfinite(half_odds), half_odds / least, 0.0).max(axis=(1, 3))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        ahead = (counts * np.tanh(half_odds - middle[..., None] * counts)).sum(axis=2) > 0
+        lean = np.clip(np.tanh(half_odds - middle[:, None, :, None] * shift), -kept, kept)
+        ahead = (users * shift * lean).sum(axis=(1, 3)) > 0
         low, high = np.where(ahead, middle, low), np.where(ahead, high, middle)
     return low

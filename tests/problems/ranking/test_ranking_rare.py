@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 from checks import mean_agrees
-from scipy import stats
+from scipy import signal, stats
 from scipy.special import expit
 
 from pipeline.problems.common.recovery import ExactTopK, HammingTopK, Kendall
@@ -22,6 +22,7 @@ from pipeline.problems.ranking.model import BTL
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.problems.ranking.theory import tails
 from pipeline.problems.ranking.tilted import TiltedBTL, TiltedPreferences, score_counts
+from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
 
 
@@ -38,6 +39,8 @@ def simulated(reps, model=TiltedBTL, mechanism=RandomizedResponse, seed=1, **val
     dict(L=401, spacing=1.4, epsilon=1.0),                              # 6·10⁻⁹
     dict(L=1201, spacing=1.7, epsilon=0.7, draw="conditional"),         # 3·10⁻¹⁴
     dict(L=401, spacing=0.6, epsilon=0.5, profile="0.7:1,0.3:2.5"),     # weights are exact for mixed budgets, too
+    dict(L=2000, spacing=0.6, epsilon=0.5, profile="0.5:1,0.5:4"),      # 8·10⁻⁶
+    dict(L=4000, spacing=0.6, epsilon=0.5, profile="0.9:1,0.1:8", draw="conditional"),  # 10⁻⁶
     dict(L=401, spacing=1.0, epsilon=1.0, tilt=0.5),
 ], ids=str)
 def test_two_items_have_the_exact_tail(values):
@@ -48,6 +51,40 @@ def test_two_items_have_the_exact_tail(values):
     print(f"exact {exact:.3g}, relative error {weighted.std() / weighted.mean() / len(weighted)**0.5:.3f}")
     assert mean_agrees(weighted, exact, "weighted inversions")
     assert not mean_agrees(Kendall()(*found), exact, "control: no weights")
+
+
+def test_three_groups_by_convolution():
+    """The mean comparison of two items, exactly, from the laws of three groups."""
+    values = dict(m=2, L=600, spacing=1.0, epsilon=0.5, profile="0.2:1,0.3:2,0.5:4")
+    budgets = build(RandomizedResponse, values)
+    total, step = np.ones(1), 1e-4  # z̄ on a grid that divides no group's step: rounding is far below a comparison
+    for n, epsilon in zip(budgets.users, budgets.budgets, strict=True):
+        t = math.tanh(epsilon / 2)
+        wins = np.arange(n + 1)
+        place = np.rint((wins - n / 2) / t / step).astype(int)
+        law = np.zeros(2 * abs(place[0]) + 1)
+        law[place + abs(place[0])] = stats.binom.pmf(wins, n, 0.5 + (expit(1.0) - 0.5) * t)
+        total = signal.oaconvolve(total, law)
+    middle = len(total) // 2
+    exact = total[:middle].sum() + total[middle] / 2
+    weighted = KendallWeighted()(*simulated(20_000, **values))
+    print(f"exact {exact:.3g}")
+    assert exact < 1e-5 and mean_agrees(weighted, exact, "three groups")
+
+
+def test_groups_that_no_comparisons_can_tilt_are_refused_and_others_groups_have_no_weights():
+    with pytest.raises(InvalidInput, match=r"profile=0\.9:8,0\.1:1: a group of users has 6\.\d+ times"):
+        simulated(10, m=2, L=400, spacing=0.6, epsilon=0.5, profile="0.9:8,0.1:1")
+    values = dict(m=2, L=400, spacing=0.2, epsilon=0.5)
+    truth, _, _ = simulated(200, **values, profile="0.5:1,0.5:4")
+    _, release, estimate = simulated(200, **values)
+    weighted = KendallWeighted()(truth, release, estimate)
+    assert np.isnan(weighted[Kendall()(truth, release, estimate) > 0]).all()
+    model = build(TiltedBTL, values | dict(theta="spaced", profile="0.5:1,0.5:4"))
+    data = model.simulate(truth, np.random.default_rng(1))
+    assert np.array_equal(data.split(np.array([200, 200]), None).sum(axis=1), data.wins)
+    with pytest.raises(InvalidInput, match="groups of"):
+        data.split(np.array([100, 300]), None)
 
 
 def three_items(L, spacing, epsilon):
@@ -112,7 +149,7 @@ def test_theorems_4_to_6_of_ten_items_where_errors_are_rare(L, size):
 def test_weights_by_enumeration():
     """Law of a release under the mixture, times its weight, is its true law; items in any order."""
     theta, order = np.array([[-0.5, 0.9, -0.4]]), np.array([[1, 2, 0]])
-    proposals, flip, L = np.array([[[0.5, 0.6, 0.55], [0.8, 0.7, 0.5]]]), 1 / (1 + math.e), 2
+    proposals, flip, L = np.array([[[[0.5, 0.6, 0.55], [0.8, 0.7, 0.5]]]]), 1 / (1 + math.e), 2
     truth = TiltedPreferences(theta, order, np.array([0]), proposals)
     total = 0.0
     for wins in itertools.product(range(L + 1), repeat=3):
@@ -123,7 +160,7 @@ def test_weights_by_enumeration():
                              for w, (i, j) in zip(wins, ((0, 1), (0, 2), (1, 2)), strict=True))
 
         def tilted(c):
-            table = dict(zip(((1, 2), (1, 0), (2, 0)), proposals[0, c], strict=True))  # pairs of items, better first
+            table = dict(zip(((1, 2), (1, 0), (2, 0)), proposals[0, 0, c], strict=True))  # pairs of items, better first
             return lambda i, j: table[i, j] if (i, j) in table else 1 - table[j, i]
 
         mixture = (law(tilted(0)) + law(tilted(1))) / 2
@@ -137,9 +174,9 @@ def test_tilts_make_neighbours_equal_and_no_tilt_is_the_plain_model():
     model = build(TiltedBTL, dict(m=5, L=10, epsilon=1.0))
     ranked = -np.sort(-np.random.default_rng(1).uniform(-1, 1, (4, 5)), axis=1)
     kept = math.tanh(0.5)
-    lean = kept * (2 * model.tilted(ranked) - 1)
+    lean = kept * (2 * model.tilted(ranked)[:, 0] - 1)
     assert np.abs((score_counts(5) * lean).sum(axis=2)).max() < 1e-3
-    none = build(TiltedBTL, dict(m=5, L=10, epsilon=1.0, tilt=0.0)).tilted(ranked)
+    none = build(TiltedBTL, dict(m=5, L=10, epsilon=1.0, tilt=0.0)).tilted(ranked)[:, 0]
     first, second = np.triu_indices(5, 1)
     assert np.allclose(none, expit(ranked[:, first] - ranked[:, second])[:, None], atol=1e-12)
 

@@ -72,11 +72,11 @@ class TopKMissedWeighted(_Weighted, TopK):
 
 
 def log_weights(truth: TiltedPreferences, release: ReleasedWins) -> Floats:
-    """(reps,): log P(x | σ) − log mean_c P(x | q_c) of the released wins x; NaN for other releases, of another law.
+    """(reps,): log P(x | σ) − log mean_c P(x | q_c) of the released wins x; NaN for releases of another law or groups.
 
     Wins of a group of users are Binomial(n, ½ + (q − ½) t(ε)). Source: Xu, Sun and Cheng, Lemma 1.
     """
-    if not isinstance(release, FlippedWins):
+    if not isinstance(release, FlippedWins) or len(release.epsilon) != truth.proposals.shape[1]:
         return np.full(len(truth.theta), np.nan)
     reps, m = truth.theta.shape
     first, second = np.triu_indices(m, 1)
@@ -91,7 +91,7 @@ def log_weights(truth: TiltedPreferences, release: ReleasedWins) -> Floats:
         rows, better, worse = np.arange(reps)[:, None], truth.order[:, first], truth.order[:, second]
         wins, losses = won[rows, better, worse], won[rows, worse, better]
         plain = released_probability(win_probability(ranked), epsilon)[:, None]
-        tilted = released_probability(truth.proposals, epsilon)
+        tilted = released_probability(truth.proposals[:, group], epsilon)
         for count, ratio in ((wins, np.log(tilted / plain)), (losses, np.log((1 - tilted) / (1 - plain)))):
             ratios += np.matvec(ratio, count)
     weights: Floats = np.log(m - 1) - logsumexp(ratios, axis=1)
