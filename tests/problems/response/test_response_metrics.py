@@ -14,6 +14,7 @@ from pipeline.problems.response.metrics import privacy_loss
 from pipeline.problems.response.metrics.cramer_rao import ErrorOverBound, ItemBound
 from pipeline.problems.response.model import ItemParameters, Rasch
 from pipeline.problems.response.theory.cramer_rao import cramer_rao_risk
+from pipeline.study.parameters import InvalidInput
 
 ALL = dict(epsilon_user=1.0, delta=1e-4)
 
@@ -52,6 +53,24 @@ def test_releases_spend(calibration, m, least, most):
         assert spent.shape == (3,) and least < spent.min() <= spent.max() < most
     add = DiscreteGaussian(m=m, epsilon_user=1.0, neighbours_are="add_remove")  # the control: for other neighbours
     assert privacy_loss.PersonSpent(m=m, mechanism="discrete_gaussian", **ALL)(*chain(add)) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("conversion", ["bun_steinke", "paper", "tight", "exact"])
+def test_what_is_spent_is_judged_by_the_conversion_that_the_noise_was_made_for(conversion):
+    """In full, of ρ or of δ. Control: by zCDP the noise of the exact account spends too much."""
+    given = chain(DiscreteGaussian(m=4, epsilon_user=1.0, conversion=conversion))
+    audit = dict(m=4, mechanism="discrete_gaussian", **ALL)
+    assert privacy_loss.PersonSpent(conversion=conversion, **audit)(*given) == pytest.approx([1] * 3, rel=2e-3)
+    if conversion == "exact":
+        assert privacy_loss.PersonSpent(**audit)(*given).min() > 1.1
+        less = DiscreteGaussian(m=4, epsilon_user=1.05, conversion=conversion)
+        assert privacy_loss.PersonSpent(conversion=conversion, **audit)(*chain(less)).min() > 1.1
+
+
+def test_shuffling_is_judged_for_budgets_that_numbers_hold():
+    with pytest.raises(InvalidInput, match="epsilon_user=800"):
+        privacy_loss.LocalBudget(n=100, epsilon_user=800.0)
+    assert privacy_loss.LocalBudget(n=100, epsilon_user=500.0).value() == 500
 
 
 def test_audits_are_the_same_in_every_replication_and_nan_where_they_say_nothing():

@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pipeline.privacy import accounting
+from pipeline.privacy import accounting, gaussian_account
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import Checked, parameter
 
+from ..mechanisms.noisy_differences import CONVERSIONS
 from ..model import ItemParameters
 from ..theory import privacy_loss
 
@@ -48,9 +49,12 @@ class _Audit(Checked):
 class PersonSpent(_Audit):
     """Share of the declared budget that the worst replacement of a person's row spends, from the noise released.
 
-    Gaussian: of ρ-zCDP, largest D_α/(αρ); Laplace: of ε. The entries that change are counted over all pairs of rows.
-    NaN for other mechanisms. Source: Nguyen and Zhang, Lemma 4.1, and Lemma 4.2 of the supplement, composed.
+    Gaussian: of ρ-zCDP, largest D_α/(αρ), ρ by the mechanism's conversion; of δ at ε where that is exact. Laplace: of
+    ε. The entries that change are counted over all pairs of rows. NaN for other mechanisms.
+    Source: Nguyen and Zhang, Lemma 4.1, and Lemma 4.2 of the supplement, composed.
     """
+
+    conversion: str = parameter("how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS))
 
     long_name: ClassVar[str] = "share of a person's declared budget that is spent"
 
@@ -63,8 +67,11 @@ class PersonSpent(_Audit):
         return np.array([spent[variance] for variance in np.asarray(release.variance).tolist()])
 
     def _spent(self, entries: int, variance: float) -> float:
+        if self.gaussian and self.conversion == "exact":
+            return gaussian_account.discrete_gaussians_delta(self.epsilon_user, entries, variance) / self.delta
         if self.gaussian:
-            return privacy_loss.gaussian_spent(entries, variance, self.rho)
+            rho = float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
+            return privacy_loss.gaussian_spent(entries, variance, rho)
         return entries * 2 * math.asinh(1 / math.sqrt(2 * variance)) / self.epsilon_user  # 1/t, from Var = 1/(2 sinh²)
 
 
@@ -128,7 +135,7 @@ class ShortcutDeltaExact(_Audit):
 @dataclass(frozen=True)
 class _Shuffled(Checked):
     n: int = parameter("persons", unit="persons", low=1)
-    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
+    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0, high=500)
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
 
     units: ClassVar[str] = "nats"
