@@ -6,11 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.privacy.budget_groups import groups_of
-from pipeline.problems.common.rounding import largest_remainder
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.parameters import Checked, InvalidInput, parameter
+from pipeline.study.parameters import Checked, parameter
 
-from .theory.rates import epsilon_user
+from .theory.rates import epsilon_user, group_sizes
 
 
 @dataclass(frozen=True)
@@ -32,15 +31,12 @@ class Budgets(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if (self.users == 0).any():
-            raise InvalidInput("profile", self.profile, f"a group has no user at L={self.L}; raise its share")
+        _ = self.users  # raises InvalidInput
 
     @cached_property
     def users(self) -> Integers:
         """(groups,): users in each group, by largest remainder."""
-        shares = np.array([share for share, _ in groups_of(self.profile)])
-        exact = shares / shares.sum() * self.L  # shares may miss 1 by rounding, sizes may not miss L
-        return largest_remainder(exact, self.L)
+        return group_sizes(self.profile, self.L)
 
     @cached_property
     def budgets(self) -> Floats:

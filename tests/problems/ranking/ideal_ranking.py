@@ -194,11 +194,11 @@ def recovery(seed, reps):
 def personalised(seed, reps):
     axes = dict(m=[10], profile=["1:1", "0.5:1,0.5:4", "0.1:1,0.9:8"], matched=["G", "information"],
                 L=[400, 6400, 25600], estimator=["debiased", "weighted", "likelihood"])
-    budgets = [[btl.matched_budget(p, k, 1.0) for k in axes["matched"]] for p in axes["profile"]]
+    budgets = [[btl.matched_budget(p, k, 1.0, 6400) for k in axes["matched"]] for p in axes["profile"]]
 
     def over_budgets(function):
         return lambda c: xr.DataArray(
-            [[function(e, p) for e in row] for p, row in zip(axes["profile"], budgets, strict=True)],
+            [[function(e, p, 6400) for e in row] for p, row in zip(axes["profile"], budgets, strict=True)],
             dims=["profile", "matched"], coords={name: axes[name] for name in ("profile", "matched")})
 
     gain, information = over_budgets(btl.mean_gain), over_budgets(btl.information_share)

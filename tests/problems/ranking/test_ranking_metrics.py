@@ -82,8 +82,8 @@ def test_constants_of_a_release():
     t = np.tanh(np.repeat([epsilon, 4 * epsilon], 20) / 2)
     assert Information()(*given) == pytest.approx([(t**2).sum()] * 3)
     assert MeanGain()(*given) == pytest.approx([(1 / t**2).mean()] * 3)
-    assert MeanGain()(*given)[0] == pytest.approx(btl.mean_gain(epsilon, MIXED))
-    assert Information()(*given)[0] == pytest.approx(40 * btl.information_share(epsilon, MIXED))
+    assert MeanGain()(*given)[0] == pytest.approx(btl.mean_gain(epsilon, MIXED, 40))
+    assert Information()(*given)[0] == pytest.approx(40 * btl.information_share(epsilon, MIXED, 40))
     given = chain(Laplace(m=5, L=40, epsilon=epsilon), reps=3)  # variance ¼ + 2/ε² in units of ¼
     assert MeanGain()(*given) == pytest.approx([1 + 8 / epsilon**2] * 3)
     assert Information()(*given) == pytest.approx([40 / (1 + 8 / epsilon**2)] * 3)

@@ -22,7 +22,8 @@ from pipeline.privacy.randomized_response_laws import (
     information,
     mean_squared_amplification,
 )
-from pipeline.study.arrays import Booleans, Floats, Numbers
+from pipeline.problems.common.rounding import largest_remainder
+from pipeline.study.arrays import Booleans, Floats, Integers, Numbers
 from pipeline.study.kernels import function
 from pipeline.study.parameters import InvalidInput, nearest
 
@@ -161,32 +162,49 @@ def epsilon_user(epsilon: float, m: int) -> Annotated[float, "budget of all comp
 Profile = Annotated[str, "groups of users, share:multiple of epsilon"]
 
 
-def mean_gain(epsilon: float, profile: Profile) -> Annotated[float, "G(ε), mean of coth²(ε/2)", "1"]:
-    """G(ε) of users who share out as `profile` says, before their numbers are rounded; scalar.
+def group_sizes(profile: str, L: int) -> Integers:
+    """(groups,): how many of L users are in each group of a profile, by largest remainder.
+
+    Raises `InvalidInput` for a bad profile, and where a group has no user.
+    """
+    shares = np.array([share for share, _ in groups_of(profile)])
+    sizes = largest_remainder(shares / shares.sum() * L, L)  # shares may miss 1 by rounding, sizes may not miss L
+    if (sizes == 0).any():
+        raise InvalidInput("profile", profile, f"a group has no user at L={L}; raise its share")
+    return sizes
+
+
+def _groups(profile: str, L: int) -> tuple[Floats, Floats]:
+    """Share of the L users who are in each group, (groups,), and multiple of ε that each has, (groups,)."""
+    return group_sizes(profile, L) / L, np.array([multiple for _, multiple in groups_of(profile)])
+
+
+def mean_gain(epsilon: float, profile: Profile, L: int) -> Annotated[float, "G(ε), mean of coth²(ε/2)", "1"]:
+    """G(ε) of L users who share out as `profile` says; scalar.
 
     Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorem 1.
     """
-    shares, multiples = np.transpose(groups_of(profile))
+    shares, multiples = _groups(profile, L)
     return float(mean_squared_amplification(epsilon * multiples, shares))
 
 
 def concentration(
-    epsilon: float, profile: Profile, m: int
+    epsilon: float, profile: Profile, m: int, L: int
 ) -> Annotated[float, "H(ε)/(mG(ε)), which Theorems 5 and 6 ask to be bounded", "1"]:
     """H(ε)/(mG(ε)), H the largest coth(ε_l/2): above 1 one user's noise stands out; scalar.
 
     Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorems 1, 5 and 6.
     """
     _, multiples = np.transpose(groups_of(profile))
-    return float(amplification(epsilon * multiples.min())) / (m * mean_gain(epsilon, profile))
+    return float(amplification(epsilon * multiples.min())) / (m * mean_gain(epsilon, profile, L))
 
 
-def information_share(epsilon: float, profile: Profile) -> Annotated[float, "mean of tanh²(ε/2)", "1"]:
-    """Mean t(ε_l)² of users who share out as `profile` says: what is left of a user's information; scalar.
+def information_share(epsilon: float, profile: Profile, L: int) -> Annotated[float, "mean of tanh²(ε/2)", "1"]:
+    """Mean t(ε_l)² of L users who share out as `profile` says: what is left of a user's information; scalar.
 
     Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorem 3.
     """
-    shares, multiples = np.transpose(groups_of(profile))
+    shares, multiples = _groups(profile, L)
     return float(information(epsilon * multiples, shares) / shares.sum())
 
 
@@ -208,9 +226,9 @@ _MATCHED = {"G": _log_excess_gain, "information": _information_odds}
 
 def matched_budget(
     profile: Profile, matched: Annotated[str, "what mixed budgets have in common with one for all"],
-    common_epsilon: Annotated[float, "budget of one comparison, the same for all users"],
+    common_epsilon: Annotated[float, "budget of one comparison, the same for all users"], L: int,
 ) -> float:
-    """Budget ε at which users who share out as `profile` says are worth as much as with `common_epsilon` each.
+    """Budget ε at which L users who share out as `profile` says are worth as much as with `common_epsilon` each.
 
     matched: `G`, the mean of coth²(ε_l/2), which Theorem 2's rate depends on, or `information`, the mean of
     tanh²(ε_l/2), which Theorem 3's does. Both are monotone in ε, and at common_epsilon/multiple all budgets lie on
@@ -224,8 +242,7 @@ def matched_budget(
         raise InvalidInput("matched", matched, nearest(matched, _MATCHED))
     if not 0 < common_epsilon < math.inf:
         raise InvalidInput("common_epsilon", common_epsilon, "must be a number > 0, and finite")
-    measure, (shares, multiples) = _MATCHED[matched], np.transpose(groups_of(profile))
-    shares = shares / shares.sum()
+    measure, (shares, multiples) = _MATCHED[matched], _groups(profile, L)
     target = measure(np.array([common_epsilon]), np.ones(1))
     low, high = -math.log(multiples.max()) - 1e-3, -math.log(multiples.min()) + 1e-3  # rounding at the ends
     ratio = brentq(lambda x: measure(common_epsilon * math.exp(x) * multiples, shares) - target, low, high,
