@@ -21,8 +21,8 @@ class RandomizedResponse(Checked):
     unit: one answer of one worker. neighbours: that answer replaced by its opposite; which tasks a worker answered is
     public, and so never protected. budget: pure ε-LADP (local attribute differential privacy) per answer; the k
     answers of a worker compose to kε-LDP, k ≤ m, and no less: the bound is attained.
-    Estimators debias abilities: that is post-processing and costs no budget. The initial vector, if any, is released as
-    it is: the simulation made it from the truth, so that no answer is in it.
+    Estimators debias abilities: that is post-processing and costs no budget. The initial vector, if any, is lent by the
+    simulation, which made it from the truth and from released answers, so that no answer as it was given is in it.
     Source: Wang and Xu, eq. (9) and Theorem 1; Warner (1965).
     """
 
@@ -45,7 +45,7 @@ class RandomizedResponse(Checked):
         flip = float(flip_probability(self.epsilon))
         flipped = bernoulli(flip, data.answers.shape, rng).view(np.int8)
         answers = data.answers * (1 - 2 * flipped)
-        return ReleasedAnswers(answers, flip, data.start)
+        return ReleasedAnswers(answers, flip, data.start_among(answers))
 
     def spent(self) -> dict[str, float]:
         """Budgets, in nats: of one answer, and of the worker who gave most answers, or of one who answers all m tasks.

@@ -23,15 +23,36 @@ class CrowdTruth:
 
 
 @dataclass(frozen=True)
+class WorstStart:
+    """The true labels, but for some: an initial vector that takes most from the sum of leads, Σ_i |c_i|, c = S u/m.
+
+    These are the tasks that most released answers are right about, those of workers who lie counted as their opposite.
+    """
+
+    truth: CrowdTruth
+    flips: int
+
+    def among(self, answers: NDArray[np.int8]) -> Floats:
+        """The vector, (reps, m), for released answers (reps, n, m); it takes full knowledge. O(reps · n · m)."""
+        honest = np.sign(self.truth.abilities - 0.5).astype(np.int8)
+        right = (2 * self.truth.labels - 1) * (honest[:, :, None] * answers).sum(axis=1, dtype=np.int32)
+        chosen = np.argsort(-right, axis=1, kind="stable")[:, : self.flips]
+        start = self.truth.labels.astype(float)
+        np.put_along_axis(start, chosen, 1 - np.take_along_axis(start, chosen, axis=1), axis=1)
+        return start
+
+
+@dataclass(frozen=True)
 class Answers:
     """Answers of a block, as the workers gave them.
 
     answers: (reps, n, m) int8, +1 says label 1, −1 says label 0, 0 is no answer. start: (reps, m) in [0, 1], an
-    initial vector y⁽⁰⁾ that the simulation lends to estimators, or None: made from the truth, so never data.
+    initial vector y⁽⁰⁾ that the simulation lends to estimators, or what makes it, or None: made from the truth, so
+    never data.
     """
 
     answers: Annotated[NDArray[np.int8], "reps", "n", "m"]
-    start: Annotated[Floats | None, "reps", "m"] = None
+    start: Annotated[Floats | WorstStart | None, "reps", "m"] = None
 
     plain_release: ClassVar[type] = ReleasedAnswers
 
@@ -45,7 +66,11 @@ class Answers:
 
     def release_plainly(self) -> ReleasedAnswers:
         """The answers as they are, without privacy."""
-        return ReleasedAnswers(self.answers, 0.0, self.start)
+        return ReleasedAnswers(self.answers, 0.0, self.start_among(self.answers))
+
+    def start_among(self, released: NDArray[np.int8]) -> Floats | None:
+        """The initial vector, (reps, m), for answers as they are released, (reps, n, m)."""
+        return self.start.among(released) if isinstance(self.start, WorstStart) else self.start
 
 
 @dataclass(frozen=True)
@@ -73,7 +98,7 @@ class DawidSkene(Checked):
     answered: float = parameter("probability that a worker answers a task", default=1.0, above=0, high=1)
     initial_error: float | None = parameter("share of the true labels that are flipped in the initial vector lent to "
                                             "estimators; null lends none", default=None, low=0, high=1)
-    initial_flips: str = parameter("which labels are flipped: any, or first those with the most right answers",
+    initial_flips: str = parameter("which labels are flipped: any, or first those that most released answers agree on",
                                    default="random", choices=("random", "agreed"))
 
     population: ClassVar[tuple[str, ...]] = ()
@@ -103,8 +128,8 @@ class DawidSkene(Checked):
         """Answers of n workers to m tasks, and an initial vector if one is lent. O(reps · n · m) bytes and steps.
 
         round(m · initial_error) labels are flipped in it, at random; it is drawn last, and a larger error flips more
-        of the same labels, so cells paired across initial_error share answers and have nested initial vectors. Or the
-        labels with the most right answers are flipped first: the worst initial vector, which takes full knowledge.
+        of the same labels, so cells paired across initial_error share answers and have nested initial vectors. Or those
+        of `WorstStart` are flipped.
         """
         shape = (*truth.abilities.shape, truth.labels.shape[1])
         wrong = bernoulli(1 - self._right(truth), shape, rng)
@@ -116,11 +141,7 @@ class DawidSkene(Checked):
         flips = round(self.m * self.initial_error)
         if self.initial_flips == "random":
             return Answers(answers, _with_flips(truth.labels, flips, rng))
-        right = np.where(truth.labels == 1, 1, -1) * answers.sum(axis=1, dtype=np.int32)
-        chosen = np.argsort(-right, axis=1, kind="stable")[:, :flips]
-        start = truth.labels.astype(float)
-        np.put_along_axis(start, chosen, 1 - np.take_along_axis(start, chosen, axis=1), axis=1)
-        return Answers(answers, start)
+        return Answers(answers, WorstStart(truth, flips))
 
     def _right(self, truth: CrowdTruth) -> Floats:
         """Chance that a worker is right on a task, (reps, n, m) or (reps, n, 1)."""

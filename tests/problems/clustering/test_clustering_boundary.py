@@ -1,6 +1,7 @@
 """Predicted boundaries of clustering against the laws that they solve, and against enumeration."""
 
 import math
+from decimal import Decimal, localcontext
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,11 @@ import pytest
 from scipy import stats
 
 from pipeline.problems.clustering import derivations
+from pipeline.problems.clustering.estimators.score_clustering import ScoreClustering
+from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.metrics import information as metrics
+from pipeline.problems.clustering.metrics.recovery import Recovered
+from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.clustering.theory import boundary, sketch_means, success
 from pipeline.problems.clustering.theory import information as blocks_information
 from pipeline.study.parameters import InvalidInput
@@ -150,3 +155,53 @@ def test_odds_against_all_questions(N, w):
         chance = np.where(yes, keep, 1 - keep)
         most = max(most, *(np.abs(np.log(said / said.mean())).max() for said in (chance, 1 - chance)))
     assert read(metrics.OddsLargest, N=N, w=w, epsilon=epsilon) == pytest.approx(most / epsilon) and most < epsilon
+
+
+@pytest.mark.parametrize("b, alike", [("0.9, 0.5; 0.2, 0.6", 4.03e5), ("1, 0.5; 0, 0.5", 6.72e4)])
+def test_classes_that_like_equally_often_are_told_apart_by_many_ratings(b, alike):
+    """Mean likes are equal, means of sketches are not: half of the data sets are right at the prediction."""
+    law = dict(alpha="0.5, 0.5", beta="0.5, 0.5", b=b)
+    users = boundary.users_predicted("max_sense", "score_clustering", 40, 20, 3.0, 2.0, **law)
+    assert users == pytest.approx(alike, rel=0.01)
+    assert math.isinf(boundary.users_predicted("max_sense", "score_clustering", 40, 1, 3.0, 0.5, **law))
+    rng, n = np.random.default_rng(1), 200
+    shares = []
+    for times in (1, 3):
+        model = BlockModel(U=round(times * users), N=40, w=20, **law)
+        truth = model.truth(rng, n, rng)
+        release = MaxSense(N=40, w=20, theta=2.0, epsilon=3.0, U=model.U).release(model.simulate(truth, rng), rng)
+        shares.append(float(Recovered()(truth, release, ScoreClustering(N=40).fit(release, rng)).mean()))
+    print(f"n={n} shares={shares} alpha=1e-06")
+    assert 0.3 < shares[0] < 0.7 and shares[1] > 0.85
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-7, 1e-3, 0.5])
+def test_little_information_is_relatively_accurate(epsilon):
+    """t²·Var g/(2 f(1 − f)) to leading order; the majority bit and the best one at w = 1, below their bounds."""
+    t = math.tanh(epsilon / 2)
+    z = np.array([0.1, 0.3, 0.9])
+    weights = np.array([0.2, 0.5, 0.3])
+    variance = weights @ z**2 - (weights @ z) ** 2
+    found = float(blocks_information.information(z, weights, epsilon))
+    assert found == pytest.approx(2 * t**2 * variance / math.log(2), rel=max(epsilon, 1e-9))
+    best = blocks_information.best_information(16, 1, epsilon)
+    assert 0.3 < best / blocks_information.contraction_one_bit(16, 1, epsilon) < 1
+    leading = t**2 / 2 / math.log(2)  # of 1 − h(½ + t/2)
+    assert blocks_information.best_information(3, 3, epsilon) == pytest.approx(leading, rel=epsilon + 1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-18, 1e-6, 1.0, 36.0, 40.0, 700.0])
+def test_the_largest_odds_of_any_budget(epsilon):
+    """Against many digits; 12 records."""
+    with localcontext() as context:
+        context.prec = 700
+        r, D = 1 / (1 + (-Decimal(epsilon)).exp()), 12
+        q = 1 - r + (2 * r - 1) / D
+        exact = max(abs((p / x).ln()) for p in (r, 1 - r) for x in (q, 1 - q)) / Decimal(epsilon)
+    assert read(metrics.OddsLargest, N=3, w=2, epsilon=epsilon) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_questions_that_are_too_many_have_no_best():
+    assert read(metrics.OddsLargest, N=1000, w=300, epsilon=900.0) == pytest.approx(1)  # records beyond all floats
+    assert math.isnan(read(metrics.InformationBest, N=4, w=3, epsilon=1.0))
+    assert math.isfinite(read(metrics.InformationBest, N=4, w=2, epsilon=1.0))

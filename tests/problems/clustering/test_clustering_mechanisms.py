@@ -54,8 +54,21 @@ def test_scores_without_separation_are_remarked():
     equal, unequal = (BlockModel(U=10, N=20, w=5, alpha="0.5, 0.5", b=b)
                       for b in ("0.9, 0.1; 0.1, 0.9", "0.9, 0.1; 0.2, 0.9"))
     for mechanism in (MaxSense(N=20, w=5, epsilon=1.0), MultiMaxSense(N=20, w=5, epsilon=1.0)):
-        assert "δ_min = 0" in mechanism.remark(equal)
+        assert "the same mean" in mechanism.remark(equal)
         assert mechanism.remark(unequal) is None
+
+
+@pytest.mark.parametrize("w, theta, same", [(1, 0.5, True), (4, 0.5, False), (4, 4.0, True)])
+def test_the_remark_is_about_the_means_of_few_ratings(w, theta, same):
+    """δ_min, a limit, is above 0 in all cases; by the exact law scores have one mean if w = 1 or all is sensed."""
+    model = BlockModel(U=10, N=20, w=w, alpha="0.5, 0.5", b="0.9, 0.5; 0.2, 0.6")
+    assert (MaxSense(N=20, w=w, theta=theta, epsilon=1.0).remark(model) is not None) == same
+
+
+def test_public_pairs_need_two_ratings():
+    with pytest.raises(InvalidInput, match="w=1: must be 2 or more with rated_set=public"):
+        PairwisePreference(N=20, w=1, epsilon=1.0, rated_set="public")
+    assert PairwisePreference(N=20, w=1, epsilon=1.0).w == 1
 
 
 @pytest.mark.parametrize("mechanism", [

@@ -30,7 +30,7 @@ def test_separation_by_hand():
 def test_opposite_tastes_are_inseparable():
     """δ_min = 0 though every pair of ratings tells the clusters apart; a lean of the classes mends it."""
     b = [[0.9, 0.1], [0.1, 0.9]]
-    assert not blocks.separable(1.0, [0.5, 0.5], [0.5, 0.5], b) and blocks.separable(1.0, [0.6, 0.4], [0.5, 0.5], b)
+    assert blocks.separability(1.0, [0.5, 0.5], [0.5, 0.5], b) == pytest.approx(0, abs=1e-15)
     assert blocks.separability(1.0, [0.6, 0.4], [0.5, 0.5], b) == pytest.approx(0.2 * 0.8 * math.exp(-0.5))
     assert np.isinf(blocks.users_of_load(10.0, 100, 10, 1.0, 0.0))
 

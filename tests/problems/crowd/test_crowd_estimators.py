@@ -359,6 +359,10 @@ def test_a_saddle_point_is_not_convergence(answers):
     _, n, m = release.answers.shape
     fit = DawidSkene(n, m, iterations=10_000).fit(release, None)
     assert not fit.converged[0]
+    for steps in (1, 2, 3, 100):  # nor where T steps are all that is asked for, and lead there
+        asked = DawidSkene(n, m, iterations=steps, until="iterations").fit(release, None)
+        again = DawidSkene(n, m, iterations=steps + 2).fit(release, None)
+        assert asked.converged[0] != (np.abs(again.abilities - asked.abilities).max() < 1e-9)
     nudged = np.clip((1 + np.random.default_rng(0).normal(0, 1e-3, m) + 2 * (fit.start[0] - 0.5)) / 2, 0, 1)
     moved = DawidSkene(n, m, iterations=10_000, initialisation="given", initial_error=0.0).fit(
         ReleasedAnswers(release.answers, 0.0, nudged[None]), None)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pipeline.problems.common.sampling import bernoulli
+from pipeline.problems.crowd.mechanisms import RandomizedResponse
 from pipeline.problems.crowd.model import CrowdTruth, DawidSkene
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
@@ -148,14 +149,29 @@ def test_ends_are_two_abilities_alike_often():
     assert mean_agrees(abilities == 0.1, 0.5, "share of the lower end")
 
 
-def test_the_labels_that_most_are_right_about_are_flipped_first():
-    """Against a sort by hand; the share is that of random flips, and so are the answers."""
-    given = dict(n=7, m=30, initial_error=0.2)
+@pytest.mark.parametrize("law", [dict(), dict(ability_law="ends", ability_low=0.0),
+                                 dict(ability_law="ends", ability_low=1.0)], ids=["uniform", "liars", "all right"])
+@pytest.mark.parametrize("private", [True, False])
+def test_the_labels_that_most_released_answers_are_right_about_are_flipped_first(law, private):
+    """Against a sort by hand, liars' answers turned; the share is that of random flips, and so are the answers.
+
+    It takes more from the leads of workers than random flips: where all answers agree, only released ones can.
+    """
+    given = dict(n=7, m=300, initial_error=0.2) | law
     crowd = DawidSkene(**given, initial_flips="agreed")
     truth = crowd.truth(rng(4), 5, rng(4))
     data, plain = crowd.simulate(truth, rng(5)), DawidSkene(**given).simulate(truth, rng(5))
-    assert (data.answers == plain.answers).all() and (data.start != plain.start).any()
-    for answers, labels, start in zip(data.answers, truth.labels, data.start, strict=True):
-        right = (answers == 2 * labels - 1).sum(axis=0)
+    assert (data.answers == plain.answers).all()
+    mechanism = RandomizedResponse(n=7, m=300, epsilon=1.0)
+    ours, theirs = (mechanism.release(one, rng(6)) if private else one.release_plainly() for one in (data, plain))
+    assert (ours.answers == theirs.answers).all()
+    for answers, abilities, labels, start in zip(ours.answers, truth.abilities, truth.labels, ours.start, strict=True):
+        turned = np.where(abilities[:, None] > 0.5, answers, -answers)
+        right = (turned == 2 * labels - 1).sum(axis=0)
         flipped = start != labels
-        assert flipped.sum() == 6 and right[flipped].min() >= right[~flipped].max()
+        assert flipped.sum() == 60 and right[flipped].min() >= right[~flipped].max()
+    leads = [np.abs(np.matvec(one.answers, 2 * one.start - 1)).sum() for one in (ours, theirs)]
+    if private or not law:
+        assert leads[0] < 0.97 * leads[1]
+
+

@@ -8,14 +8,15 @@ import numpy as np
 
 from pipeline.study.parameters import InvalidInput, parameter
 
-from ..block_law import block_law, proportions
+from ..block_law import block_law, proportions, sizes
 from ..model import BlockModel, Users
 from ..releases import ScoreSketches
 from ..subset_sums import SubsetCounts, subset_sums
-from ..theory.sample_sizes import separable
+from ..theory.sketch_means import maxsense_means
 from ..user_counts import UserCounts, binomial
 from .one_bit import OneBit
 
+SAME = 1e-12  # difference of means, over the largest, up to which they are equal but for rounding
 
 @dataclass(frozen=True)
 class Sensing(OneBit):
@@ -39,12 +40,13 @@ class Sensing(OneBit):
         return self.theta / self.w
 
     def remark(self, model: BlockModel) -> str | None:
-        """A warning for readers of the plan and the report: that δ_min = 0, if so."""
-        law = block_law(model.alpha, model.beta, model.b)
-        if len(law.beta) == 1 or separable(self.theta, *law):
+        """A warning for readers of the plan and the report: that the scores of two clusters have one mean, if so."""
+        law, items = block_law(model.alpha, model.beta, model.b), sizes("beta", model.beta, model.N)
+        means = np.sort(law.alpha @ maxsense_means(model.w, self.theta / model.w, items, law.b))
+        if np.diff(means).min(initial=np.inf) > SAME * means.max():
             return None
-        return ("δ_min = 0: two clusters are liked equally often, averaged over the classes of users, so their scores "
-                "have the same mean and no number of users distinguishes them; pairwise_preference may")
+        return ("the scores of two clusters have the same mean, as these are liked equally often, or every item is "
+                "sensed; no number of users distinguishes them; pairwise_preference may")
 
 
 @dataclass(frozen=True)

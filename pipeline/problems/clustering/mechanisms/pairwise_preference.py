@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Floats, Integers
-from pipeline.study.parameters import parameter
+from pipeline.study.parameters import InvalidInput, parameter
 
 from ..model import Users
 from ..pair_throws import put_pairs, throw
@@ -31,10 +31,18 @@ class PairwisePreference(OneBit):
     rated_set: str = parameter("which items a user has rated: protected, or public", default="private",
                                choices=("private", "public"))
 
+    w: int = parameter("items that a user has rated", unit="items", default=2, low=1)
+
     neighbours: ClassVar[str] = (f"{OneBit.neighbours}; with rated_set=public its ratings only, of the same items: "
                                  "which items are rated is then not protected")
     releases: ClassVar[type] = PairSketches
     in_order: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rated_set == "public" and self.w < 2:
+            raise InvalidInput("w", self.w, "must be 2 or more with rated_set=public, which asks a user about two of "
+                               "the items that she has rated")
 
     def chances(self, data: Users) -> Floats:
         """(K, Lc, Lc): P(released bit = 1) of a user asked about items of two clusters."""

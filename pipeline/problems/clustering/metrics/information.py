@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
+from scipy import special
 
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import Checked, parameter
@@ -17,7 +18,8 @@ from pipeline.study.parameters import Checked, parameter
 from ..model import BlockTruth
 from ..theory import information, sample_sizes
 
-FEW = 4  # items up to which all questions about 1 < w < N of them are tried
+LN2 = math.log(2)
+FEW = (3, 2), (4, 2)  # N and w, 1 < w < N, for which all questions are tried
 WHOLE = 25  # records up to which an answer is enumerated
 
 
@@ -49,7 +51,7 @@ class _PrivateAnswer(_Answer):
 @lru_cache(256)
 def _best(N: int, w: int, epsilon: float) -> float:
     """Information of the best bit; NaN where there are too many questions to try."""
-    few = w in (1, N) or N <= FEW
+    few = w in (1, N) or (N, w) in FEW
     return information.best_information(N, w, epsilon) if few else math.nan
 
 
@@ -183,9 +185,13 @@ class OddsLargest(_PrivateAnswer):
     def value(self) -> float:
         """Share of ε."""
         D = math.comb(self.N, self.w) * 2**self.w
-        few, keep = 1 / D, 1 / (1 + math.exp(-self.epsilon))
-        yes = 1 - keep + (2 * keep - 1) * few
-        return max(abs(math.log(p / q)) for q in (yes, 1 - yes) for p in (keep, 1 - keep)) / self.epsilon
+        t = math.tanh(self.epsilon / 2)
+        rest = 1 - 2 * (1 / D)  # D may be beyond numbers that have a fraction
+        keep, flip = (LN2 + special.log_expit(sign * self.epsilon) for sign in (1, -1))  # log(1 ± t)
+        yes = np.logaddexp(flip, math.log(2 * t) - math.log(D))  # log(1 − t·rest)
+        if t < 0.5:  # relatively accurate
+            keep, flip, yes = math.log1p(t), math.log1p(-t), math.log1p(-t * rest)
+        return float(max(abs(p - q) for p in (keep, flip) for q in (yes, math.log1p(t * rest)))) / self.epsilon
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ are seen as they are the laws of counts are used. alpha, beta, b are texts as in
 scores are recognised by their names, as a config writes them.
 """
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Annotated
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from pipeline.study.parameters import InvalidInput
 
-from ..block_law import BlockLaw, block_law, sizes
+from ..block_law import block_law, sizes
 from . import sample_sizes, sketch_means, success
 
 MOST = 10**9  # users
@@ -95,7 +94,7 @@ def _maxsense(
     """Boundary of MaxSense, plain or adjusted scores."""
     law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
     pi = sketch_means.released(sketch_means.maxsense_means(w, theta / w, items, law.b), epsilon)
-    return _solved(lambda U: success.score_success(U, theta / w, law.alpha, pi, items, 1, adjusted), law)
+    return success.users_of_success(lambda U: success.score_success(U, theta / w, law.alpha, pi, items, 1, adjusted))
 
 
 @lru_cache(4096)
@@ -107,7 +106,7 @@ def _multi(N: int, w: int, epsilon: float, theta: float, Q: int, alpha: str, bet
         raise InvalidInput("Q", Q, f"{Q} disjoint sets of {sensed} items, N·θ/w, need more than the N={N} there are; "
                            "give a smaller epsilon or theta, or a larger w")
     pi = sketch_means.released(sketch_means.multi_means(w, sensed, items, law.b), epsilon / Q)
-    return _solved(lambda U: success.score_success(U, sensed / N, law.alpha, pi, items, Q), law)
+    return success.users_of_success(lambda U: success.score_success(U, sensed / N, law.alpha, pi, items, Q))
 
 
 @lru_cache(4096)
@@ -131,10 +130,3 @@ def _one_bit(N: int, alpha: str, beta: str, b: str) -> float:
     """Boundary of the one-bit sketch without privacy."""
     law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
     return success.users_of_success(lambda U: success.one_bit_success(U, law.alpha, items, law.b))
-
-
-def _solved(success_at: Callable[[float], float], law: BlockLaw) -> float:
-    """Users of half success; infinite where two clusters are liked equally often, to rounding."""
-    if np.diff(np.sort(law.alpha @ law.b)).min(initial=np.inf) < 1e-12:
-        return np.inf
-    return success.users_of_success(success_at)

@@ -22,6 +22,7 @@ from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import InvalidInput
 
 NAT = 1 / np.log(2)  # bits
+SMALL = 1e-3  # of changes of a chance, over it: below, five terms of a series are exact
 MOST = 1 << 26  # questions that are tried one by one
 CHUNK = 1 << 16  # questions at a time
 
@@ -109,11 +110,25 @@ def _release(epsilon: float) -> tuple[float, float]:
 
 
 def information(probabilities: ArrayLike, weights: Array, epsilon: float) -> Floats:
-    """(...,): I(Z; S) from g(z), (..., z), and the weights of z, (z,), which sum to 1."""
+    """(...,): I(Z; S) from g(z), (..., z), and the weights of z, (z,), which sum to 1.
+
+    Σ_z P(z) KL(p_z, p̄), p_z = f + t g(z): relatively accurate also where ε, and so the information, is small.
+    """
     flip, slope = _release(epsilon)
     chances = np.asarray(probabilities, float)
-    bits: Floats = entropy(flip + slope * (chances @ weights)) - entropy(flip + slope * chances) @ weights
+    mean = (chances @ weights)[..., None]
+    moved, yes = slope * (chances - mean), flip + slope * mean
+    bits: Floats = (_divergence(moved, yes) + _divergence(-moved, 1 - yes)) @ weights * NAT
     return bits
+
+
+def _divergence(moved: Floats, chance: Floats) -> Floats:
+    """(q + d) log((q + d)/q) − d of a chance q that is moved by d, nats; d²/(2q) where d is small."""
+    ratio = np.divide(moved, chance, out=np.zeros(np.broadcast_shapes(moved.shape, chance.shape)), where=chance > 0)
+    ratio = np.maximum(ratio, -1.0)  # but for rounding
+    small = ratio**2 * (1 / 2 - ratio * (1 / 6 - ratio * (1 / 12 - ratio * (1 / 20 - ratio / 30))))
+    nats: Floats = chance * np.where(np.abs(ratio) < SMALL, small, special.xlog1py(1 + ratio, ratio) - ratio)
+    return nats
 
 
 def maxsense_information(N: int, w: int, epsilon: float, p: float) -> float:
@@ -209,7 +224,7 @@ def best_information(N: int, w: int, epsilon: float) -> float:
     if not 1 <= w <= N:
         raise InvalidInput("w", w, f"must be 1 to N={N}")
     if w == N:
-        return float(1 - entropy(special.expit(-epsilon)))
+        return float(information(np.array([0.0, 1.0]), np.full(2, 0.5), epsilon))
     return _best_of_single(N, epsilon) if w == 1 else _best_of_sets(N, w, epsilon)
 
 

@@ -44,15 +44,6 @@ def separability(theta: float, alpha: Array, beta: Array, b: Array) -> float:
     return float(gaps[np.triu_indices(len(gaps), 1)].min())
 
 
-def separable(theta: float, alpha: Array, beta: Array, b: Array, tolerance: float = 1e-12) -> bool:
-    """Is δ_min > 0? If not, MaxSense cannot work: two clusters have scores of one mean, whatever the number of users.
-
-    Their items are liked equally often, averaged over user classes, and a score sees nothing but that. Sketches of
-    pairs see which items are liked by the same users.
-    """
-    return separability(theta, alpha, beta, b) > tolerance
-
-
 # ------------------------------------------------------------------------------------------------------ upper bounds
 
 

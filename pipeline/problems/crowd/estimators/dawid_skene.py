@@ -21,10 +21,10 @@ class DawidSkene(Checked):
     """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are, abilities debiased at the end.
 
     Steps (10), (7), (8) until no ability changes by 1e-8, or at most T times if that is all that is asked for (`until:
-    iterations`, as in the paper). Otherwise not converged if some ability still changes after `iterations` steps, or at
-    a saddle point of the likelihood, where EM may stay if the answers are exactly symmetric. Missing answers are left
-    out of all sums. initialisation: y⁽⁰⁾ is the mean vote, the labels at spectral abilities, or the vector that the
-    model supplies. λ: the range of Theorem 2 is empty below m ≈ 2·10⁵, hence a small default.
+    iterations`, as in the paper). Not converged if some ability still changes after `iterations` steps and convergence
+    is asked for, or at a saddle point of the likelihood, where EM stays if the answers are exactly symmetric. Missing
+    answers are left out of all sums. initialisation: y⁽⁰⁾ is the mean vote, the labels at spectral abilities, or the
+    vector that the model supplies. λ: the range of Theorem 2 is empty below m ≈ 2·10⁵, hence a small default.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -59,9 +59,8 @@ class DawidSkene(Checked):
         if self.initialisation == "given" and release.start is None:
             raise InvalidInput("initialisation", "given", "this model lends no initial vector: majority or spectral")
         limit = min(1 - 2 * self._projection(release.flip), float(np.nextafter(1, 0)))
-        found, converged = maximise(release.answers, self._start(release, limit), limit, self.iterations, TOLERANCE)
-        if self.until == "iterations":
-            converged = converged | (found.taken == self.iterations)
+        found, converged = maximise(release.answers, self._start(release, limit), limit, self.iterations, TOLERANCE,
+                                    all_steps=self.until == "iterations")
         return CrowdEstimate.of(release, found.labels, found.abilities, found.start, converged, found.taken)
 
     def _start(self, release: ReleasedAnswers, limit: float) -> Floats | None:

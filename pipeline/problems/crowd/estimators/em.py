@@ -19,17 +19,23 @@ MARGIN = 1e-6  # from 1: of eigenvalues, which are 1 where the likelihood is lev
 
 
 def maximise(
-    answers: Signs, start: Floats | None, limit: float, steps: int, tolerance: float
+    answers: Signs, start: Floats | None, limit: float, steps: int, tolerance: float, all_steps: bool = False
 ) -> tuple[Steps, Booleans]:
     """Abilities c, labels u and more after some steps, and whether they converged, (reps,).
 
     answers: (reps, n, m) in {−1, 0, 1}. start: the first u, (reps, m), None the mean vote. limit: 1 − 2λ < 1. Converged
-    when a step changed no p_i = (1 + c_i)/2 by as much as the tolerance, and not at a saddle point of the likelihood
-    (`at_saddle`). A replication's numbers do not depend on the others. O(reps · n · m) a step.
+    when a step changed no p_i = (1 + c_i)/2 by as much as the tolerance, or with all_steps when so many were done, and
+    not at a saddle point of the likelihood (`at_saddle`) where further steps change nothing.
+    A replication's numbers do not depend on the others. O(reps · n · m) a step.
     """
     found = em_steps(answers, start, limit, steps, 2 * tolerance)
-    converged: Booleans = (found.change < 2 * tolerance) & ~at_saddle(answers, found, limit)
-    return found, converged
+    settled, saddle = found.change < 2 * tolerance, at_saddle(answers, found, limit)
+    if not all_steps:
+        return found, settled & ~saddle
+    some = np.flatnonzero(saddle & ~settled)
+    if some.size:  # two steps more, of which the second shows a change
+        saddle[some] = em_steps(answers[some], found.labels[some], limit, 2, 2 * tolerance).change < 2 * tolerance
+    return found, (settled | (found.taken == steps)) & ~saddle
 
 
 def at_saddle(answers: Signs, found: Steps, limit: float) -> Booleans:

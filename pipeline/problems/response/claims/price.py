@@ -61,7 +61,8 @@ CLAIMS = (
     Claim(
         id="nguyen.supplement_3_3",
         statement="Where n is at least 8 m²/ε², privacy multiplies the squared error by a constant at most.",
-        source="Nguyen and Zhang, supplement, Theorem 3.3, with 8 for its constant",
+        source="in the manner of Theorem 3.3 in the supplement of Nguyen and Zhang, which is about the spectral "
+               "algorithm: see nguyen/price_estimators; here with 8 for its constant",
         experiment="nguyen/price",
         measure=_excess_where_large,
         tolerance=AtMost(3),
