@@ -8,10 +8,12 @@ import pytest
 from scipy import optimize, stats
 from scipy.special import expit, logsumexp
 
-from pipeline.problems.ranking.estimators.moments import Debiased, PreferenceEstimate
-from pipeline.problems.ranking.mechanisms import RandomizedResponse
+from pipeline.problems.common.recovery import Kendall
+from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn, PreferenceEstimate, Weighted
+from pipeline.problems.ranking.mechanisms import Laplace, RandomizedResponse
 from pipeline.problems.ranking.metrics import proof_lemmas
 from pipeline.problems.ranking.metrics import tails as tail_metrics
+from pipeline.problems.ranking.metrics.ordering import KendallPredicted
 from pipeline.problems.ranking.model import BTL, Preferences
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.problems.ranking.theory import tails
@@ -247,3 +249,20 @@ def test_lemma_s7s_bound_is_reached_by_two_items_of_very_many_users(gap):
     noise = debiased(1, 0.7) * wins / L + debiased(0, 0.7) * (1 - wins / L) - p
     found = proof_lemmas.SupremumRatio()(truth, release, None)[0]
     assert found == pytest.approx(abs(noise) * farthest / 4 / (delta / 2), rel=0.02)
+
+
+@pytest.mark.parametrize("mechanism, estimator, told", [
+    (RandomizedResponse, Debiased, True), (RandomizedResponse, Weighted, False), (RandomizedResponse, PlugIn, False),
+    (Laplace, Debiased, False)])
+def test_tails_are_about_the_debiased_estimator_of_flipped_comparisons(mechanism, estimator, told):
+    """With budgets that differ; and the yardstick of the plug-in is that of its own weights, t(ε) a user."""
+    values = dict(m=2, L=200, epsilon=0.4, profile="0.5:1,0.5:5")
+    rng, model = np.random.default_rng(1), BTL(m=2, L=200, theta="spaced", spacing=0.6)
+    truth = model.truth(rng, 4000, rng)
+    release = mechanism(**values).release(model.simulate(truth, rng), rng)
+    estimate = estimator(m=2).fit(release, rng)
+    assert np.isfinite(tail_metrics.InversionSurprisal()(truth, release, estimate)).all() == told
+    share, predicted = Kendall()(truth, release, estimate).mean(), KendallPredicted()(truth, release, estimate)[0]
+    bound = stats.norm.isf(5e-7) * math.sqrt(predicted * (1 - predicted) / 4000) + 0.1 * predicted  # of a normal law
+    print(f"n=4000 statistic={share - predicted:.4f} bound={bound:.4f} alpha=1e-06")
+    assert abs(share - predicted) < bound

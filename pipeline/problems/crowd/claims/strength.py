@@ -11,7 +11,7 @@ from .common import DIRECTION, EXCHANGED, LABELS, OPEN, STRENGTH, method_less_vo
 
 WEAK, STRONG = 2.3, 3.4  # strength a v̂ √(nm): below a vote is better, above Dawid and Skene's method
 MOST = 25  # strength beyond which too few labels are wrong to tell
-_WHY = DIRECTION + " Thresholds read off a first run with another seed."
+_WHY = DIRECTION + " The theory gives no threshold: these were set on one seed, and are judged on others."
 
 
 def _weak(data: xr.Dataset) -> xr.DataArray:

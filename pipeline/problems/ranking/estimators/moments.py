@@ -1,15 +1,16 @@
 """Estimators of the Bradley–Terry–Luce model from released wins."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from pipeline.privacy.randomized_response_laws import attenuation
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import Checked, parameter
 
-from ..releases import ReleasedWins
+from ..releases import FlippedWins, ReleasedWins
 from .newton import minimise, scores
 
 
@@ -70,9 +71,19 @@ class Debiased(Checked):
 
 
 class PlugIn(Debiased):
-    """The same estimator on the released comparisons as if they were raw: inconsistent, the baseline."""
+    """The same estimator on the released comparisons as if they were raw: inconsistent, the baseline.
+
+    A released bit counts t(ε_l) of a debiased one: where budgets differ that is said as the users' weights.
+    """
 
     by_replication: ClassVar[bool] = True
+
+    def fit(self, release: ReleasedWins, rng: np.random.Generator) -> PreferenceEstimate:
+        """Estimate of a block; O(reps · m²) an iteration."""
+        found = super().fit(release, rng)
+        if len(release.epsilon) == 1 or not isinstance(release, FlippedWins):
+            return found
+        return replace(found, weights=attenuation(release.epsilon))
 
     def mean(self, release: ReleasedWins) -> Floats:
         """(reps, pairs): mean released comparison."""

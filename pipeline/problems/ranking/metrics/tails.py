@@ -1,4 +1,8 @@
-"""Exact tail probabilities for two items, as −log P; the same in every replication, and NaN for more items."""
+"""Exact tail probabilities for two items, as −log P; the same in every replication.
+
+They are about the debiased estimator from randomized response: NaN for more items, other releases, and users who are
+weighted.
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +15,7 @@ from pipeline.study.arrays import Floats
 
 from ..estimators.moments import PreferenceEstimate
 from ..model import Preferences
-from ..releases import ReleasedWins
+from ..releases import FlippedWins, ReleasedWins
 from ..theory import tails
 from ..theory.rates import excess_risk_rate, l2_rate
 
@@ -24,7 +28,8 @@ class _Tail:
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
         """The metric's `value` for the gap of each replication, (reps,). O(L) for each gap that differs."""
-        if release.items != 2 or release.compared is not None:
+        weighted = estimate.weights is not None and np.ptp(estimate.weights) > 0
+        if release.items != 2 or release.compared is not None or weighted or not isinstance(release, FlippedWins):
             return np.full(len(truth.theta), np.nan)
         gaps = np.ptp(truth.theta, axis=1)
         values = {gap: self.value(gap, estimate.ridge, release) for gap in np.unique(gaps).tolist()}
