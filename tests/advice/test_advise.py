@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.advice import certificate, simulation
 from pipeline.advice.answer import answer
-from pipeline.advice.certificate import measure
+from pipeline.advice.certificate import Certificate, measure
 from pipeline.advice.question import read
 from pipeline.advice.search import find, start
 from pipeline.advice.simulation import Simulator
@@ -71,15 +72,19 @@ def test_theory_says_where_to_begin(level, problem, metric, people, given):
 
 
 def test_the_interval_of_the_least_budget_covers(own):
-    """The whole search, from the bracket on, with other seeds."""
+    """The whole search, from the bracket on, with other seeds; errors are as large as the intervals let expect."""
     exact = math.log(truth(0.1))
-    found = [find(Simulator(read(asked(seed)))) for seed in range(24)]
+    found = [find(Simulator(read(asked(seed)))) for seed in range(48)]
     inside = sum(one.low <= exact <= one.high for one in found)
     shifted = sum(one.low <= exact + 0.15 <= one.high for one in found)
     least = stats.binom.ppf(1e-6, len(found), 0.95)
     width = np.median([one.high - one.low for one in found])
     print(f"n={len(found)} statistic={inside} bound={least:g} alpha=1e-6, wrong by 15 %: {shifted}; width {width:.3f}")
     assert inside >= least > shifted and width < 0.15
+    squares = sum((2 * stats.norm.isf(0.025) * (one.value - exact) / (one.high - one.low)) ** 2 for one in found)
+    few, many = (stats.chi2.ppf(end, len(found)) for end in (5e-7, 1 - 5e-7))
+    print(f"squared errors: n={len(found)} statistic={squares:.1f} bounds={few:.1f} to {many:.1f} alpha=1e-6")
+    assert few <= squares <= many and squares / 9 < few  # control: intervals three times as wide
 
 
 def test_what_is_certified_is_true_and_near_the_least(own):
@@ -97,6 +102,34 @@ def test_a_certificate_is_rarely_given_where_the_mean_is_the_target(own):
     most = stats.binom.isf(1e-6, len(tried), 0.05)
     print(f"n={len(tried)} statistic={given} bound={most:g} alpha=1e-6; without an interval: {naive}")
     assert given <= most < naive
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("factor, given", [(1.02, True), (0.98, False)])
+def test_all_targets_of_a_certificate_share_its_error(targets, factor, given):
+    """Values that lie on both sides of 0 alike: bounds are one-sided t bounds, at alpha over the number of targets."""
+    reps, alpha = 400, 0.05
+    z = stats.norm.ppf((np.arange(reps) + 0.5) / reps)
+    bound = stats.t.isf(alpha / targets, reps - 1) * z.std(ddof=1) / reps**0.5
+    target = SimpleNamespace(sign=1, value=factor * bound, worst=math.inf, least=-math.inf, most=math.inf)
+    sample = SimpleNamespace(values=[z[None]] * targets, status=np.ones((1, reps), np.int8))
+    simulator = SimpleNamespace(question=SimpleNamespace(targets=[target] * targets), sample=lambda *_: sample)
+    assert measure(simulator, 1.0, reps, alpha).given == given
+
+
+def test_all_attempts_at_a_certificate_together_err_as_often_as_is_said(monkeypatch):
+    spent = []
+
+    def never(simulator, level, reps, alpha):
+        spent.append(alpha)
+        return Certificate(level, (SimpleNamespace(shown=False),), reps, 0.0)
+
+    monkeypatch.setattr(certificate, "measure", never)
+    monkeypatch.setattr(certificate, "replications", lambda *_: 100)
+    monkeypatch.setattr(certificate, "recommended", lambda *_: 0.0)
+    axis = SimpleNamespace(rounded=lambda x: round(x, 2), level=lambda x: round(x, 2))
+    certificate.certify(None, SimpleNamespace(axis=axis, value=-0.1))
+    assert len(spent) == certificate.ATTEMPTS and sum(spent) <= certificate.ERROR
 
 
 def test_people_are_whole_and_enough(own):

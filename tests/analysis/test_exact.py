@@ -14,7 +14,7 @@ from pipeline.analysis.claims import (
     judge,
 )
 from pipeline.analysis.exact import EACH_CELL, FALSE_ALARM, TOGETHER, exact_law, law_ratios
-from pipeline.analysis.measures import measure
+from pipeline.analysis.measures import measure, spending
 
 REPS = 4000
 
@@ -91,3 +91,15 @@ def test_skewed_cells_that_follow_the_law_are_not_denied(sealed, reps, cells, de
 def test_a_skewed_law_that_is_broken_is_denied(sealed):
     v = np.random.default_rng(1).standard_normal((2, 3, REPS)) ** 2
     assert verdict(sealed(dict(arm=["a", "b"], L=[1, 2, 4]), v=v, expected=np.full_like(v, 0.8))) == CONTRADICTED
+
+
+@pytest.mark.parametrize("share", [1.0, 0.01])
+def test_a_look_has_its_share_of_the_false_alarms(share, sealed):
+    """Three cells of values that lie on both sides alike: t intervals at 10⁻⁶ · share / 3 each."""
+    half = stats.norm.ppf((np.arange(REPS // 2) + 0.5) / (REPS // 2)) / 10
+    v = 1 + np.tile(np.concatenate([half, -half]), (3, 1))
+    data = sealed(dict(L=[1, 2, 4]), v=v, expected=np.ones_like(v))
+    with spending(share):
+        cells = law_ratios(data, "v", "expected", 1, "L")[EACH_CELL].values()
+    reach = stats.t.isf(1e-6 * share / 3 / 2, REPS - 1) * v[0].std(ddof=1) / REPS**0.5
+    assert [(cell.high - cell.low) / 2 for cell in cells] == pytest.approx([reach] * 3, rel=1e-3)

@@ -83,10 +83,10 @@ def test_spending_functions_are_those_of_lan_and_demets():
 
 
 def missed(looks, confidences, seed):
-    """(STUDIES,) whether the interval of a normal mean misses it at any look."""
+    """(STUDIES, looks) whether the interval of a normal mean misses it at a look."""
     rng, ends = np.random.default_rng(seed), [look.replications for look in looks]
     sums = np.cumsum(rng.standard_normal((STUDIES, len(ends))) * np.sqrt(np.diff(ends, prepend=0)), axis=1)
-    return (np.abs(sums) / np.sqrt(ends) > stats.norm.isf((1 - np.array(confidences)) / 2)).any(axis=1)
+    return np.abs(sums) / np.sqrt(ends) > stats.norm.isf((1 - np.array(confidences)) / 2)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -97,9 +97,12 @@ def test_error_over_all_looks_is_the_promised_one_and_peeking_fails(name, covere
         with spending(look.share):
             return confidence_for()
 
-    kept = ~missed(looks, [confidence(look) for look in looks], seed=3)
-    assert covered(kept, nominal=CONFIDENCE, what=f"no miss at any look, {name}", most=1.0)
-    peeked = ~missed(looks, [CONFIDENCE] * len(looks), seed=3)
+    misses = missed(looks, [confidence(look) for look in looks], seed=3)
+    for look, found in zip(looks, misses.T, strict=True):  # of all together their sum is but a bound
+        share = (1 - CONFIDENCE) * look.share
+        assert covered(~found, 1 - share, f"no miss after {look.replications}, {name}", alpha=1e-6 / len(looks))
+    assert covered(~misses.any(axis=1), nominal=CONFIDENCE, what=f"no miss at any look, {name}", most=1.0)
+    peeked = ~missed(looks, [CONFIDENCE] * len(looks), seed=3).any(axis=1)
     assert not covered(peeked, nominal=CONFIDENCE, what="the same, peeking", most=1.0)
 
 
@@ -139,6 +142,14 @@ def test_a_claim_is_decided_at_the_first_look_that_is_certain(data):
     assert open_one.check.verdict == INCONCLUSIVE and " to 10 of 10, " in open_one.check.text
     plain = results.drop_attrs()
     assert judge(later.claim, plain) == claims.judge(later.claim, plain)
+
+
+def test_the_confidence_is_that_of_the_look_that_spent_most(data):
+    """Of two cells that are decided at different looks, the one whose interval may err more often."""
+    check = judge(claim(AtMost(0.3)), data(0.0, 0.1)).check
+    first, last = (int(word) for word in check.text.removeprefix("after ").split(" replications")[0].split(" to "))
+    shares = [look.share for look in Until(most=MOST).looks(BLOCK) if look.replications in (first, last)]
+    assert len(set(shares)) == 2 and check.confidence == pytest.approx(1 - (1 - CONFIDENCE) * max(shares), abs=1e-12)
 
 
 def test_a_verdict_waits_for_its_control(data):

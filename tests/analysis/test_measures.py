@@ -99,6 +99,16 @@ def test_functions_of_means_have_normal_intervals(cells):
     assert alike.high == pytest.approx(stats.beta.ppf(1 - 0.01 / 6 / 2, 1, 400))
 
 
+def test_where_all_are_alike_the_cell_with_fewest_replications_sets_the_width(sealed):
+    """(1 + |v|)(1 − (α/2)^(1/R)) at α = 0.01 for both cells together, of R = 10 of 50."""
+    status = np.ones((2, 50))
+    status[1, 10:] = 0
+    data = sealed(dict(L=[1, 2]), status, v=np.full((2, 50), 0.5))
+    value = xr.DataArray([0.5, 0.5], {"L": [1, 2]}, "L")
+    half = 1.5 * (1 - (0.01 / 2 / 2) ** (1 / 10))
+    assert [one.high - one.value for one in normal_cells(data, value, 0 * value).values()] == pytest.approx([half] * 2)
+
+
 def test_paired_differences(cells):
     apart = paired_cells(cells, "v", "arm", "a", "b")["L=1"]
     difference = (cells["v"].sel(arm="a", L=1) - cells["v"].sel(arm="b", L=1)).values

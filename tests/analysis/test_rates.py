@@ -29,11 +29,12 @@ def power_law(rng, noise=0.01, scatter=0.0):
 def test_exponents_and_constant_cover(covered, scatter):
     rng = np.random.default_rng(0)
     fits = [fit_rate(*power_law(rng, scatter=scatter), m=M, L=L) for _ in range(600)]
-    level = 0.95 if not scatter else 0.94  # the scatter is estimated, and more than none where there is none
+    # The scatter is estimated: more than none where there is none, where intervals are wider on purpose.
+    level, most = (0.95, 1) if not scatter else (0.94, 0.96)
     for name, truth, found in (("m", -0.5, [fit.exponents["m"] for fit in fits]),
                                ("L", -1 / 3, [fit.exponents["L"] for fit in fits]),
                                ("constant", 3, [fit.constant for fit in fits])):
-        assert covered([one.covers(truth) for one in found], level, f"{name}, {scatter=}", most=1)
+        assert covered([one.covers(truth) for one in found], level, f"{name}, {scatter=}", most=most)
         size = np.mean([((one.value - truth) / one.standard_error) ** 2 for one in found]) ** 0.5
         print(f"error of {name} over its standard error, {scatter=}: n=600 rms={size:.3f}")
         assert 0.75 < size < 1.15  # 1 with a standard deviation of 0.03: neither too short nor too wide

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 from pipeline.analysis.boundaries import boundary_exponent
 from pipeline.analysis.levels import next_levels
 from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments
-from pipeline.analysis.refinement import Curve, boundary, find, says, statements
+from pipeline.analysis.refinement import SIDES, Curve, boundary, find, says, statements
 from pipeline.study.refinement import LEVELS, Refinement
 
 ASKED = Refinement("x", "share", level=0.5, width=0.03, most=3)
@@ -87,6 +88,18 @@ def test_a_curve_that_lies_on_the_level_is_not_decided():
     assert says(found, ASKED).startswith("not decided: may cross at x in [0, inf]")
     toward, _ = refined(shares(np.random.default_rng(3), lambda x: min(0.5, 0.1 * x), 1000))
     assert toward.crossings == 0 and toward.places[-1].high == math.inf and 2 < toward.places[-1].low < 5.6
+
+
+@pytest.mark.parametrize("factor, decided", [(0.99, False), (1.01, True)])
+def test_sides_hold_together_for_all_cells_that_a_curve_may_get(factor, decided):
+    """Three cells, and `LEVELS` more in each round: sides by t at the share of 1 − confidence of one of all these."""
+    asked, reps = replace(ASKED, level=0.0), 400
+    z = stats.norm.ppf((np.arange(reps) + 0.5) / reps)
+    cells = 3 + LEVELS * asked.most
+    limit = stats.t.isf(SIDES * (1 - asked.confidence) / cells / 2, reps - 1) * z.std(ddof=1) / reps**0.5
+    drawn = (z + factor * limit * np.array([[-1], [1], [1]]))[None]
+    curve = Curve((1.0, 2.0, 3.0), block_moments(drawn, np.ones(drawn.shape[1:], np.int8)).values[0].T)
+    assert (find(curve, asked, (-math.inf, math.inf)).crossings == 1) == decided
 
 
 def test_levels_of_a_round_follow_from_the_moments_and_are_rounded():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.summary import mean_over_replications, paired_difference, summarise
+from pipeline.analysis.summary import mean_over_replications, paired_difference, summarise, t_interval
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -24,6 +24,13 @@ def test_interval_of_a_mean_covers(covered, sealed):
     assert not covered(normal, what="negative control: normal quantile with 8 values")
     wide = abs(summary.error - 3) <= 2 * (summary.error_high - summary.error)
     assert not covered(wide, what="negative control: twice as wide")
+
+
+@pytest.mark.parametrize("n, quantile", [(2, 12.7062047), (3, 4.3026527), (10, 2.2621572)])
+def test_quantiles_are_those_of_the_tables(n, quantile):
+    """Student's t with n − 1 degrees of freedom, 95 %, two-sided."""
+    low, high = t_interval(xr.DataArray(0.0), xr.DataArray(1.0), xr.DataArray(n), 0.95)
+    assert (float(-low), float(high)) == pytest.approx((quantile, quantile), rel=1e-6)
 
 
 def test_standard_error_is_unbiased_for_the_variance(sealed):

@@ -15,7 +15,7 @@ from pipeline.execution.runner import TRIES, Runner, writer
 from pipeline.execution.schedule import Schedule, Unit, find_unit, unit_name
 from pipeline.execution.sweep import run
 from pipeline.storage import agreement
-from pipeline.storage.replications import Store
+from pipeline.storage.replications import RAW, Store
 from pipeline.study.study import Study
 
 
@@ -208,4 +208,6 @@ def test_a_unit_that_killed_its_workers_is_blamed_unless_it_was_stored(tmp_path)
     assert Runner(store).blame(bad, "its worker was killed 10 times") is True
     assert store.read(*bad).error.startswith("worker killed: its worker was killed 10 times by this unit")
     good = schedule.references[0]
+    files = sorted(store.backend.keys(f"{RAW}/units"))
     assert Runner(store).blame(good, "") is False and not store.read(*good).failed
+    assert sorted(store.backend.keys(f"{RAW}/units")) == files  # it has no second file, as one that failed

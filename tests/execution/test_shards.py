@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
-from engine import arguments, contents, mapping, sealed, stored, study, without_report
+from engine import advance, arguments, contents, mapping, sealed, stored, study, without_report
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.__main__ import main
 from pipeline.cli import reduce
 from pipeline.cli.config import read_settings
-from pipeline.execution.clusters import Executor
+from pipeline.cli.run import _exit_code
+from pipeline.cli.studies import scheduled
+from pipeline.execution import runner
+from pipeline.execution.clusters import Executor, Synchronous
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.sweep import run
@@ -84,3 +87,52 @@ def test_a_shard_that_makes_no_sense_is_named(shard):
         read_settings(mapping(shard=shard))
     with pytest.raises(InvalidInput, match="task=run only"):
         read_settings(mapping(shard="1/2", task="status"))
+
+
+def failed(folder, *shards):
+    """All units are done, but one of each of these of two shards failed; the store, and those that failed."""
+    advance(STUDY, folder)
+    store = Store(STUDY, folder)
+    chosen = [tuple(map(int, np.argwhere(Schedule(STUDY, store.listing(), (k, 2)).mine)[0])) for k in shards]
+    for unit in chosen:
+        store.forget(*unit)
+        store.fail(*unit, "Traceback", "0" * 16)
+    return store, chosen
+
+
+def test_a_shard_takes_back_its_own_failures_only(tmp_path):
+    """What another shard may be running again just now is left to it."""
+    store, (own, others) = failed(tmp_path, 0, 1)
+    settings = read_settings(mapping(shard="1/2", retry_failed=True))
+    part = scheduled(stored(STUDY, tmp_path), settings, Synchronous())
+    assert part.pending == 1 and not store.holds(*own) and store.has_failed(*others)
+
+
+def test_the_exit_code_of_a_shard_is_about_its_own_units(tmp_path):
+    store, _ = failed(tmp_path, 1)
+    assert [_exit_code([Schedule(STUDY, store.listing(), (k, 2))]) for k in (0, 1)] == [0, 1]
+
+
+@pytest.mark.parametrize("share", [0, 0.5])
+@pytest.mark.parametrize("count", [2, 5])
+def test_all_shards_are_compared_by_the_same_units(share, count):
+    """Before any is done too: else each of them, on a machine of its own, records its arithmetic uncompared."""
+    done = np.random.default_rng(1).random(SIZE) < share
+    first, *others = (schedule(done, (k, count)).references for k in range(count))
+    assert others == [first] * (count - 1)
+    assert {STUDY.grid.labels(unit.cell)["estimator"] for unit in first} == {"debiased", "plug_in"}
+
+
+def test_a_shard_that_begins_after_another_with_other_arithmetic_is_refused(tmp_path, monkeypatch, capsys):
+    def last_digits(self, *rest, simulate=runner.Runner._simulate):
+        return {name: np.nextafter(values, np.inf) if values.dtype.kind == "f" else values
+                for name, values in simulate(self, *rest).items()}
+
+    words = arguments(tmp_path)
+    assert main([*words, "shard=1/2"]) == 0
+    capsys.readouterr()
+    elsewhere = runner.environment() | {"machine": "another"}
+    monkeypatch.setattr(runner, "environment", lambda: elsewhere)
+    monkeypatch.setattr(runner.Runner, "_simulate", last_digits)
+    assert main([*words, "shard=2/2"]) == 2
+    assert "come out differently" in capsys.readouterr().err

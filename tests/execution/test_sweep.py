@@ -16,7 +16,8 @@ from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.clusters.executor import DASK
 from pipeline.execution.errors import Unfit
 from pipeline.execution.progress import interruptible
-from pipeline.execution.sweep import SweepError, run
+from pipeline.execution.sweep import Sweep, SweepError, run
+from pipeline.execution.task import Ending
 
 
 @pytest.fixture(scope="module", params=["local", "threads", "synchronous"])
@@ -246,6 +247,48 @@ def test_a_lost_bundle_is_cut_until_a_unit_is_alone():
     assert [len(part.units) for part in parts] == [3] * 8 + [1] and sum(part.cost for part in parts) == 25
     (alone,) = Bundle([3], 1.0, kills=2).split()
     assert alone.units == [3] and alone.kills == 3
+
+
+class Deadly:
+    """A pool of two workers, of which each dies that has the unit "bad"; notes what was handed out beside it at last.
+    """
+
+    workers = capacity = room = most = 2
+    lost, deserted = 0, False
+
+    def __init__(self):
+        self.handed_out, self.beside = [], []
+
+    def submit(self, bundle, worker=None):
+        self.handed_out.append(bundle)
+        suspects = [one for one in self.handed_out if "bad" in one.units and one.kills >= 3]
+        if suspects and len(self.handed_out) > 1:
+            self.beside.append([one.units for one in self.handed_out])
+
+    def finished(self):
+        bundle = self.handed_out.pop(0)
+        yield bundle, (Ending("lost", "killed") if "bad" in bundle.units
+                       else Ending("done", [None] * len(bundle.units)))
+
+    def idle(self):
+        return []
+
+    def drop(self, bundle):
+        pass
+
+    def halt(self):
+        pass
+
+    def watch(self):
+        pass
+
+
+def test_a_unit_is_blamed_only_after_its_workers_died_while_nothing_else_ran():
+    pool, blamed = Deadly(), []
+    units = [("bad", 1.0), *pairs(range(40))]
+    sweep = Sweep(pool, Bundler(units, None), 5, None, blame=lambda unit, _: blamed.append(unit) or True)
+    sweep.drive(threading.Event())
+    assert blamed == ["bad"] and sweep.units_done == len(units) and pool.beside == []
 
 
 def test_no_worker_is_an_error_not_a_hang(tmp_path):

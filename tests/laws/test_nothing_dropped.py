@@ -15,6 +15,7 @@ from pipeline.analysis.summary import summarise
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.execution.errors import SweepError
+from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.schedule import failures
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
@@ -104,6 +105,15 @@ def test_a_unit_that_raises(cluster, words, tmp_path, monkeypatch, capsys, expec
     assert "0 failed units" in capsys.readouterr().out
     assert main(line[1:]) == 0
     assert "20 ok, 0 not converged" in capsys.readouterr().out
+
+
+def test_what_fails_rarely_does_not_stop_a_run_however_often_it_does():
+    """A tenth of the units that ended, and as many as are allowed: both must be reached."""
+    alike = FailuresAlike(5)
+    alike.add(1000, ["LinAlgError: singular"] * 99)
+    assert alike.too_many == ""
+    alike.add(0, ["LinAlgError: singular"])
+    assert alike.too_many.startswith("100 of 1,000 units failed alike")
 
 
 def test_units_that_fail_alike_stop_the_run(words, tmp_path, monkeypatch, capsys):

@@ -201,3 +201,20 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main([*words, "task=status"]) == EXIT_DONE and "14 of 14 units done" in capsys.readouterr().out
     assert main([*words, "task=plan"]) == EXIT_DONE
     assert "refine        lean_true = 0.9 along epsilon, to 0.1 at confidence 0.95" in capsys.readouterr().out
+
+
+def test_a_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
+    """Three rounds of 30 seconds each."""
+    clock, given, rounds = [0.0], [], iter(["round 2", "round 3", None])
+
+    def simulate(studies, settings, *_):
+        given.append(settings.stop_after)
+        clock[0] += 30
+        return []
+
+    monkeypatch.setattr(run.time, "monotonic", lambda: clock[0])
+    for name, fake in {"simulate": simulate, "grows": lambda stored: True, "seal": lambda *_: None,
+                       "reached": lambda stored, judged: stored, "what_follows": lambda *_: next(rounds)}.items():
+        monkeypatch.setattr(run, name, fake)
+    run.complete(["study"], Settings(stop_after=100.0), None, "")
+    assert given == pytest.approx([100, 70, 40])

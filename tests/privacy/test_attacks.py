@@ -10,8 +10,26 @@ from scipy import stats
 from pipeline.privacy.attacks import Bound, FlippedBits, GaussianShifts, LaplaceShift
 from pipeline.privacy.integer_laws import gaussian_pmf
 from pipeline.privacy.integer_noise import discrete_laplace
+from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
+from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
+from pipeline.problems.crowd.mechanisms import RandomizedResponse as Crowd
+from pipeline.problems.ranking.mechanisms import Laplace
+from pipeline.problems.ranking.mechanisms import RandomizedResponse as Ranking
+from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse as Response
 
 RATES = (0.001, 0.01, 0.05, 0.3)
+MIXED = dict(m=6, L=50, epsilon=0.4, profile="0.5:1, 0.5:3")  # of ranking: 15 pairs
+BUDGETS = {  # of all that a person gives, by hand
+    "ranking": (Ranking(**MIXED), 15 * 3 * 0.4),
+    "ranking, given": (Ranking(**MIXED, given=7), 7 * 3 * 0.4),
+    "laplace": (Laplace(**MIXED), 15 * 3 * 0.4),
+    "crowd": (Crowd(n=4, m=9, epsilon=0.5), 9 * 0.5),
+    "crowd, given": (Crowd(n=4, m=9, epsilon=0.5, given=2), 2 * 0.5),
+    "response": (Response(n=50, m=6, epsilon_user=1.5), 1.5),
+    "max_sense": (MaxSense(N=20, w=5, epsilon=2.5), 2.5),
+    "multi_max_sense": (MultiMaxSense(N=20, w=5, epsilon=2.5), 2.5),
+    "multi_max_sense, few ratings": (MultiMaxSense(N=40, w=1, epsilon=2.5, theta=0.1, Q=5), 2 * 2.5 / 5),
+}
 
 
 def best(false, true, level):
@@ -78,3 +96,33 @@ def test_discrete_laplace_counts_are_flipped_bits():
         print(f"n={n} statistic={caught} bounds={low:g} to {high:g} alpha=1e-6; false alarms {alarms}")
         assert low <= caught <= high and not low <= n * Bound(entries / scale).power(rate) <= high
         assert stats.binom.ppf(5e-7, n, rate) <= alarms <= stats.binom.isf(5e-7, n, rate)
+
+
+@pytest.mark.parametrize("epsilon, delta", [(0.7, 0.0), (2.0, 1e-3), (0.1, 0.05)])
+def test_the_bound_holds_for_an_event_and_for_its_complement(epsilon, delta):
+    """P(E) ≤ e^ε Q(E) + δ, and Q(not E) ≤ e^ε P(not E) + δ: the lesser of the two, on both sides of the corner."""
+    corner = (1 - delta) / (1 + math.exp(epsilon))
+    for rate in (*RATES, 0.5, 0.9, 0.99, 0.999):
+        event = math.exp(epsilon) * rate + delta
+        complement = 1 - (1 - rate - delta) / math.exp(epsilon)
+        assert (event < complement) == (rate < corner)
+        assert Bound(epsilon, delta).power(rate) == pytest.approx(min(event, complement, 1.0), rel=1e-12)
+
+
+def test_one_flipped_bit_is_the_bound_where_most_alarms_are_false():
+    exact = FlippedBits(0.7, 1).power(0.6)
+    assert exact == pytest.approx(Bound(0.7).power(0.6), rel=1e-12) and exact < 1
+
+
+def test_many_shifts_in_very_wide_noise_are_one_shift_of_a_normal_law():
+    """√(entries/σ²) standard deviations: 10¹⁰ entries at σ² = 10¹² are a tenth of one."""
+    for rate in RATES:
+        assert GaussianShifts(1e12, 10**10, 1e-6).power(rate) == pytest.approx(
+            stats.norm.sf(stats.norm.isf(rate) - 0.1), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_the_attack_on_a_person_has_the_budget_that_is_stated_of_a_person(name):
+    mechanism, budget = BUDGETS[name]
+    assert mechanism.attacks()["person"].epsilon == pytest.approx(budget)
+    assert any(value == pytest.approx(budget) for value in mechanism.spent().values())

@@ -87,3 +87,34 @@ def test_a_number_that_was_used_and_deleted_is_no_lock(monkeypatch):
     waiter = Lease(backend)
     assert waiter._wait("late", b"late 1") == 4  # not 2, while number 3 is held
     assert [*backend] == ["lock/4"] and waiter.valid()
+
+
+class Freed(dict):
+    """A backend in memory whose lock is held until its third look at the content."""
+
+    looks = 0
+
+    def keys(self, prefix):
+        return [key.removeprefix(f"{prefix}/") for key in self]
+
+    def read(self, key):
+        self.looks += 1
+        if self.looks == 3:
+            self[key] = lease.FREE
+        return self[key]
+
+    def create(self, key, content):
+        return self.setdefault(key, content) is content
+
+    def delete(self, *keys):
+        for key in keys:
+            del self[key]
+
+
+@pytest.mark.parametrize("holder, looks", [(b"machine-1-23 4", 3), (b"machine-1-2 4", 1)])
+def test_an_owner_whose_name_only_begins_like_anothers_is_alive(monkeypatch, holder, looks):
+    """What an owner held before its process died is its own at once; that of another is waited for."""
+    Clock(monkeypatch)
+    monkeypatch.setattr(lease, "POLL", (0.0, 0.0))
+    backend = Freed({"lock/1": holder})
+    assert Lease(backend)._wait("machine-1-2", b"machine-1-2 5") == 2 and backend.looks == looks

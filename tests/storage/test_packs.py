@@ -7,8 +7,9 @@ from engine import advance, contents, damages_of, stored, study
 from pipeline.cli import reduce
 from pipeline.execution.clusters import Executor
 from pipeline.storage import replications, results
+from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import Integrity
-from pipeline.storage.packs import Packs
+from pipeline.storage.packs import PackedUnit, Packs
 from pipeline.storage.replications import RAW, Store
 from pipeline.storage.units import Damaged
 
@@ -87,6 +88,18 @@ def test_a_unit_of_a_pack_is_taken_back(packed):
     assert equal(everything(Store(study(), store.folder)), before) and damages_of(store) == []
     with pytest.raises(Damaged, match="missing"):
         store.read(0, 0)
+
+
+def test_units_are_found_in_packs_whose_ranges_overlap(tmp_path):
+    """As where levels were added to a study that is packed: new cells lie between those of the first pack."""
+    packs = Packs(Folder(tmp_path))
+    wide = [PackedUnit(block, cell, b"wide %d %d" % (block, cell)) for block in (0, 1) for cell in (1, 5, 9)]
+    within = [PackedUnit(0, 6, b"within 0 6"), PackedUnit(1, 2, b"within 1 2")]
+    for units in (wide, within):
+        packs.write(units)
+    for unit in (*wide, *within):
+        assert packs.read(unit.block, unit.cell) == unit.content and packs.find(unit.block, unit.cell)
+    assert packs.read(0, 7) is None and packs.find(0, 7) is None
 
 
 @pytest.mark.parametrize("at", ["unit", "index", "end", "cut", "empty", "name"])

@@ -5,6 +5,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from checks import counts_agree
+from scipy import stats
 
 from pipeline.problems.clustering.mechanisms.adaptive import Adaptive
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
@@ -124,3 +126,13 @@ def test_memory_of_many_clusters_is_that_of_a_batch():
         data(U=n, N=80, w=20, beta=shares, b=shares), rng())) for n in (300_000, 600_000)]
     print(found)
     assert found[1] < 1.3 * found[0] < 400
+
+
+def test_users_flip_their_bits_independently():
+    """Nobody likes anything: released ones are flips, of all users' questions Binomial(U Q, 1/(1 + e^(ε/Q)))."""
+    users, questions, shares = 40, 2, "0.25, 0.25, 0.25, 0.25"
+    mechanism = MultiMaxSense(N=12, w=3, epsilon=2.0, theta=0.5, Q=questions, U=users, beta=shares)
+    some = data(2000, U=users, N=12, w=3, beta=shares, b="0, 0, 0, 0")
+    ones = mechanism.release(some, rng(3)).scores.sum(axis=1) // mechanism.size
+    law = stats.binom.pmf(np.arange(users * questions + 1), users * questions, 1 / (1 + math.exp(1.0)))
+    assert counts_agree(np.bincount(ones, minlength=law.size), law, "released ones")

@@ -1,11 +1,14 @@
 """Splits of counts of users against SciPy's laws and enumerated ones: few users and very many, narrow laws and wide."""
 
 import itertools
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 from checks import counts_agree, mean_agrees
+from engine import environment
 from scipy import stats
 
 from pipeline.problems.clustering import user_counts
@@ -124,6 +127,25 @@ def test_laws_that_are_none_are_refused():
     for law in ((-1, 3, 1), (3, -1, 1), (3, 3, 7), (3, 3, -1)):
         with pytest.raises(ValueError, match="good, bad, sample"):
             hypergeometric(rng(), one, "x", *full(1, *law))
+
+
+MANY_LAWS = """
+import numpy as np
+from pipeline.problems.clustering.user_counts import UserCounts, binomial
+rows = np.arange(40_000)
+n, p = rows % 100 + 1, (rows + 0.5) / rows.size
+found = binomial(np.random.default_rng(1), UserCounts({}, np.full(rows.size, 3)), "x", n, p)
+off, error = (found["x"] * found.count).sum() - (3 * n * p).sum(), (3 * n * p * (1 - p)).sum() ** 0.5
+print(f"n={rows.size} statistic={abs(off) / error:.2f} bound=5 alpha=1e-6")
+assert abs(off) <= 5 * error
+"""
+
+
+def test_laws_that_are_more_than_are_kept():
+    """In a process of its own, which ends where a table is written beyond its end."""
+    done = subprocess.run([sys.executable, "-c", MANY_LAWS], env=environment(), capture_output=True, text=True,
+                          timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("rows, most", [(9000, 300), (300, 100_000)])

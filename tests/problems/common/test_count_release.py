@@ -126,6 +126,26 @@ def test_left_right_and_ties_are_counted(tmp_path):
     assert [row[2:] for row in released(tmp_path / "out")[0]] == [["1", "1"], ["0", "0"], ["0", "0"]]
 
 
+def test_a_tie_is_no_comparison_of_the_one_who_gave_it(tmp_path):
+    """One comparison of each person counts; a tie that stands before them makes nobody's comparison another's."""
+    tea, milk, beer = ITEMS
+    rows = [("v", tea, milk, "tie"), ("u", tea, milk, tea), ("u", tea, beer, tea), ("u", milk, beer, milk),
+            ("v", milk, beer, milk)]
+    written(tmp_path, "ranking", rows, ("user", "left", "right", "label"))
+    assert main(words(tmp_path, "ranking", **QUIET, **{"parameters.most": 1})) == 0
+    assert [row[2:] for row in released(tmp_path / "out")[0]] == [["1", "0"], ["0", "0"], ["1", "0"]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("neighbours, says, times", [("replace_one", "replaced by others", 2),
+                                                     ("add_remove", "there or not", 1)])
+def test_the_statement_says_what_the_noise_hides(tmp_path, kind, neighbours, says, times):
+    written(tmp_path, kind)
+    assert main(words(tmp_path, kind, **{"parameters.neighbours_are": neighbours, "parameters.most": 1})) == 0
+    said = released(tmp_path / "out")[1]
+    assert said["neighbours"] == f"these answers {says}" and said["sensitivity"]["squared L2, and L1"] == times
+
+
 @pytest.mark.parametrize("mechanism, spent", [("discrete_laplace", {"epsilon"}), (
     "discrete_gaussian", {"rho", "delta", "epsilon", "epsilon_bun_steinke"})])
 @pytest.mark.parametrize("neighbours, sensitivity", [("replace_one", 6), ("add_remove", 3)])

@@ -259,6 +259,16 @@ def test_sums_are_those_of_matrices():
     assert np.abs(weighted_votes(x, weights)[0] - [float(sum(terms)) for terms in exact]).max() < 1e-16 * size[0, 0]
 
 
+@pytest.mark.parametrize("missing", [0, 3])
+@pytest.mark.parametrize("n", [126, 127, 128, 200, 255, 300])
+def test_a_vote_of_many_workers_who_agree_is_one(n, missing):
+    """Sums on either side of all that a byte holds; tasks of one answer only, and one of the other."""
+    answers = np.ones((1, n, 5), np.int8)
+    answers[0, :, 1] = -1
+    answers[0, :missing] = 0
+    assert mean_vote(answers).tolist() == [[1, -1, 1, 1, 1]]
+
+
 @pytest.mark.parametrize("limit, steps", [(0.998, 1), (0.998, 30), (0.4, 7), (1 - 1e-12, 12)])
 def test_steps_are_those_of_numpy(limit, steps):
     """To 1e-12, as many steps, and the numbers of answers; the control moves a limit by 1e-9."""

@@ -44,6 +44,16 @@ def test_the_law_of_the_mean_by_enumeration(users, gap, level):
     assert math.exp(-found) == pytest.approx(total, rel=1e-9, abs=1e-300)
 
 
+@pytest.mark.parametrize("users", [7, 10, 30, 41])
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 1.7])
+def test_a_level_that_is_reached_exactly_counts(users, epsilon):
+    """Every value that the mean of one budget takes, as a level: the law of the number of wins, by SciPy."""
+    for wins in range(users):
+        level = 0.5 + (wins - users / 2) / users / math.tanh(epsilon / 2)
+        found = tails.surprisal_below(level, 0.4, np.array([epsilon]), np.array([users]))
+        assert found == pytest.approx(-stats.binom.logcdf(wins, users, released(0.4, epsilon)), rel=1e-9, abs=1e-12)
+
+
 @pytest.mark.parametrize("budgets, users", [((1.0,), (10_000,)), ((10.42, 0.01042), (9_999, 1))])
 def test_theorems_1_and_2_at_their_largest_ridge(budgets, users):
     """λ = mG log(mL)/(L‖θ*‖²), with the constants of xu.personal.tails; control: a hundred times that."""

@@ -386,3 +386,17 @@ def test_the_exact_conversion_adds_less_noise_and_is_private_by_its_own_law():
         assert next(iter(exact.spent().values())) == epsilon
     with pytest.raises(InvalidInput, match="conversion=exact"):
         DiscreteGaussian(m=2, epsilon_user=1e9, conversion="exact")
+
+
+@pytest.mark.parametrize("kind", NOISES)
+def test_the_attack_on_an_answer_is_on_all_counts_that_it_changes(kind):
+    """Counted over all rows of a person, and each with its first response changed."""
+    m = 5
+
+    def counts(row):
+        return np.array([[row[i] * (1 - row[j]) for j in range(m)] for i in range(m)])
+
+    most = max(np.abs(counts(row) - counts((1 - row[0], *row[1:]))).sum()
+               for row in itertools.product((0, 1), repeat=m))
+    attack = mechanism(kind, m=m).attacks()["answer"]
+    assert (attack.entries if kind is DiscreteGaussian else attack.bits) == most

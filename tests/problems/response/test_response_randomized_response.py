@@ -138,6 +138,20 @@ def test_reports_leave_in_random_order_where_that_is_charged(monkeypatch):
             assert shuffled == counts_agree(place, np.full(60, 1 / 60), f"place, shuffled {shuffled}")
 
 
+def test_two_persons_leave_in_any_order(monkeypatch):
+    """One after the other in the data, they are any distance apart in the release: no order is kept."""
+    n = 60
+    answers = np.zeros((20_000, n, 2), bool)
+    answers[:, [0, 1], 0] = True
+    answers[:, 0, 1] = True  # whose second answer tells the first of them from the other
+    monkeypatch.setattr(randomized_response, "draw_flips", lambda shape, flip, rng: np.zeros(shape, bool))
+    noisy = RandomizedResponse(n=n, m=2, epsilon_user=0.1, shuffled=True, delta=0.3)
+    release = noisy.release(Known(answers), rng(1)).answers
+    first, other = release[:, :, 1], release[:, :, 0] & ~release[:, :, 1]
+    apart = np.bincount((other.argmax(axis=1) - first.argmax(axis=1)) % n, minlength=n)
+    assert apart[0] == 0 and counts_agree(apart[1:], np.full(n - 1, 1 / (n - 1)), "distance")
+
+
 def test_shuffled_reports_are_private_by_enumeration():
     """Exact δ, at the ε that is stated, of 400 shuffled reports of two responses; opposite rows of one person.
 

@@ -103,6 +103,19 @@ def test_every_entry_of_the_law_has_a_small_relative_error():
     assert np.diff(np.log(law)) == pytest.approx(np.log(up / down), rel=1e-13)
 
 
+@pytest.mark.parametrize("up, down", [(1e9, 1.0), (1.0, 1e9)])
+def test_laws_beyond_the_range_of_doubles_are_right_within_it(up, down):
+    """A birth-and-death chain whose law spans 711 powers of ten: π(k + 1)/π(k) = up/down, by detailed balance."""
+    m, k = 80, np.arange(79)
+    rates = np.zeros((1, m, m))
+    rates[0, k, k + 1] = up
+    rates[0, k + 1, k] = down
+    with np.errstate(all="ignore"):
+        law = np.log(stationary(rates)[0])
+    law = law[np.isfinite(law)]
+    assert law.size > 30 and np.diff(law) == pytest.approx(np.log(up / down), rel=1e-9)
+
+
 @pytest.mark.parametrize("m, n", [(4, 50), (30, 400)])
 def test_solvers_agree(m, n):
     _, release = simulated(3, n=n, m=m, p=0.8)
