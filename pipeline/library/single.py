@@ -190,9 +190,9 @@ def _sizes(value: Any) -> dict[str, int]:
 
 
 def _check_sizes(part: Any, value: Any, sizes: Mapping[str, int]) -> None:
-    """Sizes that a part was made for are those of what it is given."""
+    """Sizes that a part was made for are those of what it is given; one that is None may be any."""
     for name in fields(type(part)):
-        actual = sizes.get(name, getattr(value, name, None))
-        if isinstance(actual, int) and actual != getattr(part, name):
-            raise InvalidInput(name, shorten(getattr(part, name)), f"{type(part).__name__} is made for that, but is "
+        actual, made_for = sizes.get(name, getattr(value, name, None)), getattr(part, name)
+        if isinstance(actual, int) and made_for is not None and actual != made_for:
+            raise InvalidInput(name, shorten(made_for), f"{type(part).__name__} is made for that, but is "
                                f"given data with {name}={actual}")

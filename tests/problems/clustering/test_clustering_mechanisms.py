@@ -71,6 +71,11 @@ def test_public_pairs_need_two_ratings():
     with pytest.raises(InvalidInput, match="w=1: must be 2 or more with rated_set=public"):
         PairwisePreference(N=20, w=1, epsilon=1.0, rated_set="public")
     assert PairwisePreference(N=20, w=1, epsilon=1.0).w == 1
+    one, two = (data(U=10, N=20, w=w) for w in (1, 2))
+    public = PairwisePreference(N=20, epsilon=1.0, rated_set="public")
+    with pytest.raises(InvalidInput, match="w=1: must be 2 or more with rated_set=public"):
+        public.release(one, rng())
+    assert public.release(two, rng()).users == 10
 
 
 @pytest.mark.parametrize("mechanism", [

@@ -31,7 +31,8 @@ class PairwisePreference(OneBit):
     rated_set: str = parameter("which items a user has rated: protected, or public", default="private",
                                choices=("private", "public"))
 
-    w: int = parameter("items that a user has rated", unit="items", default=2, low=1)
+    w: int | None = parameter("items that a user has rated; null: as many as the data have", unit="items",
+                              default=None, low=1)
 
     neighbours: ClassVar[str] = (f"{OneBit.neighbours}; with rated_set=public its ratings only, of the same items: "
                                  "which items are rated is then not protected")
@@ -40,12 +41,19 @@ class PairwisePreference(OneBit):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rated_set == "public" and self.w < 2:
-            raise InvalidInput("w", self.w, "must be 2 or more with rated_set=public, which asks a user about two of "
-                               "the items that she has rated")
+        self._check_rated(self.w)
+
+    def _check_rated(self, w: int | None) -> None:
+        if self.rated_set == "public" and w is not None and w < 2:
+            raise InvalidInput("w", w, "must be 2 or more with rated_set=public, which asks a user about two of the "
+                               "items that she has rated")
 
     def chances(self, data: Users) -> Floats:
-        """(K, Lc, Lc): P(released bit = 1) of a user asked about items of two clusters."""
+        """(K, Lc, Lc): P(released bit = 1) of a user asked about items of two clusters.
+
+        Raises InvalidInput for public rated sets of one item.
+        """
+        self._check_rated(data.w)
         items, rated = data.items, data.items if self.rated_set == "public" else data.w
         one, both = rated / items, rated * (rated - 1) / (items * (items - 1))
         likes = data.b[:, :, None] * data.b[:, None]
