@@ -18,7 +18,7 @@ from .newton import minimise, scores
 class PreferenceEstimate:
     """theta: (reps, m), rows sum to 0. converged: (reps,). ridge: the λ of eq. (3) that was used, or its equivalent.
 
-    weights: (groups,), how users' comparisons were weighted; None is all alike.
+    weights: (groups,), what a user's debiased comparisons counted; None is all alike.
     """
 
     theta: Annotated[Floats, "reps", "m"]
