@@ -19,8 +19,16 @@ def listening(process: psutil.Process) -> set[Any]:
 
 
 def listeners(processes: Iterable[psutil.Process]) -> dict[Any, bool]:
-    """Address -> whether it is locked, of every listening socket of these processes."""
-    return {address: locked(address) for process in processes for address in listening(process)}
+    """Address -> whether it is locked, of every listening socket of these processes that is not closed meanwhile."""
+    found = {}
+    for process in processes:
+        for address in listening(process):
+            try:
+                found[address] = locked(address)
+            except ConnectionRefusedError:
+                if address in listening(process):
+                    raise
+    return found
 
 
 def locked(address: Any) -> bool:
