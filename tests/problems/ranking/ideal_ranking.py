@@ -259,6 +259,16 @@ def tails(seed, reps):
     return found.assign_coords(spacing=gap)
 
 
+def rare(seed, reps):
+    axes = dict(m=[2, 10], epsilon=[0.5, 2.0], signal=[32, 64, 128, 192])
+
+    def error(c):
+        return ndtr(-np.sqrt(c["signal"] / 8)) * (2 / c["m"])
+
+    found = sealed(axes, {}, seed, 0.5, reps, kendall_weighted=error, hamming_top_k_weighted=error)
+    return found.assign_attrs(study=json.dumps(dict(parameters=dict(spacing=0.1))))
+
+
 def proofs(seed, reps):
     axes = dict(m=[5, 20], L=[200, 3200], epsilon=[0.5, 2.0], profile=["1:1", "0.5:1,0.5:4"])
     return sealed(axes, {}, seed, 0, 2 * reps, hessian_ratio=lambda c: 1.0, variance_ratio=lambda c: 0.1,
@@ -267,7 +277,7 @@ def proofs(seed, reps):
 
 MAKERS = {f"xu/{make.__name__}": make for make in (
     lemmas, example_1, scenario_1, scenario_2, scenario_3, scenario_4, scenario_5, movielens, phase_transition,
-    recovery, personalised, sharp_constants, mixed, tails, proofs)}
+    recovery, personalised, sharp_constants, mixed, tails, rare, proofs)}
 
 
 @cache
@@ -307,7 +317,8 @@ def real(experiment, replications=400):
     coordinates = {axis: list(found) for axis, found in axes.items()}
     coordinates |= {name: (tuple(axes), values.astype(float)) for name, values in derived.items()
                     if not isinstance(values.flat[0], str)}
-    found = xr.Dataset({name: ((*axes, "replication"), values) for name, values in data.items()}, coordinates)
+    found = xr.Dataset({name: ((*axes, "replication"), values) for name, values in data.items()}, coordinates,
+                       dict(study=json.dumps(dict(parameters=dict(study.parameters)), default=str)))
     for name in derived.keys() & {*found.coords}:  # as a sealed study has it: without axes that do not matter to it
         for axis in axes:
             if axis in found[name].dims and bool((found[name] == found[name].isel({axis: 0})).all()):
