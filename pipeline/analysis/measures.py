@@ -127,6 +127,19 @@ def ratio_cells(data: xr.Dataset, metric: str, yardstick: str, power: float = 2,
     return labelled(cells.reset_coords(drop=True), "ratio", "low", "high", "mcse")
 
 
+def exponent_cells(data: xr.Dataset, metric: str, exponent: xr.DataArray, error_share: float = 1.0) -> Cells:
+    """−log of the mean of a metric over an exponent, in every cell: 1 or more for a mean of exp(−exponent) or less.
+
+    Intervals are those of `summarise` for the mean, simultaneous over the cells in use.
+    """
+    found = summarise(data[[metric, "status"]], confidence_for(data, error_share))
+    mean, low, high, error = (found[f"{metric}{end}"] for end in ("", "_low", "_high", "_mcse"))
+    with np.errstate(divide="ignore"):  # an interval that reaches 0
+        cells = {name: -xr.ufuncs.log(ends.clip(0)) / exponent
+                 for name, ends in dict(value=mean, low=high, high=low).items()}
+    return labelled(xr.Dataset(cells | dict(error=error / mean / exponent)).reset_coords(drop=True))
+
+
 def normal_cells(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, error_share: float = 1.0) -> Cells:
     """Cells with their normal intervals, simultaneous over the cells of `data` in use: for functions of several means.
 

@@ -158,6 +158,18 @@ def sparse():
     return sealed(axes, {"crowd_strength": strength}, label_error=error)
 
 
+def rare():
+    axes = dict(wanted_wisdom=[8, 16, 24, 32], estimator=WORKERS, tilt_by=["vote", "odds"])
+
+    def exact(c):
+        return np.exp(-0.45 * c["wanted_wisdom"])
+
+    found = sealed(axes, {}, noise=0.5, first_label_wrong=lambda c: 0 * c["wanted_wisdom"] + 0.5,
+                   first_label_wrong_weighted=lambda c: xr.where(c["estimator"] == "dawid_skene",
+                                                                 np.exp(-0.6 * c["wanted_wisdom"]), exact(c)))
+    return found.assign(majority_error_exact=exact(found) + 0 * found["first_label_wrong"])
+
+
 def real(file=RTE):
     axes = dict(epsilon=[0.5, 1.0, 2.0, 4.0], mechanism=["randomized_response", "none"], estimator=WORKERS)
     better = ["majority_vote", "dawid_skene"][file == RTE]
@@ -171,5 +183,5 @@ def real(file=RTE):
 
 
 MAKERS = (privacy, limits, labels, theorem_2, theorem_2_starts, abilities, experts, basin, projection, initialisation,
-          sparse, real)
+          sparse, rare, real)
 IDEAL = {f"wang/{make.__name__}": cache(make) for make in MAKERS}

@@ -12,6 +12,7 @@ from pipeline.analysis.measures import (
     Cells,
     Measure,
     exponent,
+    exponent_cells,
     measure,
     measure_every_cell,
     normal,
@@ -23,6 +24,7 @@ from pipeline.analysis.tolerances import AtLeast, AtMost, NoException, Within
 
 from .common import FEW, LABELS, TAIL, above_bound, label_error_bound
 
+RARE = "first_label_wrong_weighted"
 SHARP = 200  # workers from which private abilities are near ½
 _METHOD = dict(estimator="dawid_skene")
 _CONDITIONS_HOLD = "least share of its conditions that holds in a data set"
@@ -74,7 +76,21 @@ def _vote(results: xr.Dataset) -> Mapping[str, Cells]:
     return law_ratios(data, "label_error", "majority_error_exact", 1)
 
 
+@measure_every_cell("−log of half the mean error of a label over n v̂/2")
+def _rare(results: xr.Dataset) -> Cells:
+    data = select(results, RARE, at=_METHOD | dict(tilt_by="odds"), min_levels=dict(wanted_wisdom=2))
+    return exponent_cells(data.assign({RARE: data[RARE] / 2}), RARE, data["wanted_wisdom"] / 2)
+
+
+@measure_every_cell("mean error of a label over the exact one")
+def _rare_vote(results: xr.Dataset) -> Cells:
+    data = select(results, RARE, "majority_error_exact", at=dict(estimator="majority_vote", tilt_by="vote"),
+                  min_levels=dict(wanted_wisdom=2))
+    return ratio_cells(data, RARE, "majority_error_exact", power=1)
+
+
 _CROWD = "abilities uniform on [½, 1], m = 1,000, started at the mean vote, λ = 0.001"
+_RARE = "abilities uniform on [½, 1]; answers of tilted laws, with exact weights"
 _TIGHTER = NegativeControl("a bound with n v̂ in place of n v̂/2",
                            lambda r: r.assign(label_error_bound=r["label_error_bound"] ** 2 / 2))
 _SLOWER = NegativeControl("errors multiplied by exp(n v̂/4)",
@@ -172,5 +188,29 @@ CLAIMS = (
                    "labelled 1.",
         control=NegativeControl("the oracle's error in place of the exact one",
                                 replaced("majority_error_exact", "oracle_error")),
+    ),
+    Claim(
+        id="wang.rare",
+        statement="A label's error stays below 2exp(−n v̂/2) where that is as small as 10⁻⁷.",
+        source="Wang and Xu, Theorem 2",
+        experiment="wang/rare",
+        measure=_rare,
+        tolerance=AtLeast(1),
+        why="The theorem's exponent and constant, where the mean over plain replications would be 0.",
+        conditions=f"n v̂ = 8 to 32, n = 200, m = 50, {_RARE}. Theorem 2's conditions on m and on the start do not "
+                   "hold: the claim goes further.",
+        control=NegativeControl("errors multiplied by exp(n v̂/4)",
+                                scaled(RARE, lambda r: xr.ufuncs.exp(r["wanted_wisdom"] / 4))),
+    ),
+    Claim(
+        id="wang.rare.vote",
+        statement="Private majority vote errs as the Poisson–binomial law says, down to 10⁻⁷.",
+        source="Wang and Xu, eq. (18) and the proof of Theorem 4; exact law of the number of right answers",
+        experiment="wang/rare",
+        measure=_rare_vote,
+        tolerance=Within(1, 0.25),
+        why="An exact law, given the abilities; means are known to 5 %.",
+        conditions=f"n v̂ = 8 to 32, n = 200, {_RARE}.",
+        control=NegativeControl("the tilted answers, without weights", replaced(RARE, "first_label_wrong")),
     ),
 )

@@ -11,16 +11,14 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
     Cells,
     Measure,
-    confidence_for,
     exact_cells,
-    labelled,
+    exponent_cells,
     mean_cells,
     measure,
     measure_every_cell,
     share_above,
 )
 from pipeline.analysis.selection import constant, select
-from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, AtMost, NoException, Tolerance
 
 from ..theory.tails import ordering_exponent
@@ -61,11 +59,7 @@ def _rare(results: xr.Dataset) -> Mapping[str, Cells]:
     parts = {}
     for part, metric in RARE.items():
         data = select(one_budget(results), metric, min_levels=dict(m=1, epsilon=1, signal=2))
-        found, exponent = summarise(data, confidence_for(data, 1 / len(RARE))), _rare_exponent(results)
-        mean, low, high, error = (found[f"{metric}{end}"] for end in ("", "_low", "_high", "_mcse"))
-        ratios = {name: -xr.ufuncs.log(value.clip(0)) / exponent
-                  for name, value in dict(value=mean, low=high, high=low).items()}
-        parts[part] = labelled(xr.Dataset(ratios | dict(error=error / mean / exponent)).reset_coords(drop=True))
+        parts[part] = exponent_cells(data, metric, _rare_exponent(results), 1 / len(RARE))
     return parts
 
 
