@@ -14,6 +14,7 @@ from pipeline.analysis.measures import (
     CONFIDENCE,
     confidence_for,
     exponent,
+    exponent_cells,
     labelled,
     mean_cells,
     mean_over_cells,
@@ -116,6 +117,19 @@ def test_paired_differences(cells):
     assert (apart.low, apart.high) == pytest.approx(skewed(difference, 1 - 0.01 / 6))
     with pytest.raises(NotTested, match="needs arm=c"):
         paired_cells(cells, "v", "arm", "a", "c")
+
+
+def test_exponents_of_means_in_every_cell(cells):
+    """−log of the mean and of the ends of its interval, at half the error of the claim; it may be 0."""
+    exponent = xr.DataArray([2.0, 4.0, 8.0], {"L": [1, 2, 4]}, "L")
+    one = exponent_cells(cells, "v", exponent, 0.5)["arm=b, L=4"]
+    values = cells["v"].sel(arm="b", L=4).values
+    low, high = skewed(values, 1 - 0.005 / 6)
+    assert (one.value, one.low, one.high) == pytest.approx((*(-math.log(v) / 8 for v in (values.mean(), high, low)),))
+    assert one.standard_error == pytest.approx(values.std(ddof=1) / math.sqrt(400) / values.mean() / 8)
+    seldom = cells.assign(v=cells["v"] * (cells["replication"] == 7))
+    assert exponent_cells(seldom, "v", exponent)["arm=a, L=1"].high == math.inf
+    assert exponent_cells(cells.assign(v=0 * cells["v"]), "v", exponent) == {}
 
 
 def test_ratios(cells):
