@@ -46,15 +46,21 @@ def path_of(experiment: str) -> Path:
 
 @cache
 def size_of(experiment: str) -> dict[str, Any]:
-    """How large an experiment is judged: its small grid, or the whole one; replications and blocks of the whole one."""
+    """How large an experiment is judged: its small grid, or the whole one; replications and blocks of the whole one.
+
+    With targets of precision, the replications that every cell has at least; so the means are less precise.
+    """
     whole, size = compose([f"experiment={experiment}"])[0], "paper" if experiment in WHOLE else "quick"
-    return {"size": size, "replications": whole["replications"], "block": whole["block"]}
+    targets = whole.get("precision") or {}
+    fewest = {"replications": max(target["least"] for target in targets.values()), "precision": None} if targets else {}
+    return {"size": size, "replications": whole["replications"], "block": whole["block"], **fewest}
 
 
 @cache
 def raw_of(experiment: str) -> dict[str, Any]:
     """An experiment as it is judged, but for the seed."""
-    return compose([f"experiment={experiment}", *(f"{key}={value}" for key, value in size_of(experiment).items())])[0]
+    return compose([f"experiment={experiment}", *(f"{key}={'null' if value is None else value}"
+                                                     for key, value in size_of(experiment).items())])[0]
 
 
 @cache

@@ -63,6 +63,10 @@ def fit_rate(
     keep all the weight though their misfit is no smaller. With `groups`, dimensions of `mean`, each level has
     its own constant and the exponents are common.
 
+    95 % intervals of 4 to 8 cells cover in 94 % of cases or more if the errors are alike, or grow up to tenfold
+    along the predictor. They cover in 58 to 90 % only if a few cells have a 25th of the error of the others and
+    the law misses by more than that: the scatter of these few cannot be told from the others.
+
     `mean`, `mcse` and the positive `predictors` are matched by label and repeated over missing dimensions.
     Dropped and counted: cells where something is not finite or not positive (the mcse may be 0: it is then
     raised to the smallest positive one; if all are 0 the scatter alone sets the error). Exponents that the
