@@ -198,7 +198,8 @@ def test_theorem_4_does_not_need_its_least_epsilon():
     assert not bounds.theorem_4_holds(0.5, 0.4) and bounds.theorem_4_proved(30_000, 0.4, 0.5, simple=True)
     assert not bounds.theorem_4_proved(10**9, 0.4, 0.5)  # the printed lower bound is never enough here
     assert vote_errors.expert_vote_error(15_962, 0.4, 0.5) < bounds.expert_error_bound(15_962, 0.4, 0.5)
-    assert crowd_wisdom.expert_wisdom(15_962, 0.4, 0.5) == pytest.approx(2 * math.log(4), rel=0.05)
+    wisdom = crowd_wisdom.expert_wisdom(15_962, 0.4, 0.5)
+    assert wisdom == pytest.approx(math.tanh(0.25) ** 2 * 48) and 1 < wisdom / (2 * math.log(4)) < 1.04  # 47.99 experts
 
 
 def test_theorem_4s_own_threshold():
