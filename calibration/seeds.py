@@ -14,6 +14,7 @@ from pipeline.cli.config import read_experiment
 from pipeline.execution.runner import writer
 from pipeline.study.registry import problems
 from pipeline.study.streams import digest
+from pipeline.study.targets import Target
 
 FOLDER = Path("outputs/calibration")
 WHOLE = {  # experiments whose small grid leaves a claim undecided that the whole one decides
@@ -48,12 +49,15 @@ def path_of(experiment: str) -> Path:
 def size_of(experiment: str) -> dict[str, Any]:
     """How large an experiment is judged: its small grid, or the whole one; replications and blocks of the whole one.
 
-    With targets of precision, the replications that every cell has at least; so the means are less precise.
+    With targets of precision, the replications that every cell has at least: means are less precise, and what stopping
+    does to verdicts is not calibrated.
     """
     whole, size = compose([f"experiment={experiment}"])[0], "paper" if experiment in WHOLE else "quick"
-    targets = whole.get("precision") or {}
-    fewest = {"replications": max(target["least"] for target in targets.values()), "precision": None} if targets else {}
-    return {"size": size, "replications": whole["replications"], "block": whole["block"], **fewest}
+    given = {"size": size, "replications": whole["replications"], "block": whole["block"]}
+    if targets := whole.get("precision"):
+        fewest = max(target.get("least", Target.least) for target in targets.values())
+        given |= {"replications": fewest, "precision": None}
+    return given
 
 
 @cache

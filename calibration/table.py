@@ -19,12 +19,12 @@ HELD = {SUPPORTED, NOT_REFUTED}
 HEAD = """# Calibration: how often verdicts are wrong
 
 Every claim below was judged on many independent simulations of its experiment, and on as many of its controls. They
-have the replications of the whole experiment, or where that stops at a precision, the least that every cell has; and
-the grid of its small size (`size=quick`), or the whole grid where the small one leaves a claim undecided. Each table
-says which, and with which code it was made. `make calibrate` runs this for all claims, in hours, and goes on where it
-was stopped; `make calibrate ARGS="crowd seeds=200"` for some; `make calibrate ARGS=docs` writes this page from what was
-run; tables of other experiments stay. Claims about files of real answers are not here: there is nothing to
-simulate.
+have the replications of the whole experiment, or where that stops at a precision, the least that every cell has (what
+stopping does to verdicts is not judged here); and the grid of its small size (`size=quick`), or the whole grid where
+the small one leaves a claim undecided. Each table says which, and with which code it was made. `make calibrate` runs
+this for all claims, in hours, and goes on where it was stopped; `make calibrate ARGS="crowd seeds=200"` for some;
+`make calibrate ARGS=docs` writes this page from what was run; tables of other experiments stay. Claims about files of
+real answers are not here: there is nothing to simulate.
 
 - *truth*: whether the claim holds at this size, by the mean of each estimate over all seeds: yes, no, or *border*,
   where such a mean is within six of its standard errors of an end of the tolerance, or some seeds have no estimate.

@@ -130,10 +130,13 @@ def ratio_cells(data: xr.Dataset, metric: str, yardstick: str, power: float = 2,
 def exponent_cells(data: xr.Dataset, metric: str, exponent: xr.DataArray, error_share: float = 1.0) -> Cells:
     """−log of the mean of a metric over an exponent, in every cell: 1 or more for a mean of exp(−exponent) or less.
 
-    Intervals are those of `summarise` for the mean, simultaneous over the cells in use.
+    Intervals are those of `summarise` for the mean, simultaneous over the cells in use. Raises InsufficientEvidence
+    where a mean is 0: errors that were never seen have no logarithm.
     """
     found = summarise(data[[metric, "status"]], confidence_for(data, error_share))
     mean, low, high, error = (found[f"{metric}{end}"] for end in ("", "_low", "_high", "_mcse"))
+    if bool((mean == 0).any()):
+        raise InsufficientEvidence(f"{metric} is 0 in all replications of a cell")
     with np.errstate(divide="ignore"):  # an interval that reaches 0
         cells = {name: -xr.ufuncs.log(ends.clip(0)) / exponent
                  for name, ends in dict(value=mean, low=high, high=low).items()}

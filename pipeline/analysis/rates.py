@@ -64,8 +64,8 @@ def fit_rate(
     its own constant and the exponents are common.
 
     95 % intervals of 4 to 8 cells cover in 94 % of cases or more if the errors are alike, or grow up to tenfold
-    along the predictor. They cover in 58 to 90 % only if a few cells have a 25th of the error of the others and
-    the law misses by more than that: the scatter of these few cannot be told from the others.
+    along the predictor. They cover less often, in 58 to 90 % of cases, where a few cells have a 25th of the error
+    of the others and the law misses by more than the error of these few: the others hardly show by how much.
 
     `mean`, `mcse` and the positive `predictors` are matched by label and repeated over missing dimensions.
     Dropped and counted: cells where something is not finite or not positive (the mcse may be 0: it is then

@@ -129,7 +129,8 @@ def test_exponents_of_means_in_every_cell(cells):
     assert one.standard_error == pytest.approx(values.std(ddof=1) / math.sqrt(400) / values.mean() / 8)
     seldom = cells.assign(v=cells["v"] * (cells["replication"] == 7))
     assert exponent_cells(seldom, "v", exponent)["arm=a, L=1"].high == math.inf
-    assert exponent_cells(cells.assign(v=0 * cells["v"]), "v", exponent) == {}
+    with pytest.raises(InsufficientEvidence, match="v is 0 in all replications of a cell"):
+        exponent_cells(cells.assign(v=cells["v"] * (cells["L"] > 1)), "v", exponent)
 
 
 def test_ratios(cells):

@@ -65,6 +65,18 @@ def test_lack_of_fit_is_measured_and_must_be_in_the_interval(covered):
     assert not covered(naive, what="negative control: Monte Carlo error only")
 
 
+@pytest.mark.parametrize("errors, least, most", [
+    ([0.02, 0.02, 0.02, 0.02, 0.02], 0.94, 1), (np.geomspace(0.005, 0.05, 5), 0.94, 1),
+    ([0.002, 0.05, 0.05, 0.05, 0.002], 0.5, 0.75)], ids=["alike", "tenfold", "a 25th at both ends"])
+def test_intervals_cover_as_often_as_the_documentation_says(covered, errors, least, most):
+    rng, x, errors = np.random.default_rng(3), axis("L", [1, 2, 4, 8, 16]), np.asarray(errors)
+    hits = []
+    for _ in range(600):
+        mean = np.exp(np.hypot(errors, 0.03) * rng.standard_normal(5)) / x
+        hits.append(fit_rate(mean, errors * mean, L=x).exponents["L"].covers(-1))
+    assert covered(hits, least, most=most)
+
+
 def test_groups_share_the_exponent_but_not_the_constant():
     scheme = xr.DataArray([1.0, 5.0], {"scheme": ["log", "critical"]}, "scheme")
     mean = scheme * L**-0.5

@@ -164,7 +164,8 @@ def rare():
     def exact(c):
         return np.exp(-0.45 * c["wanted_wisdom"])
 
-    found = sealed(axes, {}, noise=0.5, first_label_wrong=lambda c: 0 * c["wanted_wisdom"] + 0.5,
+    found = sealed(axes, {}, noise=0.5, label_error_bound=lambda c: 2 * np.exp(-c["wanted_wisdom"] / 2),
+                   first_label_wrong=lambda c: 0 * c["wanted_wisdom"] + 0.5,
                    first_label_wrong_weighted=lambda c: xr.where(c["estimator"] == "dawid_skene",
                                                                  np.exp(-0.6 * c["wanted_wisdom"]), exact(c)))
     return found.assign(majority_error_exact=exact(found) + 0 * found["first_label_wrong"])
