@@ -200,8 +200,8 @@ CLAIMS = (
         tolerance=AtLeast(1),
         why="The theorem's bound at the abilities that were drawn, on average. Without weights the mean would be 0.",
         conditions=f"n v̂ = 8 to 32, n = 200, m = 50, {_RARE}. Theorem 2's conditions on m and on the start do not "
-                   "hold: the claim goes further. Weights of this method have no limit: from n v̂ = 24 on, means of 2,000 "
-                   "replications scatter by 40 % where their errors say 20 %; the bound is 25 times the mean there.",
+                   "hold: the claim goes further. Weights of this method have no limit: from n v̂ = 24 on, means of "
+                   "2,000 replications scatter by 40 % where their errors say 20 %. The bound is 25 times the mean.",
         control=NegativeControl("errors multiplied by exp(n v̂/4)",
                                 scaled(RARE, lambda r: xr.ufuncs.exp(r["wanted_wisdom"] / 4))),
     ),
