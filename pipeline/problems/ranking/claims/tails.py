@@ -148,7 +148,7 @@ CLAIMS = (
            _rare, dict.fromkeys(RARE, AtLeast(1)),
            "The Kendall distance is a mean over pairs, Δ apart or more. With E the exponent, H_K is at most "
            "Σ_d d exp(−d²E)/K, d = 1 to m − 1: exp(−E) for m = 2, a fifth of it here for m = 10.",
-           "m = 2 and 10, K = m/2, items 0.1 apart, ε = ½ and 2, signal 32 to 192. Comparisons of tilted laws, with "
+           "m = 2 and 10, K = m/2, items 0.1 apart, ε = ½ and 2, signal 32 to 288. Comparisons of tilted laws, with "
            "exact weights; 95 % intervals of means reach 10 % to both sides.",
            NegativeControl("errors multiplied by exp(E/3)", _larger), "xu/rare"),
     _lemma("lemma_s5", "Eigenvalues of the Hessian lie between 2λ and 2(λ + max_i Σ_j w_ij).", "hessian_ratio",
