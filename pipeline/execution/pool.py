@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters.executor import LOST, Executor
+from pipeline.execution.clusters.executor import GONE, LOST, Executor
 from pipeline.execution.errors import SweepError
 from pipeline.execution.task import TOPIC, Ending, Runner, attempt, compute, halt, install, one_line
 
@@ -177,7 +177,7 @@ class DaskPool:
         self._send()
         try:
             given = self.executor.client.processing()
-        except LOST:  # the scheduler is gone, which the bundles' endings say
+        except GONE:  # the scheduler is gone, which the bundles' endings say
             return []
         return [address for address, threads in self.executor.alive().items()
                 if address in self.present and not given.get(address, True) for _ in range(threads)]
@@ -186,7 +186,7 @@ class DaskPool:
         """Forget a bundle that was handed out; where it runs already, it runs to its end."""
         number = next(number for number, (_, one) in self.futures.items() if one is bundle)
         future, _ = self.futures.pop(number)
-        with contextlib.suppress(*LOST):
+        with contextlib.suppress(*GONE):
             future.cancel()
 
     def finished(self) -> Iterator[tuple[Bundle, Ending]]:
@@ -213,7 +213,7 @@ class DaskPool:
         """Tell all workers to start no bundle any more. Calls after the first do nothing."""
         if not self.halted:
             self.halted = True
-            with contextlib.suppress(*LOST):  # a worker that dies meanwhile, or is frozen, starts nothing either
+            with contextlib.suppress(*GONE):  # a worker that dies meanwhile, or is frozen, starts nothing either
                 self.executor.client.run(halt, self.sweep, on_error="ignore", callback_timeout=ANSWERS)
 
     def watch(self) -> None:

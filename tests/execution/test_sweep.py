@@ -168,6 +168,22 @@ def test_stop_drops_what_waits_and_finishes_what_runs(executor, tmp_path):
     assert outcome.units_done == len(list(tmp_path.iterdir())) <= 4
 
 
+def test_a_stop_does_not_need_the_client(tmp_path):
+    """A client whose scheduler is gone closes its connections after a while, maybe as it tells the workers to stop."""
+    stop = threading.Event()
+    with Local(workers=1).open() as executor:
+        def on_done(*_):
+            if not stop.is_set():
+                executor.client.sync(executor.client.rpc.close)
+                with pytest.raises(RuntimeError, match="closed"):
+                    executor.client.run(os.getpid)
+            stop.set()
+
+        outcome = run(executor, functools.partial(record, tmp_path, seconds=0.1), pairs(range(100)), stop=stop,
+                      on_done=on_done)
+    assert outcome.interrupted and outcome.units_done == len(list(tmp_path.iterdir()))
+
+
 def test_a_stop_after_the_last_unit_interrupts_nothing(executor):
     stop = threading.Event()
     outcome = run(executor, Heavy(), pairs([7]), stop=stop, on_done=lambda *_: stop.set())

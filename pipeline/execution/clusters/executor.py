@@ -46,6 +46,8 @@ DASK = {
 # What a client raises when a worker dies while it is asked something. A wait that is cancelled inside Dask comes out
 # of its `sync` as UnboundLocalError.
 LOST = (OSError, asyncio.CancelledError, UnboundLocalError)
+# Of a client that may have closed, as it does some time after its scheduler is gone: "ConnectionPool is closed".
+GONE = (*LOST, RuntimeError)
 
 
 def _nothing() -> None:
@@ -202,7 +204,7 @@ def retire(client: Any, addresses: Collection[str]) -> None:
     Not by `client.retire_workers`, which first copies results to other workers, and gives up if there are none.
     """
     for address in addresses:
-        with contextlib.suppress(*LOST):
+        with contextlib.suppress(*GONE):
             client.sync(client.scheduler.unregister, address=address, expected=True, stimulus_id="retire")
 
 
