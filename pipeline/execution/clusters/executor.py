@@ -46,7 +46,7 @@ DASK = {
 # What a client raises when a worker dies while it is asked something. A wait that is cancelled inside Dask comes out
 # of its `sync` as UnboundLocalError.
 LOST = (OSError, asyncio.CancelledError, UnboundLocalError)
-# Of a client that may have closed, as it does some time after its scheduler is gone: "ConnectionPool is closed".
+# The same, and what it raises once it has closed, which it does some time after its scheduler is gone.
 GONE = (*LOST, RuntimeError)
 
 

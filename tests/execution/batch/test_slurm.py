@@ -171,6 +171,7 @@ def test_through_dask_with_a_job_cancelled(system, study):
     found = {}
     while sum(found.values()) < 3 and driver.poll() is None:  # the second job may start later
         found |= listeners([psutil.Process(driver.pid), *workers(keys)])
+        time.sleep(0.2)
     assert sum(found.values()) >= 3, "scheduler, nanny and worker speak TLS"
     assert {address.ip for address, locked in found.items() if not locked} == {"127.0.0.1"}, "dashboards"
     system.call("scancel", first)

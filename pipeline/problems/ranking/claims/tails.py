@@ -38,9 +38,10 @@ def _tail(estimand: str, metric: str, over: Callable[[xr.Dataset], xr.DataArray]
     return ratio
 
 
-def _hoeffding(data: xr.Dataset) -> xr.DataArray:
+def _hoeffding(signal: xr.DataArray, log_kappa: xr.DataArray) -> xr.DataArray:
+    """The exponent of Hoeffding's inequality in every cell; log κ is the range of θ*."""
     exponent: xr.DataArray = xr.apply_ufunc(
-        np.vectorize(ordering_exponent, otypes=[float]), data["signal"], xr.ufuncs.exp(data["spacing"]))
+        np.vectorize(ordering_exponent, otypes=[float]), signal, xr.ufuncs.exp(log_kappa))
     return exponent
 
 
@@ -49,9 +50,7 @@ RARE = {"Kendall distance": "kendall_weighted", "top-K error": "hamming_top_k_we
 
 def _rare_exponent(results: xr.Dataset) -> xr.DataArray:
     """The exponent in every cell of xu/rare, whose items are equally far apart."""
-    kappa = xr.ufuncs.exp((results["m"] - 1) * constant(results, "spacing"))
-    exponent: xr.DataArray = xr.apply_ufunc(np.vectorize(ordering_exponent, otypes=[float]), results["signal"], kappa)
-    return exponent
+    return _hoeffding(results["signal"], (results["m"] - 1) * constant(results, "spacing"))
 
 
 @measure_every_cell("−log of a mean error of rankings over the exponent")
@@ -115,7 +114,8 @@ CLAIMS = (
     _claim("personal.tails.ranking",
            "Two items Δ apart change ranks with probability exp(−mLΔ²κ²/((1 + κ)⁴G(ε))) at most, whatever H(ε).",
            "Theorems 4 to 6, which have κ⁻⁴ and open constants; sharper, by Hoeffding's inequality on the scores",
-           _tail("−log P over the exponent", "inversion_surprisal", _hoeffding), AtLeast(1),
+           _tail("−log P over the exponent", "inversion_surprisal", lambda d: _hoeffding(d["signal"], d["spacing"])),
+           AtLeast(1),
            _EXACT + " At L = 100,000 and a signal of 2,048 −log P is 5 % more.",
            f"{_TWO} Signal 8 to 2,048.",
            NegativeControl("two thirds of the exponents", scaled("inversion_surprisal", 2 / 3))),
