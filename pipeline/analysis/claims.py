@@ -27,10 +27,12 @@ from pipeline.analysis.tolerances import (
     by_badness,
     finite,
 )
+from pipeline.study.wrong_worlds import Change
 
 __all__ = [
     "CONFIDENCE", "CONTRADICTED", "INCONCLUSIVE", "NOT_REFUTED", "NOT_TESTED", "SUPPORTED", "VERDICTS",
-    "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotTested", "PositiveControl", "judge",
+    "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotSimulated", "NotTested",
+    "PositiveControl", "SimulatedControl", "judge",
 ]
 
 MOST_CELLS = 12  # that a check lists
@@ -76,6 +78,28 @@ class PositiveControl:
     make: Callable[[xr.Dataset], xr.Dataset]
 
 
+@dataclass(frozen=True)
+class SimulatedControl:
+    """A wrong world that is simulated: parts of every cell are changed, under labels that stay.
+
+    description: of what is wrong there. change: the parts of a cell -> those that simulate it; helpers are in
+    `pipeline.problems.common.changes`. verdict: what the claim must say of that world: contradicted, or supported
+    where the claim does not hold and the world is one in which it would. Claims with one and the same control share
+    its simulations.
+    """
+
+    description: str
+    change: Change
+    verdict: str = CONTRADICTED
+
+
+@dataclass(frozen=True)
+class NotSimulated:
+    """Why no wrong world is simulated for a claim. reason: a sentence."""
+
+    reason: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A statement that an experiment can support or contradict.
@@ -84,7 +108,8 @@ class Claim:
     measure: what is estimated. tolerance: what the estimate may be; for a claim of several parts, one for each part
     that the measure returns. why: reason for the tolerance. conditions: where the theorem speaks, and which cells are
     used. control: the negative control. positive: the positive control, in place of the negative one where the data
-    contradict the claim: it shows that the claim can be supported at all. only_refutable: the claim is a one-sided
+    contradict the claim: it shows that the claim can be supported at all. simulated: the wrong world in which it is
+    tested by simulation, or why there is none. only_refutable: the claim is a one-sided
     bound so loose that plausible data cannot come near it; data on its right side are then "not refuted" instead of
     "supported". recorded: the real data that the claim is about, if any; on other data it is "not tested".
     row: of docs/papers.md, which shows why the paper is wrong there, or the proof incomplete; empty without one.
@@ -101,6 +126,7 @@ class Claim:
     tolerance: Tolerance | Mapping[str, Tolerance]
     control: NegativeControl
     positive: PositiveControl | None = None
+    simulated: SimulatedControl | NotSimulated | None = None
     only_refutable: bool = False
     recorded: RecordedData | None = None
     headline: bool = False

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from pipeline.study.status import OK
 
 NUMBER = "number of the cell"  # variable over the axes of the grid, while `recording`
 _USED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` gave out", default=None)
+_WANTED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` may give out", default=None)
 LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
 Level = str | float
 Condition = Callable[[xr.Dataset], xr.DataArray]  # true in the cells that are used
@@ -53,25 +54,53 @@ def select(
     change any mean.
     """
     chosen = _cells(results, variables, at or {}, min_levels or {})
+    _note_wanted(chosen, within)
     if within is not None:
         chosen["status"] = chosen["status"].where(within(chosen), 0)
     counts = _check_replications(chosen, variables, least)
     used = _USED.get()
     if used is not None and NUMBER in chosen:
-        used |= {*chosen[NUMBER].where(counts > 0, -1).values.ravel().tolist()} - {-1}
-        chosen = chosen.drop_vars(NUMBER)
-    return chosen
+        used |= _numbers(chosen, counts > 0)
+    return chosen.drop_vars(NUMBER, errors="ignore")
+
+
+def recording() -> AbstractContextManager[set[int]]:
+    """Within, `select` adds to this set the numbers of the cells it gives out, as its results have them."""
+    return _collecting(_USED)
+
+
+def planning() -> AbstractContextManager[set[int]]:
+    """Within, `select` adds to this set the numbers of the cells that it might give out once they were simulated.
+
+    Their numbers of replications do not matter, nor does a condition that reads what is simulated.
+    """
+    return _collecting(_WANTED)
 
 
 @contextmanager
-def recording() -> Iterator[set[int]]:
-    """Within, `select` adds to this set the numbers of the cells it gives out, as its results have them."""
-    used: set[int] = set()
-    token = _USED.set(used)
+def _collecting(variable: ContextVar[set[int] | None]) -> Iterator[set[int]]:
+    numbers: set[int] = set()
+    token = variable.set(numbers)
     try:
-        yield used
+        yield numbers
     finally:
-        _USED.reset(token)
+        variable.reset(token)
+
+
+def _numbers(chosen: xr.Dataset, where: xr.DataArray) -> set[int]:
+    return {*chosen[NUMBER].where(where, -1).values.astype(int).ravel().tolist()} - {-1}
+
+
+def _note_wanted(chosen: xr.Dataset, within: Condition | None) -> None:
+    wanted = _WANTED.get()
+    if wanted is None or NUMBER not in chosen:
+        return
+    simulated = [name for name, variable in chosen.data_vars.items() if REPLICATION in variable.dims]
+    inside = xr.ones_like(chosen[NUMBER], bool)
+    if within is not None:
+        with suppress(KeyError):  # the condition reads what is simulated
+            inside = within(chosen.drop_vars(simulated)) & inside
+    wanted |= _numbers(chosen, inside)
 
 
 def _cells(

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -102,22 +101,17 @@ def simulate(experiment: Asked, **changes: Any) -> xr.Dataset:
         raise InvalidInput("refine", study.refine.along, "goes with run, which adds levels; simulate makes those given")
     if study.until:
         raise InvalidInput("until", "claims", "goes with run, which stops there; simulate makes all replications")
+    filled = datasets.blank(study)
     layout = Layout.of(study)
-    shape = (int(np.prod(layout.shape)), study.replications)
-    columns = {name: np.full(shape, np.nan) for name in study.metrics} | {"status": np.zeros(shape, np.int8)}
+    places = [np.unravel_index(position, layout.shape) for position in positions(study, layout)]
     memo: dict[str, Any] = {}
     with np.errstate(all="ignore"), threadpoolctl.threadpool_limits(1, "blas"):
         for block in range(study.blocks):
             rows = slice(block * study.block, (block + 1) * study.block)
-            for position, labels in zip(positions(study, layout), study.grid, strict=True):
+            for place, labels in zip(places, study.grid, strict=True):
                 for name, values in study.simulate(labels, block, memo).items():
-                    columns[name][position, rows] = values
-    dims = (*study.grid.axes, datasets.REPLICATION)
-    variables = {name: (dims, values.reshape(*layout.shape, -1), datasets.describe(study, name))
-                 for name, values in columns.items()}
-    attributes = {"experiment": study.name, "study": json.dumps(study.identity, sort_keys=True),
-                  "replications": study.replications, "request": results.request(study)}
-    return xr.Dataset(variables, datasets.coordinates_of(study), attributes)
+                    filled[name].values[*place, rows] = values
+    return filled.assign_attrs(request=results.request(study))
 
 
 def _loaded(request: Request) -> xr.Dataset:

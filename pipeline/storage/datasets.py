@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -88,6 +89,19 @@ def template(study: Study, location: ZarrLocation) -> None:
             compressors=_checked(), dimension_names=(*study.grid.axes, REPLICATION),
             attributes={**describe(study, variable), **own})
     location.put(files)
+
+
+def blank(study: Study) -> "xr.Dataset":
+    """Results of a study before anything was run, in memory: (grid…, replication) NaN, with `status` 0."""
+    import xarray as xr
+
+    layout = Layout.of(study)
+    dims, shape = (*study.grid.axes, REPLICATION), (*layout.shape, layout.replications)
+    variables = {name: (dims, np.full(shape, np.nan), describe(study, name)) for name in study.metrics}
+    status = {"status": (dims, np.zeros(shape, np.int8), describe(study, "status"))}
+    attributes = {"experiment": study.name, "study": json.dumps(study.identity, sort_keys=True),
+                  "replications": study.replications}
+    return xr.Dataset(variables | status, coordinates_of(study), attributes)
 
 
 def across(metric: str, axis: str) -> str:

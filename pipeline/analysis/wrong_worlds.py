@@ -1,0 +1,95 @@
+"""Simulated controls: what a claim says of a world in which a part of every cell is wrong, and nobody knows it."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import xarray as xr
+
+from pipeline.analysis.claims import Check, Claim, SimulatedControl, check_of
+from pipeline.analysis.selection import NUMBER, InsufficientEvidence, planning
+from pipeline.analysis.summary import REPLICATION
+from pipeline.study.arrays import Integers
+from pipeline.study.status import OK
+from pipeline.study.study import Study
+from pipeline.study.wrong_worlds import WrongWorld
+
+CELL_OUTSIDE = -1  # number of a combination of levels that is no cell of the grid
+
+
+def check_of_wrong_world(claim: Claim, study: Study, blank: xr.Dataset) -> Check | None:
+    """The decision on the wrong world of a claim; None for a claim without one. Arguments as in `wrong_world`."""
+    if not isinstance(claim.simulated, SimulatedControl):
+        return None
+    return check_of(claim, wrong_world([claim], claim.simulated, study, blank))
+
+
+def wrong_world(claims: Sequence[Claim], control: SimulatedControl, study: Study, blank: xr.Dataset) -> xr.Dataset:
+    """The results of a wrong world, in the cells that the claims read; elsewhere `status` is 0.
+
+    study: its seed and replications are used. blank: the study's results before anything was run, (grid axes…,
+    replication), with all coordinates. What a claim reads is recorded on placeholders, and again with the simulated
+    cells in their place, until it wants no other cell.
+    """
+    world = WrongWorld.of(study, control.change)
+    results = blank.copy(deep=True)
+    numbers = cell_numbers(study)
+    simulated: set[int] = set()
+    while left := _wanted(claims, results, numbers) - simulated:
+        _fill(results, world, numbers, left)
+        simulated |= left
+    return results
+
+
+def cell_numbers(study: Study) -> Integers:
+    """(grid…) number of every combination of levels in the order of the grid's cells, −1 for one that is no cell."""
+    axes = study.grid.axes
+    numbers = np.full([len(levels) for levels in axes.values()], CELL_OUTSIDE)
+    for number, labels in enumerate(study.grid):
+        position = tuple(levels.index(labels[axis]) for axis, levels in axes.items())
+        numbers[position] = number
+    return numbers
+
+
+def _wanted(claims: Iterable[Claim], results: xr.Dataset, numbers: Integers) -> set[int]:
+    """Numbers of the cells that claims read, as far as the cells that were run tell."""
+    trial = _with_placeholders(results, numbers)
+    wanted: set[int] = set()
+    for claim in claims:
+        wanted |= _wanted_by(claim, trial, numbers)
+    return wanted
+
+
+def _wanted_by(claim: Claim, trial: xr.Dataset, numbers: Integers) -> set[int]:
+    untestable = False
+    with planning() as wanted:
+        try:
+            claim.measured(trial)
+        except InsufficientEvidence:
+            untestable = True
+        except Exception:  # of placeholders a measure may make no sense
+            pass
+    if wanted or untestable:
+        return wanted
+    return {*numbers.ravel().tolist()} - {CELL_OUTSIDE}  # it reads without `select`
+
+
+def _with_placeholders(results: xr.Dataset, numbers: Integers) -> xr.Dataset:
+    """Results with numbers of cells, and with finite values in the cells of the grid that were not run."""
+    axes = [axis for axis in results["status"].dims if axis != REPLICATION]
+    inside = xr.DataArray(numbers != CELL_OUTSIDE, dims=axes)
+    not_run = (results["status"] == 0) & inside
+    noise = np.random.default_rng(0).uniform(0.1, 0.9, results.sizes[REPLICATION])
+    placeholder = xr.DataArray(noise, dims=[REPLICATION])
+    trial = results.assign(status=results["status"].where(~not_run, OK))
+    for name, values in results.data_vars.items():
+        if name != "status" and REPLICATION in values.dims:
+            trial[name] = values.where(~not_run, placeholder).transpose(*values.dims)
+    return trial.assign({NUMBER: (axes, numbers)})
+
+
+def _fill(results: xr.Dataset, world: WrongWorld, numbers: Integers, cells: set[int]) -> None:
+    """Simulate some cells and put them into results."""
+    for number, columns in world.simulated(cells).items():
+        position = tuple(int(index[0]) for index in np.nonzero(numbers == number))
+        for name, values in columns.items():
+            results[name].values[position] = values
