@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from pipeline.analysis.claims import CONTRADICTED, NOT_REFUTED, SUPPORTED, Claim
+from pipeline.analysis.claims import CONTRADICTED, HELD, SUPPORTED, Claim
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import CONFIDENCE
 from pipeline.analysis.power import beyond, detected
 from pipeline.analysis.tolerances import Tolerance
 
 Records = Sequence[Mapping[str, Any]]
-HELD = {SUPPORTED, NOT_REFUTED}
 HEAD = """# Calibration: how often verdicts are wrong
 
 Every claim below was judged on many independent simulations of its experiment, and on as many of its controls. They

@@ -18,10 +18,13 @@ from pipeline.analysis.power import sentence
 from pipeline.analysis.selection import InsufficientEvidence, NotTested, RecordedData
 from pipeline.analysis.tolerances import (
     CONTRADICTED,
+    HELD,
+    IDENTITY,
     INCONCLUSIVE,
     NOT_REFUTED,
     NOT_TESTED,
     SUPPORTED,
+    TOO_WEAK,
     VERDICTS,
     Tolerance,
     by_badness,
@@ -30,9 +33,9 @@ from pipeline.analysis.tolerances import (
 from pipeline.study.wrong_worlds import Change
 
 __all__ = [
-    "CONFIDENCE", "CONTRADICTED", "INCONCLUSIVE", "NOT_REFUTED", "NOT_TESTED", "SUPPORTED", "VERDICTS",
-    "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotSimulated", "NotTested",
-    "PositiveControl", "SimulatedControl", "judge",
+    "CONFIDENCE", "CONTRADICTED", "HELD", "IDENTITY", "INCONCLUSIVE", "NOT_REFUTED", "NOT_TESTED", "SUPPORTED",
+    "TOO_WEAK", "VERDICTS", "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotSimulated",
+    "NotTested", "PositiveControl", "SimulatedControl", "judge",
 ]
 
 MOST_CELLS = 12  # that a check lists
@@ -109,9 +112,10 @@ class Claim:
     that the measure returns. why: reason for the tolerance. conditions: where the theorem speaks, and which cells are
     used. control: the negative control. positive: the positive control, in place of the negative one where the data
     contradict the claim: it shows that the claim can be supported at all. simulated: the wrong world in which it is
-    tested by simulation, or why there is none. only_refutable: the claim is a one-sided
-    bound so loose that plausible data cannot come near it; data on its right side are then "not refuted" instead of
-    "supported". recorded: the real data that the claim is about, if any; on other data it is "not tested".
+    tested by simulation, or why there is none. only_refutable: the claim is a one-sided bound so loose that plausible
+    data cannot come near it; data on its right side are then "not refuted" instead of "supported". identity: the claim
+    holds by construction, as a number is compared with itself in another form; data that agree are then "identity"
+    instead of "supported". recorded: the real data that the claim is about, if any; on other data it is "not tested".
     row: of docs/papers.md, which shows why the paper is wrong there, or the proof incomplete; empty without one.
     headline: whether it is among the main findings of its experiment, which a report says first.
     """
@@ -128,9 +132,21 @@ class Claim:
     positive: PositiveControl | None = None
     simulated: SimulatedControl | NotSimulated | None = None
     only_refutable: bool = False
+    identity: bool = False
     recorded: RecordedData | None = None
     headline: bool = False
     row: str = ""
+
+    def __post_init__(self) -> None:
+        if self.identity and self.only_refutable:
+            raise ValueError(f"{self.id} must be an identity or only refutable, not both")
+
+    @property
+    def best(self) -> str:
+        """The verdict on data that agree with the claim: supported, identity or not refuted."""
+        if self.identity:
+            return IDENTITY
+        return NOT_REFUTED if self.only_refutable else SUPPORTED
 
     @property
     def estimand(self) -> str:
@@ -173,14 +189,15 @@ class Claim:
                             for part, tolerance in self.tolerance.items()))
         else:
             check = _decide(measured, self.tolerance)
-        if self.only_refutable and check.verdict == SUPPORTED:
-            return replace(check, verdict=NOT_REFUTED)
-        return check
+        return replace(check, verdict=self.best) if check.verdict == SUPPORTED else check
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """A claim, the decision on the data, and the decision on its control: see `Claim.control_of`."""
+    """A claim, the decision on the data, and the decision on its control: see `Claim.control_of`.
+
+    Reports print `verdict` and `text`: a claim that would hold, but whose control is not rejected, is "too weak".
+    """
 
     claim: Claim
     check: Check
@@ -190,7 +207,22 @@ class Judgement:
     def sound(self) -> bool:
         """Whether the control was decided as it must be: otherwise than the data."""
         used = self.claim.control_of(self.check.verdict)
-        return self.control.verdict == (SUPPORTED if isinstance(used, PositiveControl) else CONTRADICTED)
+        return self.control.verdict == (self.claim.best if isinstance(used, PositiveControl) else CONTRADICTED)
+
+    @property
+    def verdict(self) -> str:
+        """That of the check or, where data agree with the claim and its control does as well, "too weak"."""
+        return TOO_WEAK if self.check.verdict in HELD and not self.sound else self.check.verdict
+
+    @property
+    def text(self) -> str:
+        """What was found or, first, that the check does not tell the data from the control."""
+        decided = self.check.verdict in (*HELD, CONTRADICTED)
+        if self.sound or not decided:
+            return self.check.text
+        description = self.claim.control_of(self.check.verdict).description
+        return (f"{self.check.verdict}, but the check is too weak: its control ({description}) is "
+                f"{self.control.verdict}; {self.check.text}")
 
 
 def judge(claim: Claim, results: xr.Dataset) -> Judgement:

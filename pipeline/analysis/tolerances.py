@@ -12,11 +12,14 @@ from typing import ClassVar, Literal, Protocol
 from pipeline.analysis.estimate import Estimate
 
 SUPPORTED = "supported"
+IDENTITY = "identity"  # supported, as it must be: the claim holds by construction
 NOT_REFUTED = "not refuted"  # supported, but plausible data could not have contradicted the claim
+TOO_WEAK = "too weak"  # one of those above, but the check does not reject the control: it shows nothing
 INCONCLUSIVE = "inconclusive"  # tested, but undecided
 NOT_TESTED = "not tested"  # the data or the levels of the grid that it needs are not there
 CONTRADICTED = "contradicted"
-VERDICTS = (SUPPORTED, NOT_REFUTED, NOT_TESTED, INCONCLUSIVE, CONTRADICTED)  # from the best to the worst
+VERDICTS = (SUPPORTED, IDENTITY, NOT_REFUTED, NOT_TESTED, TOO_WEAK, INCONCLUSIVE, CONTRADICTED)  # the worst last
+HELD = (SUPPORTED, IDENTITY, NOT_REFUTED)  # the intervals lie inside the tolerance
 
 Worst = Literal["largest", "smallest", "farthest"]
 _FRACTIONS = {"0.25": "¼", "0.5": "½", "0.75": "¾", "0.333333": "⅓", "0.666667": "⅔"}

@@ -41,6 +41,7 @@ from pipeline.study.study import Study, build
 PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failures", "most_seconds", "repair",
            "results", "unit", "accept_code")
 CODE = (".py", ".j2", ".css", ".js")
+MARKS = {"contradicted": "✗", "too weak": "!"}  # in front of the lines of these verdicts
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted
 FINISHED = "# of {} replications"
 REQUESTED = ("name", "grid", "replications", "precision", "refine", "until")
@@ -300,9 +301,10 @@ def lines(judged: Sequence[Any]) -> Iterator[str]:
     from pipeline.analysis.claims import CONTRADICTED, VERDICTS
 
     for verdict in VERDICTS:
-        for claim, check in ((one.claim, one.check) for one in judged if one.check.verdict == verdict):
-            text = check.text if verdict == CONTRADICTED else shorten(check.text, MOST_LETTERS)
-            yield f"{'✗' if verdict == CONTRADICTED else ' '} {verdict:<13} {claim.id}: {text}"
+        for one in judged:
+            if one.verdict == verdict:
+                text = one.text if verdict == CONTRADICTED else shorten(one.text, MOST_LETTERS)
+                yield f"{MARKS.get(verdict, ' ')} {verdict:<13} {one.claim.id}: {text}"
 
 
 def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str, Any]:

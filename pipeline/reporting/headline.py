@@ -7,24 +7,46 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_REFUTED, NOT_TESTED, SUPPORTED
+from pipeline.analysis.claims import (
+    CONTRADICTED,
+    HELD,
+    IDENTITY,
+    INCONCLUSIVE,
+    NOT_REFUTED,
+    NOT_TESTED,
+    SUPPORTED,
+    TOO_WEAK,
+)
 from pipeline.reporting.formatting import levels, metric_label, number, with_interval
 from pipeline.reporting.tables import metrics
 
 Rows = Sequence[Mapping[str, Any]]
-SYMBOLS = {SUPPORTED: "✓", NOT_REFUTED: "≈", CONTRADICTED: "✗", INCONCLUSIVE: "?", NOT_TESTED: "–"}
-IN_FRONT = (CONTRADICTED, NOT_REFUTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED)
+SYMBOLS = {SUPPORTED: "✓", IDENTITY: "≡", NOT_REFUTED: "≈", CONTRADICTED: "✗", TOO_WEAK: "!", INCONCLUSIVE: "?",
+           NOT_TESTED: "–"}
+IN_FRONT = (CONTRADICTED, TOO_WEAK, NOT_REFUTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED, IDENTITY)
 MOST_WRONG, MOST = 3, 4  # findings that are contradicted claims; all findings
 
 
 def ranked(rows: Rows) -> list[Mapping[str, Any]]:
-    """Verdicts, the contradicted ones first, then those that no data could refute, the supported ones last."""
+    """Verdicts, the contradicted ones first, then those whose check is too weak, identities last."""
     return sorted(rows, key=lambda row: IN_FRONT.index(row["verdict"]))
 
 
 def tally(rows: Rows) -> dict[str, int]:
     """How many claims have each verdict."""
     return {word: sum(row["verdict"] == word for row in rows) for word in SYMBOLS}
+
+
+def predicate(word: str, n: int) -> str:
+    """What a sentence says of n claims with a verdict.
+
+    >>> predicate("supported", 3), predicate("identity", 1)
+    ('are supported', 'is an identity')
+    """
+    verb = "is" if n == 1 else "are"
+    if word == IDENTITY:
+        word = "an identity" if n == 1 else "identities"
+    return f"{verb} {'checked too weakly' if word == TOO_WEAK else word}"
 
 
 def findings(rows: Rows, papers: Mapping[str, str] | None = None) -> list[Mapping[str, Any]]:
@@ -35,7 +57,7 @@ def findings(rows: Rows, papers: Mapping[str, str] | None = None) -> list[Mappin
     """
     wrong = [row for row in rows if row["verdict"] == CONTRADICTED][:MOST_WRONG]
     others = [row for row in rows if row["shown"] and row["verdict"] != CONTRADICTED]
-    decided = [row for row in others if row["verdict"] in (SUPPORTED, NOT_REFUTED)]
+    decided = [row for row in others if row["verdict"] in HELD and row["verdict"] != IDENTITY]
     main = [row for row in others if row["headline"]] or decided
     several = len(set((papers or {}).values()))
     if papers and several > 1:

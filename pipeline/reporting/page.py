@@ -18,7 +18,7 @@ from pipeline.analysis.claims import CONFIDENCE
 from pipeline.reporting import archive, content, tables
 from pipeline.reporting.drawn import Drawn
 from pipeline.reporting.formatting import count, findings, minus, number, percent, symbol
-from pipeline.reporting.headline import SYMBOLS, headline
+from pipeline.reporting.headline import SYMBOLS, headline, predicate
 from pipeline.reporting.inline import definitions
 from pipeline.study.files import PARTIAL, write_whole
 
@@ -115,7 +115,7 @@ def environment() -> Any:
         loader=jinja2.PackageLoader("pipeline.reporting", "."), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {f.__name__: f for f in (
-        count, findings, format_bytes, format_time, minus, number, percent, symbol)}
+        count, findings, format_bytes, format_time, minus, number, percent, predicate, symbol)}
     return environment
 
 

@@ -61,12 +61,12 @@ def verdicts(section: str, judged: Sequence[Any]) -> list[dict[str, Any]]:
     for one in judged:
         claim, check, control, estimate = one.claim, one.check, one.control, one.check.estimate
         rows.append({
-            "section": section, "id": claim.id, "verdict": check.verdict, "statement": claim.statement,
+            "section": section, "id": claim.id, "verdict": one.verdict, "statement": claim.statement,
             "source": claim.source, "conditions": claim.conditions, "estimand": claim.estimand,
             "estimate": None if estimate is None else estimate.value,
             "low": None if estimate is None else estimate.low,
             "high": None if estimate is None else estimate.high,
-            "shown": "" if estimate is None else interval(estimate), "text": check.text,
+            "shown": "" if estimate is None else interval(estimate), "text": one.text,
             "control": claim.control_of(check.verdict).description, "control_verdict": control.verdict,
             "control_text": control.text, "control_sound": one.sound, "detected": check.detected,
             "tolerance": claim.claimed, "why": claim.why, "row": claim.row, "headline": claim.headline,

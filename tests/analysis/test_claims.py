@@ -8,10 +8,12 @@ import xarray as xr
 
 from pipeline.analysis.claims import (
     CONTRADICTED,
+    IDENTITY,
     INCONCLUSIVE,
     NOT_REFUTED,
     NOT_TESTED,
     SUPPORTED,
+    TOO_WEAK,
     VERDICTS,
     Check,
     Claim,
@@ -69,6 +71,32 @@ def test_a_claim_that_is_contradicted_is_judged_on_its_positive_control(factor, 
 @pytest.mark.parametrize("tolerance, verdict", [(AtMost(3), NOT_REFUTED), (AtMost(2), CONTRADICTED)])
 def test_a_bound_that_can_only_be_refuted_is_not_supported(tolerance, verdict):
     assert judge(claim(tolerance=tolerance, only_refutable=True), DATA).check.verdict == verdict
+
+
+@pytest.mark.parametrize("tolerance, verdict", [(AtMost(3), IDENTITY), (AtMost(2), CONTRADICTED)])
+def test_what_holds_by_construction_is_an_identity(tolerance, verdict):
+    one = claim(tolerance=tolerance, identity=True, make=scaled("v", 3))
+    assert judge(one, DATA).verdict == judge(one, DATA).check.verdict == verdict
+    with pytest.raises(ValueError, match="toy must be an identity or only refutable"):
+        claim(identity=True, only_refutable=True)
+
+
+@pytest.mark.parametrize("changes, held", [
+    ({}, SUPPORTED), (dict(identity=True), IDENTITY), (dict(only_refutable=True), NOT_REFUTED)])
+@pytest.mark.parametrize("factor, verdict", [(0.1, None), (1.0, TOO_WEAK), (0.43, TOO_WEAK)])
+def test_a_check_that_does_not_reject_its_control_is_too_weak(changes, held, factor, verdict):
+    """A factor of 0.1 makes the claim false, 1 changes nothing, and 0.43 leaves the control undecided."""
+    judgement = judge(claim(make=scaled("v", factor), **changes), DATA)
+    assert judgement.check.verdict == held and judgement.verdict == (verdict or held)
+    weak = f"{held}, but the check is too weak: its control (wrong data) is {judgement.control.verdict}; "
+    assert judgement.text == (weak if verdict else "") + judgement.check.text
+
+
+def test_a_contradiction_stays_one_though_its_control_is_not_decided_as_it_must_be():
+    positive = PositiveControl("data in which it would hold", scaled("v", 1))
+    judgement = judge(claim(tolerance=AtMost(2), positive=positive), DATA)
+    assert judgement.verdict == CONTRADICTED
+    assert judgement.text.startswith("contradicted, but the check is too weak: its control (data in which it would")
 
 
 @pytest.mark.parametrize("reason, verdict", [

@@ -78,12 +78,12 @@ def test_the_first_cells_model_says_where_the_data_come_from(toy, monkeypatch):
 
 def test_one_line_per_verdict_the_contradicted_last():
     found = [("a", "contradicted", "wrong " * 60), ("b", "supported", "right " * 60), ("c", "inconclusive", "open"),
-             ("d", "supported", "right")]
-    lines = list(present.lines([Plain(claim=Plain(id=name), check=Plain(verdict=word, text=said))
-                                for name, word, said in found]))
+             ("d", "supported", "right"), ("e", "identity", "same"), ("f", "too weak", "supported, but")]
+    lines = list(present.lines([Plain(claim=Plain(id=name), verdict=word, text=said) for name, word, said in found]))
     assert [line.split(":")[0] for line in lines] == [
-        "  supported     b", "  supported     d", "  inconclusive  c", "✗ contradicted  a"]
-    assert len(lines[0]) < 180 and lines[3].count("wrong") == 60  # its reason is said in full
+        "  supported     b", "  supported     d", "  identity      e", "! too weak      f", "  inconclusive  c",
+        "✗ contradicted  a"]
+    assert len(lines[0]) < 180 and lines[-1].count("wrong") == 60  # its reason is said in full
 
 
 def test_of_a_suite_without_a_title_the_problems_are_named(toy):

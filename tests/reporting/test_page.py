@@ -13,6 +13,7 @@ from types import SimpleNamespace as Plain
 import numpy as np
 import pytest
 
+from pipeline.analysis.claims import Judgement
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
@@ -31,6 +32,12 @@ FIGURES = [
 EVIL = "<script>alert('x')</script>"
 
 
+class Judged(Plain):
+    """Says of plain claims and checks what a judgement says of real ones."""
+
+    verdict, text = Judgement.verdict, Judgement.text
+
+
 def verdict(name, word, estimate=None, control="contradicted"):
     claim = Plain(id=name, statement=f"Statement of {name} {EVIL}", source="Theorem 1", conditions="always",
                   estimand="exponent", claimed="0.05", why="because", measure=Plain(compute=sections), headline=False,
@@ -38,8 +45,8 @@ def verdict(name, word, estimate=None, control="contradicted"):
     check = Plain(verdict=word, estimate=estimate, text="exponent -0.5 found", detected="seen from 0.1 on",
                   tolerance=None if estimate is None else Within(-0.5, 0.05),
                   cells=(("m=10", Estimate(-0.4, -0.5, -0.3), "contradicted"),) if word == "contradicted" else ())
-    return Plain(claim=claim, check=check, control=Plain(verdict=control, text="control text"),
-                 sound=control == "contradicted")
+    return Judged(claim=claim, check=check, control=Plain(verdict=control, text="control text"),
+                  sound=control == "contradicted")
 
 
 SESSION = {"started": "2026-01-01", "seconds": 61.0, "units": 3, "workers": 2, "state": "stopped",
@@ -279,7 +286,21 @@ def test_checks_that_are_too_weak_are_linked_from_the_first_screen(make, tmp_pat
     section = page.Section("a", "A", "", summarise(make()), verdicts=[one, weak])
     text = page.write(tmp_path, "T", [section], {}).read_text()
     first = text[:text.index("</header>")]
+    assert "1 is supported" in between(first, '<div id="answer">', "</div>") and "1 is checked too weakly" in first
+    weakest = next(row for row in csv.DictReader((tmp_path / "verdicts.csv").open()) if row["id"] == "a.weak")
+    assert weakest["verdict"] == "too weak" and weakest["text"].startswith("supported, but the check is too weak: its")
     assert "1 of 2 came out so" in first and '<a href="#a.weak"><code>a.weak</code></a>.' in first
+
+
+def test_an_identity_is_called_so_and_is_no_finding(make, tmp_path):
+    one, same = verdict("a.one", "supported", Estimate(-0.5, -0.6, -0.4)), verdict(
+        "a.same", "identity", Estimate(1, 1, 1))
+    section = page.Section("a", "A", "", summarise(make(replications=5)), (), [same, one])
+    text = page.write(tmp_path, "T", [section], {}).read_text()
+    first = text[:text.index("</header>")]
+    assert '<b class="is-identity">1 is an identity</b>' in first and "Statement of a.same" not in first
+    assert "body:has(#only-identity:checked)" in text and 'id="only-identity"' in text
+    assert '<details class="claim identity" id="a.same">' in text
 
 
 def test_an_interim_page_names_what_nothing_is_known_of(make, tmp_path):

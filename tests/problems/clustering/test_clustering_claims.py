@@ -10,7 +10,6 @@ from scipy import stats
 from pipeline.analysis.claims import (
     CONTRADICTED,
     INCONCLUSIVE,
-    NOT_REFUTED,
     NOT_TESTED,
     SUPPORTED,
     InsufficientEvidence,
@@ -34,7 +33,7 @@ def data_for(claim):
 def test_ideal_data_support_and_the_negative_control_is_rejected(claim):
     judgement = judge(claim, data_for(claim))
     print(judgement.check.text, "| control:", judgement.control.text)
-    assert judgement.check.verdict == (NOT_REFUTED if claim.only_refutable else SUPPORTED), judgement.check.text
+    assert judgement.check.verdict == claim.best, judgement.check.text
     assert judgement.control.verdict == CONTRADICTED, judgement.control.text
     assert judgement.check.estimate.low <= judgement.check.estimate.value <= judgement.check.estimate.high
 
@@ -84,7 +83,7 @@ def test_real_simulations_never_decide_against_the_claims(claim):
     exact = claim.experiment == "banerjee/information"
     judgement = judge(claim, real(claim.experiment, 100))
     print(judgement.check.text, "| control:", judgement.control.text)
-    decided = CONTRADICTED if claim.id in MISTAKES else NOT_REFUTED if claim.only_refutable else SUPPORTED
+    decided = CONTRADICTED if claim.id in MISTAKES else claim.best
     assert judgement.check.verdict in ((decided,) if exact else (decided, INCONCLUSIVE)), judgement.check.text
     assert judgement.sound or judgement.control.verdict == INCONCLUSIVE, judgement.control.text
 

@@ -15,7 +15,6 @@ from scipy.special import expit
 from pipeline.analysis.claims import (
     CONTRADICTED,
     INCONCLUSIVE,
-    NOT_REFUTED,
     NOT_TESTED,
     SUPPORTED,
     judge,
@@ -41,7 +40,7 @@ def enough_of(claim, seed=0):
 
 def supported(claim):
     """The best verdict that a claim can have."""
-    return NOT_REFUTED if claim.only_refutable else SUPPORTED
+    return claim.best
 
 
 def by_name(name):
