@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pipeline as pl
-from pipeline.analysis.claims import Claim, InsufficientEvidence, judge
+from pipeline.analysis.claims import Claim, InsufficientEvidence, NotSimulated, SimulatedControl, judge
 from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.wrong_worlds import as_expected, checks_of_wrong_worlds
 from pipeline.cli.compose import compose, options
 from pipeline.cli.config import read_experiment
 from pipeline.execution.runner import writer
+from pipeline.storage import datasets
 from pipeline.study.registry import problems
 from pipeline.study.streams import digest
 from pipeline.study.targets import Target
 
+CLAIMS, WORLDS = "claims", "worlds"  # what is judged on a seed: an experiment, or the wrong worlds of its claims
 FOLDER = Path("outputs/calibration")
 WHOLE = {  # experiments whose small grid leaves a claim undecided that the whole one decides
     "banerjee/adaptive", "banerjee/distortion", "banerjee/maxsense", "banerjee/multi", "banerjee/pairs",
@@ -25,10 +28,11 @@ WHOLE = {  # experiments whose small grid leaves a claim undecided that the whol
 
 
 class Job(NamedTuple):
-    """One seed of an experiment."""
+    """One seed of an experiment. of: `CLAIMS` or `WORLDS`."""
 
     experiment: str
     seed: int
+    of: str
 
 
 def by_experiment() -> dict[str, tuple[str, tuple[Claim, ...]]]:
@@ -41,8 +45,10 @@ def by_experiment() -> dict[str, tuple[str, tuple[Claim, ...]]]:
     return found
 
 
-def path_of(experiment: str) -> Path:
-    return FOLDER / f"{experiment.replace('/', '_')}.jsonl"
+def path_of(experiment: str, of: str) -> Path:
+    """Where what was judged is kept, a line for each seed."""
+    name = experiment.replace("/", "_")
+    return FOLDER / (f"{name}.jsonl" if of == CLAIMS else f"{name}.{of}.jsonl")
 
 
 @cache
@@ -80,10 +86,10 @@ def asked_of(experiment: str) -> str:
     return digest(json.dumps({key: raw_of(experiment).get(key) for key in keys}, sort_keys=True)).hex()
 
 
-def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, Any]]:
+def records(experiment: str, claims: tuple[Claim, ...], of: str) -> Iterator[dict[str, Any]]:
     """What was run of an experiment as it is, by this code and for these tolerances; lines cut off are left out."""
-    path = path_of(experiment)
-    made_of = _made_of(experiment, claims)
+    path = path_of(experiment, of)
+    made_of = _made_of(experiment, claims, of)
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         try:
             record = json.loads(line)
@@ -93,21 +99,44 @@ def records(experiment: str, claims: tuple[Claim, ...]) -> Iterator[dict[str, An
             yield record
 
 
-def _made_of(experiment: str, claims: tuple[Claim, ...]) -> dict[str, Any]:
-    return {"code": code_of(experiment), "asked": asked_of(experiment), **size_of(experiment),
-            "claimed": {claim.id: claim.claimed for claim in claims}}
+def _made_of(experiment: str, claims: tuple[Claim, ...], of: str) -> dict[str, Any]:
+    made_of = {"code": code_of(experiment), "asked": asked_of(experiment), **size_of(experiment),
+               "claimed": {claim.id: claim.claimed for claim in claims}}
+    if of == WORLDS:
+        made_of["worlds"] = {claim.id: world_of(claim) for claim in claims}
+    return made_of
+
+
+def world_of(claim: Claim) -> str:
+    """Description of a claim's wrong world; the reason why there is none, or nothing, in brackets."""
+    if isinstance(claim.simulated, SimulatedControl):
+        return claim.simulated.description
+    return f"({claim.simulated.reason if isinstance(claim.simulated, NotSimulated) else ''})"
 
 
 def judged(job: Job) -> dict[str, Any]:
-    """Simulate one seed, and judge every claim on it: verdicts, and all estimates with their intervals."""
+    """Simulate one seed, and judge every claim on it."""
     claims = by_experiment()[job.experiment][1]
+    found = _on_the_experiment(job, claims) if job.of == CLAIMS else _on_wrong_worlds(job, claims)
+    return {"seed": job.seed, **_made_of(job.experiment, claims, job.of), "claims": found}
+
+
+def _on_wrong_worlds(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
+    """Of every claim with a wrong world, the verdict on that and whether it is as it must be."""
+    study = read_experiment({**raw_of(job.experiment), "seed": job.seed}).study
+    checks = checks_of_wrong_worlds(claims, study, datasets.blank(study))
+    return {claim.id: {"verdict": check.verdict, "right": as_expected(claim, check)} for claim, check in checks}
+
+
+def _on_the_experiment(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
+    """Of every claim the verdict, that on its control, and all estimates with their intervals."""
     results = pl.simulate(job.experiment, seed=job.seed, **size_of(job.experiment))
     found = {}
     for claim in claims:
         judgement = judge(claim, results)
         found[claim.id] = {"verdict": judgement.check.verdict, "control": judgement.control.verdict,
                            "sound": judgement.sound, "estimates": _estimates(claim, results)}
-    return {"seed": job.seed, **_made_of(job.experiment, claims), "claims": found}
+    return found
 
 
 def _estimates(claim: Claim, results: Any) -> dict[str, dict[str, list[float]]]:

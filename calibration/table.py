@@ -3,12 +3,12 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
-from pipeline.analysis.claims import CONTRADICTED, HELD, SUPPORTED, Claim
+from pipeline.analysis.claims import CONTRADICTED, HELD, SUPPORTED, Claim, SimulatedControl
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import CONFIDENCE
 from pipeline.analysis.power import beyond, detected
@@ -34,6 +34,10 @@ real answers are not here: there is nothing to simulate.
 - *controls*: how many seeds judged the control as they should, a negative one contradicted and a positive one
   supported; how many the other way, which is wrong; and how many left it undecided.
 - *wrong control*: the rate of the second of these.
+- *wrong worlds*: how many seeds judged the claim's wrong world as they should; how many the other way; and how many
+  left it undecided, or untested. In a wrong world parts of every cell are changed, such as a mechanism that spends
+  twice the ε of its label, and simulated under labels that stay: the claim must be contradicted there, or hold where it
+  is contradicted here. *none* where no such world can be simulated; the claim says why. A dash: not run so far.
 - *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %. This is about
   the scatter of the estimates; whether their mean is what the claim is about is tested elsewhere, on known truths.
 - *spread*: standard deviation of the estimates over the seeds, over the root mean square of the standard errors that
@@ -42,29 +46,71 @@ real answers are not here: there is nothing to simulate.
 - *power*: the true value nearest to the tolerance that is contradicted with a chance of 90 %, in the most precise cell,
   by the widths of the intervals and the spread of the estimates over the seeds.
 
+A claim that holds by construction is an *identity*: its truth is no finding.
+
 """
-COLUMNS = "claim", "claimed", "truth", "verdicts", "wrong", "controls", "wrong control", "covered", "spread", "power"
+COLUMNS = (
+    "claim", "claimed", "truth", "verdicts", "wrong", "controls", "wrong control", "wrong worlds", "covered", "spread",
+    "power")
+WORLD = COLUMNS.index("wrong worlds")
 FAR = 1.4  # spread over error: of 100 normal estimates with a right error, larger with a chance of 4·10⁻⁸
 KNOWN = 0.9  # share of seeds whose interval must be finite for a cell to tell of power
 
 
-def document(found: Mapping[str, tuple[tuple[Claim, ...], Records]], former: str = "") -> str:
-    """The page: a table for each experiment. former: a page whose tables of other experiments are kept."""
+class Found(NamedTuple):
+    """What was judged of an experiment's claims: records of seeds of itself, and of the claims' wrong worlds."""
+
+    claims: tuple[Claim, ...]
+    records: Records
+    worlds: Records
+
+
+def document(found: Mapping[str, Found], former: str = "") -> str:
+    """The page: a table for each experiment. former: a page whose tables and columns stay where nothing was run."""
     sections = {section.partition(",")[0]: section for section in former.rstrip("\n").split("\n\n## ")[1:]}
-    for experiment, (claims, records) in found.items():
-        grid = {"quick": "small", "paper": "whole"}[records[0]["size"]]
-        made = f"{records[0]['replications']:,} replications, {grid} grid, code {records[0]['code']}"
-        text = (f"{experiment}, {len(records)} seeds of {made}\n\n"
-                f"| {' | '.join(COLUMNS)} |\n|{' --- |' * len(COLUMNS)}\n")
-        sections[experiment] = text + "\n".join(f"| {' | '.join(row(claim, records))} |" for claim in claims)
+    for experiment, one in found.items():
+        if one.records or one.worlds:
+            sections[experiment] = _section(experiment, one, sections.get(experiment, ""))
     tables = "\n\n".join(f"## {sections[experiment]}" for experiment in sorted(sections)) + "\n"
     return f"{HEAD}{in_short(tables)}\n\n{tables}"
 
 
+def _section(experiment: str, found: Found, former: str) -> str:
+    """Heading and table of an experiment. former: its section so far, of which the columns that were not run stay."""
+    before = {cells[0]: cells for cells in rows_of(former)}
+    heading = f"{experiment}, {made_of(found.records)}" if found.records else former.partition("\n")[0] or experiment
+    rows = []
+    for claim in found.claims:
+        empty = [f"`{claim.id}`", *["–"] * (len(COLUMNS) - 1)]
+        kept = before.get(empty[0], empty)
+        cells = row(claim, found.records) if found.records else list(kept)
+        cells[WORLD] = world(claim, found.worlds) if found.worlds else kept[WORLD]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join([heading, "", f"| {' | '.join(COLUMNS)} |", f"|{' --- |' * len(COLUMNS)}", *rows])
+
+
+def made_of(records: Records) -> str:
+    """What was run: seeds, replications, grid and code."""
+    first = records[0]
+    grid = {"quick": "small", "paper": "whole"}[first["size"]]
+    return f"{len(records)} seeds of {first['replications']:,} replications, {grid} grid, code {first['code']}"
+
+
+def rows_of(tables: str) -> list[list[str]]:
+    """Cells of all rows, in the order of `COLUMNS`; a column that a table lacks has dashes."""
+    columns, rows = list(COLUMNS), []
+    for line in tables.splitlines():
+        if line.startswith("| claim |"):
+            columns = line[2:-2].split(" | ")
+        elif line.startswith("| `"):
+            cells = dict(zip(columns, line[2:-2].split(" | "), strict=True))
+            rows.append([cells.get(name, "–") for name in COLUMNS])
+    return rows
+
+
 def in_short(tables: str) -> str:
     """All tables in a few sentences."""
-    rows = [dict(zip(COLUMNS, line[2:-2].split(" | "), strict=True)) for line in tables.splitlines()
-            if line.startswith("| `")]
+    rows = [dict(zip(COLUMNS, cells, strict=True)) for cells in rows_of(tables)]
 
     def shares(column: str) -> dict[str, tuple[int, int]]:
         found = {row["claim"]: re.match(r"(\d+) of (\d+)", row[column]) for row in rows}
@@ -77,10 +123,14 @@ def in_short(tables: str) -> str:
     few = [name for name, (hits, seeds) in shares("covered").items()
            if stats.binom.cdf(hits, seeds, CONFIDENCE) < 0.01 / len(rows)]
     wide = [row["claim"] for row in rows if float(row["spread"].rpartition(" ")[2].strip("]–") or 0) > FAR]
-    counted = {row["claim"]: [int(number) for number in row["verdicts"].split(" / ")] for row in rows}
+    counted = {row["claim"]: numbers_of(row["verdicts"]) for row in rows}
+    worlds = [numbers_of(row["wrong worlds"]) for row in rows]
+    seen, unseen, open_worlds = np.array([[0, 0, 0], *worlds]).sum(axis=0).tolist()
     undecided = [name for name, (*decided, left) in counted.items() if left > sum(decided)]
     return (f"**In short**: {len(rows)} claims. Wrong: {total('wrong')} verdicts on claims whose truth is known, "
-            f"{total('wrong control')} on controls. Covered: {total('covered')}; too few for 99 %, at a level of 1 % "
+            f"{total('wrong control')} on controls. Of {seen + unseen + open_worlds:,} wrong worlds of "
+            f"{sum(map(any, worlds))} claims, {seen:,} were judged as they must be and {unseen:,} the other way. "
+            f"Covered: {total('covered')}; too few for 99 %, at a level of 1 % "
             f"over all claims: {', '.join(few) or 'none'}. Spread above {FAR}: {', '.join(wide) or 'none'}. "
             f"Undecided in more than half of the seeds: {', '.join(undecided) or 'none'}.")
 
@@ -94,10 +144,26 @@ def row(claim: Claim, records: Records) -> list[str]:
     right = sum(one["sound"] for one in own)
     missed = sum(not one["sound"] and one["control"] in {*HELD, CONTRADICTED} for one in own)
     wrong = {"yes": contradicted, "no": supported}.get(truth) if supported + contradicted else None
-    return [f"`{claim.id}`", claim.claimed.replace("|", "\\|"), truth, counts(supported, contradicted, len(own)),
+    named = f"{truth}, identity" if claim.identity else truth
+    return [f"`{claim.id}`", claim.claimed.replace("|", "\\|"), named, counts(supported, contradicted, len(own)),
             "–" if wrong is None else rate(wrong, len(own)), counts(right, missed, len(own)),
-            rate(missed, len(own)) if right + missed else "–", coverage(own, cells), spread(cells),
+            rate(missed, len(own)) if right + missed else "–", "–", coverage(own, cells), spread(cells),
             power(claim, cells, len(own))]
+
+
+def world(claim: Claim, records: Records) -> str:
+    """What became of the wrong world of one claim over all seeds."""
+    if not isinstance(claim.simulated, SimulatedControl):
+        return "none"
+    own = [record["claims"][claim.id] for record in records]
+    right = sum(one["right"] for one in own)
+    wrong = sum(not one["right"] and one["verdict"] in {*HELD, CONTRADICTED} for one in own)
+    return counts(right, wrong, len(own))
+
+
+def numbers_of(cell: str) -> list[int]:
+    """The three numbers of a cell made by `counts`; zeros for a cell that has none."""
+    return [int(number) for number in cell.split(" / ")] if " / " in cell else [0, 0, 0]
 
 
 def counts(first: int, second: int, n: int) -> str:

@@ -1,5 +1,6 @@
 """The calibration of verdicts: rates, coverage and power of made-up seeds, and one real seed that is not run twice."""
 
+import dataclasses
 import json
 import math
 import re
@@ -10,7 +11,7 @@ from scipy import stats
 
 from calibration import __main__ as command
 from calibration import seeds, table
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, NotSimulated, SimulatedControl
 from pipeline.analysis.measures import Measure, normal
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
@@ -86,7 +87,7 @@ def test_nothing_determined_says_nothing():
     undecided = {"verdict": "inconclusive", "control": "inconclusive", "sound": False,
                  "estimates": {"": {"": [1.0, -math.inf, math.inf, math.inf]}}}
     found = table.row(claim(AtMost(1)), [{"claims": {"toy": undecided}}])
-    assert found[2:] == ["border", "0 / 0 / 1", "–", "0 / 0 / 1", "–", "1 of 1 [2.5, 100.0] %", "–", "–"]
+    assert found[2:] == ["border", "0 / 0 / 1", "–", "0 / 0 / 1", "–", "–", "1 of 1 [2.5, 100.0] %", "–", "–"]
 
 
 def test_an_infinite_interval_hides_no_value():
@@ -120,12 +121,37 @@ def test_a_control_counts_also_where_the_claim_is_undecided():
 
 def test_tables_of_other_experiments_stay():
     made = {"code": "1", "replications": 20, "size": "quick"}
-    one = {"toy/a": ((claim(AtMost(1)),), [record | made for record in records(0, AtMost(1))])}
+    one = {"toy/a": table.Found((claim(AtMost(1)),), [record | made for record in records(0, AtMost(1))], [])}
     page = table.document({"toy/b": one["toy/a"]}, table.document(one))
     assert page.count("`toy`") == 2 and "## toy/a, 400 seeds of 20 replications, small grid, code 1\n" in page
-    replaced = table.document({"toy/a": (one["toy/a"][0], one["toy/a"][1][:9])}, page)
+    replaced = table.document({"toy/a": one["toy/a"]._replace(records=one["toy/a"].records[:9])}, page)
     assert "## toy/a, 9 seeds" in replaced and replaced.count("`toy`") == 2
     assert table.document({}, page) == page
+    seven_cells = r"((?:\| [^|]*){7})\| [^|]*"
+    without = re.sub(f"^{seven_cells}", r"\1", page, flags=re.M)  # as an older page has its tables
+    assert "wrong worlds |" not in without and table.document({}, without).count("`toy`") == 2
+    assert [row[0] for row in table.rows_of(without)] == ["`toy`"] * 2
+
+
+def test_wrong_worlds_have_their_own_column_which_may_be_run_alone():
+    """Verdicts of 10 seeds: 7 as they must be, 2 the other way, 1 undecided."""
+    words = ["contradicted"] * 7 + ["supported"] * 2 + ["inconclusive"]
+    worlds = [{"claims": {"toy": {"verdict": word, "right": word == "contradicted"}}} for word in words]
+    one = dataclasses.replace(claim(AtMost(1)), simulated=SimulatedControl("twice ε", lambda parts: parts))
+    made = {"code": "1", "replications": 20, "size": "quick"}
+    seeds = [record | made for record in records(0, AtMost(1))]
+    page = table.document({"toy/a": table.Found((one,), seeds, [])})
+    both = table.document({"toy/a": table.Found((one,), seeds, worlds)})
+    assert table.document({"toy/a": table.Found((one,), [], worlds)}, page) == both
+    assert [row[table.WORLD] for row in map(table.rows_of, (page, both)) for row in row] == ["–", "7 / 2 / 1"]
+    assert "Of 10 wrong worlds of 1 claims, 7 were judged as they must be and 2 the other way." in both
+    none = dataclasses.replace(one, simulated=NotSimulated("an exact number"))
+    assert table.world(none, worlds) == "none"
+
+
+def test_an_identity_is_named():
+    one = dataclasses.replace(claim(Within(1, 0.5)), identity=True)
+    assert table.row(one, records(1, Within(1, 0.5)))[2] == "yes, identity"
 
 
 def test_all_tables_in_short():
@@ -133,10 +159,11 @@ def test_all_tables_in_short():
     rows = [table.row(claim(Within(1, 0.5)), records(1, Within(1, 0.5), shorter)) for shorter in (0.1, 2)]
     assert rows[0][3] == f"0 / 0 / {SEEDS}"
     tables = "\n".join(f"| {' | '.join([f'`{name}`', *row[1:]])} |" for name, row in zip("ab", rows, strict=True))
-    hit = sum(count(row[7]) for row in rows)
+    hit = sum(count(row[8]) for row in rows)
     assert table.in_short(tables) == (
         f"**In short**: 2 claims. Wrong: 0 of {SEEDS} verdicts on claims whose truth is known, 0 of {2 * SEEDS} on "
-        f"controls. Covered: {hit} of {2 * SEEDS}; too few for 99 %, at a level of 1 % over all claims: `b`. "
+        "controls. Of 0 wrong worlds of 0 claims, 0 were judged as they must be and 0 the other way. "
+        f"Covered: {hit} of {2 * SEEDS}; too few for 99 %, at a level of 1 % over all claims: `b`. "
         "Spread above 1.4: `b`. Undecided in more than half of the seeds: `a`.")
 
 
@@ -152,18 +179,19 @@ def test_the_spread_over_the_error_that_is_reported():
 def test_a_seed_is_run_once_and_again_for_another_tolerance(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
-    (path,) = seeds.FOLDER.glob("*.jsonl")
+    path = seeds.path_of("xu/example_1", seeds.CLAIMS)
+    assert {*seeds.FOLDER.glob("*.jsonl")} == {path, seeds.path_of("xu/example_1", seeds.WORLDS)}
     lines = path.read_text().splitlines()
     assert len(lines) == 2 and "xu.example_1" in (seeds.FOLDER / "table.md").read_text()
     path.write_text(lines[0] + "\n" + lines[1][:-5])  # cut off
     assert command.main(["xu/example_1", "seeds=2", "workers=1"]) == 0
-    assert "1 of 2 to do" in capsys.readouterr().out
+    assert "1 of 4 to do" in capsys.readouterr().out
     for key, other in (("claimed", {"xu.example_1": "at most 9"}), ("asked", "another grid"), ("code", "other code"),
                        ("replications", 50), ("block", 50), ("size", "paper")):
         path.write_text(json.dumps(json.loads(lines[0]) | {key: other}) + "\n")
-        assert list(seeds.records("xu/example_1", seeds.by_experiment()["xu/example_1"][1])) == []
+        assert list(seeds.records("xu/example_1", seeds.by_experiment()["xu/example_1"][1], seeds.CLAIMS)) == []
     path.write_text(lines[0] + "\n")
-    assert len(list(seeds.records("xu/example_1", seeds.by_experiment()["xu/example_1"][1]))) == 1
+    assert len(list(seeds.records("xu/example_1", seeds.by_experiment()["xu/example_1"][1], seeds.CLAIMS))) == 1
 
 
 @pytest.mark.parametrize("word", ["nowhere", "seeds=x", "colour=2"])

@@ -1,11 +1,12 @@
 """Simulated controls: what a claim says of a world in which a part of every cell is wrong, and nobody knows it."""
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.claims import Check, Claim, SimulatedControl, check_of
+from pipeline.analysis.claims import SUPPORTED, Check, Claim, SimulatedControl, check_of
 from pipeline.analysis.selection import NUMBER, InsufficientEvidence, planning
 from pipeline.analysis.summary import REPLICATION
 from pipeline.study.arrays import Integers
@@ -16,11 +17,32 @@ from pipeline.study.wrong_worlds import WrongWorld
 CELL_OUTSIDE = -1  # number of a combination of levels that is no cell of the grid
 
 
-def check_of_wrong_world(claim: Claim, study: Study, blank: xr.Dataset) -> Check | None:
-    """The decision on the wrong world of a claim; None for a claim without one. Arguments as in `wrong_world`."""
-    if not isinstance(claim.simulated, SimulatedControl):
-        return None
-    return check_of(claim, wrong_world([claim], claim.simulated, study, blank))
+def checks_of_wrong_worlds(
+    claims: Sequence[Claim], study: Study, blank: xr.Dataset
+) -> Iterator[tuple[Claim, Check]]:
+    """Every claim that has a wrong world, with the decision on it. Arguments as in `wrong_world`.
+
+    Claims with one control share its simulations; one world is in memory at a time.
+    """
+    for control, sharing in _by_control(claims).items():
+        results = wrong_world(sharing, control, study, blank)
+        for claim in sharing:
+            yield claim, check_of(claim, results)
+
+
+def as_expected(claim: Claim, check: Check) -> bool:
+    """Whether a claim says of its wrong world what it must: contradicted, or that it holds where it should there."""
+    control = claim.simulated
+    assert isinstance(control, SimulatedControl)
+    return check.verdict == (claim.best if control.verdict == SUPPORTED else control.verdict)
+
+
+def _by_control(claims: Iterable[Claim]) -> dict[SimulatedControl, list[Claim]]:
+    sharing: dict[SimulatedControl, list[Claim]] = {}
+    for claim in claims:
+        if isinstance(claim.simulated, SimulatedControl):
+            sharing.setdefault(claim.simulated, []).append(claim)
+    return sharing
 
 
 def wrong_world(claims: Sequence[Claim], control: SimulatedControl, study: Study, blank: xr.Dataset) -> xr.Dataset:
@@ -61,7 +83,8 @@ def _wanted(claims: Iterable[Claim], results: xr.Dataset, numbers: Integers) -> 
 
 def _wanted_by(claim: Claim, trial: xr.Dataset, numbers: Integers) -> set[int]:
     untestable = False
-    with planning() as wanted:
+    with planning() as wanted, warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
         try:
             claim.measured(trial)
         except InsufficientEvidence:

@@ -27,6 +27,7 @@ TASKS = {
     "compare": "how two finished studies differ, cell by cell: studies=NAME,NAME, as task=list prints them",
     "remove": "take finished studies away, with all that was simulated: studies=NAME sure=true",
     "verify": "check every stored file; repair=true marks damaged units as not run; results=PATH: only this copy",
+    "controls": "simulate the wrong world of every claim, in which the claim must be contradicted; keeps nothing",
     "show": "print the experiment as it would run, as YAML that experiment=PATH.yaml takes",
     "new": "write a first experiment of your own, with comments: experiment=PATH.yaml, like=NAME of another one",
     "replay": "simulate one unit here, with its traceback: unit=NAME, as a failure printed it",

@@ -23,6 +23,10 @@ def perform(
     if settings.task == "show":
         print("---\n".join(map(reports.shown, raw)), end="")
         return EXIT_DONE
+    if settings.task == "controls":
+        from pipeline.cli import controls  # SciPy
+
+        return controls.controls(experiments)
     outputs = path_of(settings.outputs, "outputs")
     if settings.task == "list":
         return shelf.list_studies(outputs)

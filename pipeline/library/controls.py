@@ -28,5 +28,5 @@ def simulate_control(claim: Claim, **changes: Any) -> xr.Dataset:
 
 
 def judge_control(claim: Claim, **changes: Any) -> Check:
-    """What a claim says of its wrong world: the decision that a claim which can be wrong must reach there."""
+    """What a claim says of its wrong world, in which a claim that can be wrong must be contradicted."""
     return check_of(claim, simulate_control(claim, **changes))

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from pipeline.analysis.claims import CONTRADICTED, SUPPORTED, NotSimulated, SimulatedControl
-from pipeline.analysis.wrong_worlds import check_of_wrong_world, wrong_world
+from pipeline.analysis.wrong_worlds import as_expected, checks_of_wrong_worlds, wrong_world
 from pipeline.problems.common.changes import (
     all_of,
     answers_of,
@@ -54,11 +54,12 @@ def test_a_world_without_a_change_has_the_numbers_of_the_study():
 
 
 def test_a_claim_is_contradicted_in_its_wrong_world_only():
-    claim = dataclasses.replace(LOSS, simulated=TWICE)
-    assert check_of_wrong_world(claim, STUDY, blank(STUDY)).verdict == CONTRADICTED
-    right = dataclasses.replace(LOSS, simulated=SimulatedControl("nothing", unchanged))
-    assert check_of_wrong_world(right, STUDY, blank(STUDY)).verdict == SUPPORTED
-    assert check_of_wrong_world(dataclasses.replace(LOSS, simulated=NotSimulated("none")), STUDY, blank(STUDY)) is None
+    controls = TWICE, SimulatedControl("nothing", unchanged), SimulatedControl("nothing", unchanged, SUPPORTED)
+    claims = [dataclasses.replace(LOSS, simulated=control) for control in (*controls, NotSimulated("none"))]
+    found = list(checks_of_wrong_worlds(claims, STUDY, blank(STUDY)))
+    assert [claim.simulated for claim, _ in found] == [*controls]
+    assert [check.verdict for _, check in found] == [CONTRADICTED, SUPPORTED, SUPPORTED]
+    assert [as_expected(*one) for one in found] == [True, False, True]
 
 
 def released(change, labels):
