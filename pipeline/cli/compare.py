@@ -18,6 +18,7 @@ from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import FAILED
 
 CONFIDENCE = 0.95  # of all intervals of one metric together
+AGAIN = "task=verify repair=true removes it, and run of that study makes it again"
 MOST = 5  # cells shown of a metric
 
 
@@ -45,7 +46,9 @@ def _opened(study: Shelved) -> xr.Dataset:
     if study.state != "sealed":
         raise InvalidInput("studies", study.name, f"is {study.state}: only sealed results can be compared")
     try:
-        return load_from(Folder(study.path), SEALED)
+        return load_from(Folder(study.path), SEALED, "studies", study.name, AGAIN)
+    except InvalidInput:
+        raise
     except (OSError, ValueError, KeyError) as error:
         raise InvalidInput("studies", study.name, f"cannot be read ({error}); task=verify checks it") from None
 

@@ -36,9 +36,6 @@ def settled(store: Store, listing: Listing) -> Settled | None:
     if not study.precision:
         return None
     name = results.place(store) + results.SUMMARY
-    if wrong := results.problems_of(store.backend, name):
-        raise store.invalid(f"is damaged ({wrong[0]}); task=verify repair=true removes it, and the same command makes "
-                            "it again", name)
     summary = results.load(store, name)
     if summary.attrs["request"] != results.request(study):
         raise OSError("another driver sealed other results in between")

@@ -21,7 +21,7 @@ from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout, Region
 from pipeline.storage.reductions import Ready, Reduced, Staged
 from pipeline.storage.replications import Listing, Store
-from pipeline.storage.results import REDUCTIONS, SEALED, SUMMARY
+from pipeline.storage.results import INTERIM, REDUCTIONS, SEALED, SUMMARY
 from pipeline.study import own_files
 from pipeline.study.fingerprints import fingerprint
 from pipeline.study.parameters import InvalidInput
@@ -29,7 +29,6 @@ from pipeline.study.refinement import config_of
 from pipeline.study.study import Study
 
 MOST_ABOVE = 20  # groups of cells that a dataset names
-INTERIM = "interim.zarr", "interim-summary.zarr"
 
 
 def names(store: Store, interim: bool = False) -> tuple[str, str]:

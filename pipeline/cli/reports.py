@@ -46,6 +46,7 @@ MOST_LETTERS = 150  # characters of a claim's result on its line, unless the cla
 FINISHED = "# of {} replications"
 REQUESTED = ("name", "grid", "replications", "precision", "refine", "until")
 OF_FILES, OF_RESULTS, OF_REQUEST = "# of files", "# of results", "# of request"
+OF_FILE = "# of file"  # of parts, given on the command line
 QUOTES = "'\""
 SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite", "suite_title", "common")
 
@@ -117,7 +118,7 @@ def _said(record: Path, pattern: str) -> str:
 def content(studies: Sequence[StoredStudy], stamps: Sequence[str | None]) -> str:
     """What a report is made of, as a text: where it is the same, the report is up to date."""
     configs = "---\n".join(shown(stored.raw) for stored in studies)
-    files = "".join(f"# of file {file.sha256}\n" for file in own_files.loaded())  # they may hold claims
+    files = "".join(f"{OF_FILE} {file.sha256}\n" for file in own_files.loaded())  # they may hold claims
     packages = {__name__.partition(".")[0], *(problem(stored.study.problem).package for stored in studies)}
     finished = all(seal.is_sealed(stored.store) for stored in studies)
     size = FINISHED.format(sum(seal.size(stored.study) for stored in studies)) + "\n" if finished else ""
@@ -140,8 +141,21 @@ def _code(packages: Iterable[str]) -> str:
 def is_current(page: Path, record: Path, wanted: str) -> bool:
     """Whether a page was made of what is wanted, and is as it was written."""
     try:
-        return record.read_text("utf-8") == wanted + _digest_line(page)
+        return record.read_text("utf-8") == wanted + _digest_line(page, _own_files(page))
     except (OSError, ValueError):
+        return False
+
+
+def is_whole(where: Path) -> bool:
+    """Whether all files of the report in a folder are as they were written."""
+    page, own = where / "report.html", []
+    try:
+        text = (where / own_experiments.RECORD).read_text("utf-8")
+        known = re.findall(f"^{OF_FILE} ([0-9a-f]{{64}})$", text, re.M)
+        there = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in where.glob("*.py")} if known else {}
+        own = [there[sha256] for sha256 in known]
+        return text.endswith("\n" + _digest_line(page, own))
+    except (OSError, ValueError, KeyError):
         return False
 
 
@@ -167,17 +181,21 @@ def publishing(
             write_whole(page.with_name(file.name), file.content)
         yield
         # Last: without it the page counts as out of date.
-        write_whole(page.with_name(own_experiments.RECORD), (wanted + _digest_line(page)).encode())
+        write_whole(page.with_name(own_experiments.RECORD), (wanted + _digest_line(page, _own_files(page))).encode())
         # What was here before the end.
         if (beside := _beside(studies, whole)) != page.parent and not (beside / seal.SEALED).exists():
             shutil.rmtree(beside, ignore_errors=True)
 
 
-def _digest_line(page: Path) -> str:
-    """A line with one digest of all files of a report."""
+def _own_files(page: Path) -> list[Path]:
+    """Where the files of parts lie that were given on the command line."""
+    return [page.with_name(file.name) for file in own_files.loaded()]
+
+
+def _digest_line(page: Path, own: Sequence[Path]) -> str:
+    """A line with one digest of all files of a report. own: files of parts among them."""
     tables = (page.with_name(name) for name in ("summary.csv", "verdicts.csv"))
     digest = hashlib.blake2b(digest_size=16)
-    own = (page.with_name(file.name) for file in own_files.loaded())
     for path in (page, *(path for path in (*tables, *own) if path.exists()), *sorted(page.parent.glob("figures/*"))):
         digest.update(hashlib.blake2b(path.name.encode() + b"\n" + path.read_bytes()).digest())
     return f"{OF_FILES} {digest.hexdigest()}\n"

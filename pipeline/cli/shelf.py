@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.own_experiments import RECORD
-from pipeline.cli.reports import OF_FILES, OF_RESULTS, finished_size
+from pipeline.cli.reports import OF_FILES, OF_RESULTS, finished_size, is_whole
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import count
@@ -41,7 +41,8 @@ class Shelved:
     """A study, or the report of a suite, in the folder of outputs. name: of its folder, relative to that of outputs.
 
     state: sealed, not sealed, report only (arrays in a bucket), interim (a report beside a finished one) or suite.
-    verdicts: word -> number of claims. when: last session, UTC; empty without one. parts: name of PARTS, or other ->
+    verdicts: word -> number of claims. changed: whether files of its report are not as they were written; no verdicts
+    are read from them. when: last session, UTC; empty without one. parts: name of PARTS, or other ->
     bytes. picture: first figure, of its own report or that of a suite, relative to the folder of outputs; empty
     without one.
     """
@@ -55,6 +56,7 @@ class Shelved:
     parts: dict[str, int]
     when: str
     picture: str
+    changed: bool
 
     @property
     def size(self) -> int:
@@ -69,6 +71,8 @@ class Shelved:
     @property
     def tally(self) -> str:
         """`25 supported, 1 contradicted`."""
+        if self.changed:
+            return "files of its report were changed; task=report writes them again"
         return ", ".join(f"{n} {word}" for word, n in self.verdicts.items())
 
     @property
@@ -84,7 +88,7 @@ def shelved(outputs: Path) -> list[Shelved]:
     folders |= {path.parent for deep in ("*", "*/*") for path in outputs.glob(f"{deep}/{RECORD}")
                 if _says(path, OF_FILES)}
     folders |= {path for folder in [*folders] for path in folder.glob(f"{REQUESTS}/*") if _is_request(path)}
-    reports = sorted(folder for folder in folders if (folder / "report.html").exists())
+    reports = sorted(folder for folder in folders if is_whole(folder))
     return [_shelved(outputs, folder, reports) for folder in sorted(folders)]
 
 
@@ -94,7 +98,7 @@ def _is_request(folder: Path) -> bool:
 
 
 def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
-    """One study. reports: folders with reports; what its own does not show, that of a suite may."""
+    """One study. reports: folders whose reports are as they were written; what its own lacks, that of a suite has."""
     name = folder.relative_to(outputs).as_posix()
     said = root_attributes(Folder(folder))
     suite = name.startswith(SUITE)
@@ -103,7 +107,9 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
     stamp = Folder(folder).stamp(f"{SEALED}/zarr.json")
     shared = [one for one in reports if one.name.startswith(SUITE) and stamp
               and _says(one / RECORD, f"{OF_RESULTS} {stamp}\n")]  # it may be of another study of the same name
-    places = [(folder, ""), *((one, study) for one in shared)]
+    places = [(one, study) for one in shared]
+    if folder in reports:
+        places.insert(0, (folder, ""))
     return Shelved(
         name=name, path=folder, title=str(said.get("title") or _title(folder / "report.html") or name),
         state="suite" if suite else "sealed" if said else "not sealed" if (folder / RAW).exists() else "report only"
@@ -113,6 +119,7 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
         picture=next((f"{one.relative_to(outputs).as_posix()}/figures/{picture}" for one, study in places
                       if (picture := _first_figure(one, study))), ""),
         parts=_parts(folder),
+        changed=folder not in reports and (folder / "report.html").exists(),
         when=str(past[-1].get("started", ""))[:16] if past else "")
 
 

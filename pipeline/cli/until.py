@@ -70,8 +70,9 @@ def _sealed(store: Store) -> Iterator["xr.Dataset"]:
         if said.get("reduced_by") == reduced_by(study) and said["request"] == _request(study, said):
             found.append((said["replications"], where + results.SEALED))
     for _, name in sorted(found):
-        if not results.problems_of(backend, name):
-            yield results.load(store, name)
+        data = results.load_sound(store, name)
+        if data is not None:
+            yield data
 
 
 def _request(study: Study, said: Mapping[str, Any]) -> str | None:

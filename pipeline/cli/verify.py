@@ -1,5 +1,6 @@
 """`task=verify`: check every stored byte of a study; and `task=verify results=PATH`, of a copy of its results alone."""
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -112,7 +113,21 @@ def _wrong_results(stored: StoredStudy, executor: Executor) -> list[str]:
     own = results.place(stored.store) if is_current(stored.store) else None
     names = [where + name for where in results.places(backend) for name in both
              if where == own or any(backend.keys(where + name))]
-    return [f"{name}/{one}" for name in names for one in results.problems_of(backend, name, digests_of=digests_of)]
+    wrong = [f"{name}/{one}" for name in names for one in results.problems_of(backend, name, digests_of=digests_of)]
+    return wrong or [line for where in results.places(backend) for line in _misplaced(stored, where)]
+
+
+def _misplaced(stored: StoredStudy, where: str) -> list[str]:
+    """Sound results that belong elsewhere: to another study, or to another request than that of their folder."""
+    attributes = results.root_attributes(stored.store.backend, where)
+    root = f"{where}{results.SEALED}/zarr.json"
+    if not attributes:
+        return []
+    if attributes["study"] != json.dumps(stored.study.identity, sort_keys=True):
+        return [f"{root}: is of another study"]
+    if where and where != f"{results.REQUESTS}/{attributes['request']}/":
+        return [f"{root}: is of another request"]
+    return []
 
 
 def _damaged(integrity: Integrity, files: list[str], executor: Executor) -> Iterator[Damage]:

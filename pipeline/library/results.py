@@ -22,14 +22,15 @@ from pipeline.study.study import NAME
 
 CONFIDENCE = parameter("confidence of the intervals", above=0, below=1)
 CONFIDENCE.type = float
+COPY_AGAIN = "task=verify repair=true removes it and the same run makes it again; a copy, copy it again"
 
 
 def open_results(what: str | os.PathLike[str], outputs: str | os.PathLike[str] = "outputs") -> xr.Dataset:
     """The sealed results of a study, (grid axes…, replication), from a path or from the name of an experiment.
 
     what: the study's folder, its `results.zarr` or a copy of that; or a name, which is looked for in `outputs`.
-    The root document, which holds a digest of every file, is checked, and so is every chunk that is read; `pipeline
-    task=verify results=PATH` checks all files. Up to 256 MiB are read at once, more on demand.
+    The root document, which holds a digest of every file, is checked, and so is every chunk when it is read;
+    `pipeline task=verify results=PATH` checks all files. Up to 256 MiB are read at once, more on demand.
     Raises InvalidInput where there are no results, several of that name, or damaged ones.
 
     >>> import pipeline as pl
@@ -40,9 +41,7 @@ def open_results(what: str | os.PathLike[str], outputs: str | os.PathLike[str] =
     """
     folder = _found(_path(what, "results"), _path(outputs, "outputs"))
     backend = Folder(folder.parent)
-    if wrong := results.problems_of(backend, folder.name, thorough=False):
-        raise InvalidInput("results", folder, f"is damaged ({wrong[0]}); run the study again, or copy it again")
-    return results.load_from(backend, folder.name)
+    return results.load_from(backend, folder.name, "results", str(folder.parent), COPY_AGAIN)
 
 
 def summarise(data: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:

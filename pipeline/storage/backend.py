@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from pipeline.study.parameters import InvalidInput
 
@@ -26,9 +26,6 @@ class Backend(Protocol):
     """
 
     setting: str
-
-    def zarr(self, key: str) -> Any:
-        """What zarr and xarray open as the array or group under a key."""
 
     def check(self, write: bool = False) -> None:
         """Raise InvalidInput unless the backend can be read, and written if asked to."""

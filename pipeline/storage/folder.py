@@ -23,9 +23,8 @@ class Folder:
     def __str__(self) -> str:
         return str(self.path)
 
-    def zarr(self, key: str) -> Path:
-        """What zarr and xarray open as the array or group under a key."""
-        return self.path / key
+    def __reduce__(self) -> tuple[type["Folder"], tuple[Path]]:  # a worker may be in another folder
+        return Folder, (self.path.absolute(),)
 
     def check(self, write: bool = False) -> None:
         """Do nothing: errors of a disk are raised when it is used."""

@@ -18,6 +18,7 @@ from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.replications import Store
 from pipeline.study.files import PARTIAL
 from pipeline.study.fingerprints import fingerprint
+from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical, digest
 from pipeline.study.study import Study
 
@@ -28,6 +29,10 @@ PACKAGES = ("numpy", "scipy", "xarray", "zarr", "dask", "distributed", "hydra-co
 IN_MEMORY = 2**28  # bytes of a dataset that a process may read at once
 SEALED = "results.zarr"
 SUMMARY = "summary.zarr"
+INTERIM = "interim.zarr", "interim-summary.zarr"
+PAIRS = (SEALED, SUMMARY), INTERIM  # of replications and their moments
+REPAIR = "task=verify repair=true removes it, and the same command makes it again"
+REPORT_AGAIN = "task=report makes it again"
 REDUCTIONS = "reductions"  # of jobs of an array, see `reductions`
 REQUESTS = "requests"  # has a folder for every request whose results lie beside those of a larger one
 
@@ -146,7 +151,14 @@ def problems_of(
     thorough: read every byte. Else only the root document, the metadata, and whether all files are there. digests_of:
     the digests of many files, in their order; by default this process reads them.
     """
-    content = backend.read(f"{name}/zarr.json")
+    return _problems(backend, name, backend.read(f"{name}/zarr.json"), thorough, digests_of)
+
+
+def _problems(
+    backend: Backend, name: str, content: bytes | None, thorough: bool,
+    digests_of: Callable[[ZarrLocation, list[str]], Iterable[str]] | None = None,
+) -> list[str]:
+    """The same, of a dataset whose root document has been read."""
     if content is None:
         return ["zarr.json: is missing"]
     try:
@@ -158,20 +170,65 @@ def problems_of(
     wrong += [f"{key}: does not belong here" for key in sorted(present - files.keys())]
     checked = [key for key in files if key in present and (thorough or key.endswith("zarr.json"))]
     digests = digests_of(location, checked) if digests_of else backend.map(location.file_digest, checked)
-    return wrong + [f"{key}: is not what was written" for key, one in zip(checked, digests, strict=True)
-                    if one != files[key]]
+    wrong += [f"{key}: is not what was written" for key, one in zip(checked, digests, strict=True)
+              if one != files[key]]
+    return wrong + _of_other_results(backend, name, content)
+
+
+def _of_other_results(backend: Backend, name: str, content: bytes) -> list[str]:
+    """Whether moments were made of other replications than those beside them, such as an older summary.zarr."""
+    moments_of = {summary: results for results, summary in PAIRS}
+    where, slash, last = name.rpartition("/")
+    if last not in moments_of:
+        return []
+    beside = _without_files(backend.read(f"{where}{slash}{moments_of[last]}/zarr.json"))
+    if beside is None or beside == _without_files(content):
+        return []
+    return [f"zarr.json: is not of the {moments_of[last]} beside it"]
+
+
+def _without_files(content: bytes | None) -> dict[str, Any] | None:
+    """What a root document says of a study, which is the same for replications and moments; None without one."""
+    try:
+        attributes = _document(content or b"")["attributes"]
+    except ValueError:
+        return None
+    return {name: value for name, value in attributes.items() if name not in ("files", "digest")}
 
 
 def load(store: Store, name: str = SEALED) -> "xr.Dataset":
-    """What a dataset holds: in memory or, if it is large, in chunks of a shard that are read when they are needed."""
-    return load_from(store.backend, name)
+    """What a dataset holds: in memory or, if it is large, in chunks of a shard that are read when they are needed.
+
+    Raises InvalidInput, at once or when a chunk is read, where a file is not what was written.
+    """
+    cure = REPORT_AGAIN if name.rpartition("/")[2] in INTERIM else REPAIR
+    return load_from(store.backend, name, store.backend.setting, str(store.backend), cure)
 
 
-def load_from(backend: Backend, name: str) -> "xr.Dataset":
-    """Like `load`, wherever the dataset is."""
+def load_sound(store: Store, name: str) -> "xr.Dataset | None":
+    """Like `load`; None where a file is damaged, so that it can be made again. A large dataset is read twice."""
+    try:
+        dataset = load(store, name)
+    except InvalidInput:
+        return None
+    in_parts = bool(dataset.chunks)
+    return None if in_parts and problems_of(store.backend, name) else dataset
+
+
+def load_from(backend: Backend, name: str, key: str, value: str, cure: str = REPAIR) -> "xr.Dataset":
+    """Like `load`, wherever the dataset is. key, value: of the error where it is damaged; cure: what to do then."""
     import xarray as xr
 
-    dataset: xr.Dataset = xr.open_zarr(backend.zarr(name), consolidated=True, chunks=None)
+    from pipeline.storage.sealed_files import Complaint, SealedFiles  # Zarr
+
+    complaint = Complaint(key, value, name, cure)
+    content = backend.read(f"{name}/zarr.json")
+    wrong = _problems(backend, name, content, thorough=False)
+    if wrong:
+        raise complaint.error(wrong[0])
+    assert content is not None
+    files = SealedFiles(backend, name, content, _document(content)["attributes"]["files"], complaint)
+    dataset: xr.Dataset = xr.open_zarr(files, consolidated=True, chunks=None)
     if dataset.nbytes <= IN_MEMORY:
         return dataset.load()
     shards = dataset["status"].encoding.get("shards") or dataset["status"].encoding["chunks"]

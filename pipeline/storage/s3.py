@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import default_buffer_prototype
 from zarr.core.sync import sync
-from zarr.storage import ObjectStore, StorePath
+from zarr.storage import ObjectStore
 
 from pipeline.storage.backend import KEYS, Item, Result, Unreachable
 from pipeline.storage.lease import Lease
@@ -54,9 +54,8 @@ class Bucket:
     def __str__(self) -> str:
         return self.url
 
-    def zarr(self, key: str) -> StorePath:
-        """What zarr and xarray open as the array or group under a key."""
-        return StorePath(self._objects, key)
+    def __reduce__(self) -> tuple[type["Bucket"], tuple[str, float]]:
+        return Bucket, (self.url, self.timeout)
 
     def check(self, write: bool = False) -> None:
         """Raise InvalidInput unless the bucket is there and lets us read, and write if asked to; in seconds."""

@@ -10,6 +10,7 @@ from scipy import stats
 
 from pipeline.__main__ import main
 from pipeline.cli import compare
+from pipeline.cli.reports import _digest_line as digest_line
 
 SMALL = ["experiment=xu/lemmas", "figures=[]", "cluster=synchronous", "grid.m=[3]", "grid.L=[20,30]",
          "grid.epsilon=[0.5,1]", "block=20"]
@@ -35,13 +36,14 @@ def test_the_list_names_all_with_size_and_verdicts(outputs, names, capsys):
     folder.mkdir(exist_ok=True)
     (folder / "report.html").write_text("<title>All &amp; more</title>")
     root = outputs / names["a"] / "results.zarr" / "zarr.json"
-    (folder / "report.yaml").write_text(f"# of results {root.stat().st_mtime_ns}\n# of files 0\n")
     (outputs / "foreign").mkdir(exist_ok=True)
     (outputs / "foreign" / "report.yaml").write_text("of somebody else")
     (outputs / names["b"] / "gone").symlink_to("nowhere")
     (folder / "verdicts.csv").write_text("section,verdict\ns/a,supported\ns/b,supported\ns/c,contradicted\n")
     (folder / "figures").mkdir(exist_ok=True)
     (folder / "figures" / "s-a-1-curves.svg").touch()
+    whole = digest_line(folder / "report.html", [])
+    (folder / "report.yaml").write_text(f"# of results {root.stat().st_mtime_ns}\n{whole}")
     assert main(["task=list", f"outputs={outputs}"]) == 0
     out = capsys.readouterr().out
     for name, rest in {"a": "60 replications  1 supported", "b": "40 replications", "c": "60 replications"}.items():
@@ -53,6 +55,22 @@ def test_the_list_names_all_with_size_and_verdicts(outputs, names, capsys):
     assert page.count("<img") == page.count('src="suite-x/figures/s-a-1-curves.svg"') == 2  # of the suite, and of `a`
     assert "All &amp; more</a>" in page and "foreign" not in out + page
     assert "✓ 2 supported" in page and "<script" not in page and str(outputs) not in page
+
+
+def test_a_report_that_was_changed_has_no_verdicts(outputs, names, capsys):
+    """Also a word that no verdict is, which has no symbol on the page."""
+    folder = outputs / names["a"]
+    table, record = folder / "verdicts.csv", (folder / "report.yaml").read_text()
+    table.write_text("section,verdict\ns/a,certain\n")
+    assert main(["task=list", f"outputs={outputs}"]) == 0
+    out, page = capsys.readouterr().out, (outputs / "index.html").read_text()
+    assert out.count("files of its report were changed; task=report writes them again") == 1
+    assert "certain" not in out + page and "files of its report were changed" in page
+    (folder / "report.yaml").write_text(record[: record.index("# of files")] + digest_line(folder / "report.html", []))
+    assert main(["task=list", f"outputs={outputs}"]) == 0  # of a version with other verdicts
+    assert "1 certain" in capsys.readouterr().out and "· 1 certain" in (outputs / "index.html").read_text()
+    table.unlink()
+    (folder / "report.yaml").write_text(record)
 
 
 def test_an_empty_folder_has_no_study(tmp_path, capsys):

@@ -15,6 +15,7 @@ import pytest
 import xarray as xr
 from engine import arguments, contents
 
+import pipeline as pl
 import pipeline.cli.compose
 import pipeline.cli.effort
 import pipeline.cli.reports
@@ -24,6 +25,7 @@ from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.reporting.drawn import Drawn
 from pipeline.storage import replications
 from pipeline.storage.replications import Store
+from pipeline.study.parameters import InvalidInput
 
 CHANGES = {"figures": "[{kind: curves, metric: lean_debiased, along: epsilon, by: [m]}]",
            "metrics": "[lean_true,lean_debiased]"}
@@ -137,12 +139,60 @@ def perform(where, capsys, task, **changes):
     return code, lines
 
 
-def survives(finished, name, damage, chance, capsys):
+def compared(where, study, capsys):
+    """What task=compare says of the study beside a sound copy of it; empty where it refuses."""
+    names = f"{study.relative_to(where)},kept"
+    code = main(["task=compare", f"studies={names}", f"outputs={where}"])
+    out, error = capsys.readouterr()
+    assert (code, error) == (0, "") or (code == 2 and error.count("\n") == 1 and error.startswith("error: studies="))
+    return out if code == 0 else ""
+
+
+def listed(where, study, capsys):
+    """What task=list says of the verdicts of the study; empty where it says that its report was changed."""
+    assert main(["task=list", f"outputs={where}"]) == 0
+    out, error = capsys.readouterr()
+    assert error == "" and "Traceback" not in out
+    (line,) = [line for line in out.splitlines() if line.startswith(f"{study.relative_to(where)} ")]
+    return "" if "were changed" in line else line.split("MiB")[-1].split("kiB")[-1]
+
+
+def opened(study):
+    """All numbers of the sealed results as the library gives them; None where it refuses."""
+    try:
+        results = pl.open_results(study)
+    except InvalidInput as error:
+        assert "\n" not in str(error)
+        return None
+    return {str(name): results[name].values.tobytes() for name in results.variables}
+
+
+def readers_are_right(finished, case, before, capsys):
+    """Those that only read what is sealed say what they said before the damage, or that there is one."""
+    where, study, (_, numbers) = finished
+    assert opened(study) in (None, numbers), case
+    for reader in (compared, listed):
+        assert reader(where, study, capsys) in ("", before[reader.__name__]), case
+
+
+@pytest.fixture
+def before(finished, capsys):
+    """What those say of the sound study."""
+    where, study, _ = finished
+    shutil.rmtree(study)
+    shutil.copytree(where / "kept", study)
+    said = {reader.__name__: reader(where, study, capsys) for reader in (compared, listed)}
+    assert all(said.values())
+    return said
+
+
+def survives(finished, before, name, damage, chance, capsys):
     where, study, (page, numbers) = finished
     shutil.rmtree(study)
     shutil.copytree(where / "kept", study)
     damage(study / name, chance)
     case = f"{damage.__name__} {name}"
+    readers_are_right(finished, case, before, capsys)
     other = {"report.html"} if name.startswith("sessions/") else set()  # the page lists the sessions that are recorded
     clean, refused = perform(where, capsys, "verify")[0] == 0, False
     for task in TASKS:
@@ -168,20 +218,78 @@ def kinds(finished):
     return found
 
 
-def test_a_file_of_every_kind(finished, capsys):
+def test_a_file_of_every_kind(finished, before, capsys):
     chance = random.Random(1)
     for number, names in enumerate(kinds(finished).values()):
-        survives(finished, chance.choice(names), DAMAGES[number % len(DAMAGES)], chance, capsys)
+        survives(finished, before, chance.choice(names), DAMAGES[number % len(DAMAGES)], chance, capsys)
+
+
+def exchanged(study, where):
+    """Chunks of two metrics, each whole and with its own checksum."""
+    one, other = (study / f"results.zarr/{name}/c/0/0/0/0" for name in ("lean_true", "lean_debiased"))
+    content = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(content)
+
+
+def stale(study, where):
+    """The same chunk of fewer replications."""
+    shutil.copyfile(where / "older/results.zarr/lean_true/c/0/0/0/0", study / "results.zarr/lean_true/c/0/0/0/0")
+
+
+def stale_moments(study, where):
+    """All moments of fewer replications, which are sound in themselves."""
+    shutil.rmtree(study / "summary.zarr")
+    shutil.copytree(where / "older/summary.zarr", study / "summary.zarr")
+
+
+def retyped(study, where):
+    """Numbers of another type in the description of a metric."""
+    path = study / "results.zarr/lean_true/zarr.json"
+    path.write_text(path.read_text().replace("float64", "int64"))
+
+
+def without_cells(study, where):
+    """A shard of no chunk at all, as a power cut leaves it: to Zarr the values were never written."""
+    path = study / "results.zarr/lean_true/c/0/0/0/0"
+    path.write_bytes(b"")
+
+
+@pytest.fixture(scope="module")
+def older(finished):
+    """The same study with half of the replications."""
+    where = finished[0]
+    elsewhere = where.with_name("elsewhere")
+    assert main(arguments(elsewhere, **CHANGES, replications="20")) == 1
+    (study,) = (elsewhere / "xu").iterdir()
+    shutil.copytree(study, where / "older")
+    yield where
+    shutil.rmtree(where / "older")
+
+
+@pytest.mark.parametrize("damage", [exchanged, stale, stale_moments, retyped, without_cells])
+def test_sound_files_in_the_wrong_place_are_found(damage, finished, older, before, capsys):
+    """By all who read them: the report, comparisons, the library."""
+    where, study, _ = finished
+    page = shown(study)
+    damage(study, where)
+    code, (line,) = perform(where, capsys, "report")
+    assert code == 2 and "is damaged" in line and shown(study) == page
+    if damage is not stale_moments:  # which only reports read
+        assert opened(study) is None and compared(where, study, capsys) == ""
+    assert perform(where, capsys, "verify")[0] == 1
+    assert perform(where, capsys, "verify", repair="true")[0] == 0
+    assert perform(where, capsys, "report") == (1, []) and opened(study) == finished[2][1]
 
 
 @pytest.mark.skipif(not FULL, reason="takes minutes: FAULTS=full")
 @pytest.mark.timeout(1800)
-def test_every_file_once(finished, capsys):
+def test_every_file_once(finished, before, capsys):
     """The files of a kind are damaged in different ways."""
     chance, count = random.Random(1), 0
     for number, names in enumerate(kinds(finished).values()):
         for turn, name in enumerate(names):
-            survives(finished, name, DAMAGES[(number + turn) % len(DAMAGES)], chance, capsys)
+            survives(finished, before, name, DAMAGES[(number + turn) % len(DAMAGES)], chance, capsys)
             count += 1
     assert count > 40
 
@@ -189,7 +297,7 @@ def test_every_file_once(finished, capsys):
 @pytest.mark.skipif(not FULL, reason="takes minutes: FAULTS=full")
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_every_damage_of_every_kind_of_file(damage, finished, capsys):
+def test_every_damage_of_every_kind_of_file(damage, finished, before, capsys):
     chance = random.Random(damage.__name__)
     for names in kinds(finished).values():
-        survives(finished, chance.choice(names), damage, chance, capsys)
+        survives(finished, before, chance.choice(names), damage, chance, capsys)

@@ -145,6 +145,28 @@ def test_a_unit_is_one_object_and_a_lost_description_loses_nothing(bucket, tmp_p
     assert len(bucket.keys("/units/")) == 1
 
 
+def test_a_damaged_object_is_not_read(bucket, tmp_path, monkeypatch):
+    """Whole objects, exchanged, and one that is gone; at once, and in parts that another process reads."""
+    store = at(bucket, tmp_path)
+    fill(store)
+    seal(store)
+    one, other = (bucket.keys(f"results.zarr/{name}/c/")[0] for name in ("error_l2", "kendall"))
+    sound = results.load(store)["error_l2"].values
+    kept = bucket.read(one)
+    bucket.write(one, bucket.read(other))
+    with pytest.raises(InvalidInput, match=r"store.url=.*results.zarr is damaged \(error_l2/c/0/0/0/0.*: is not what"):
+        results.load(store)
+    monkeypatch.setattr(results, "IN_MEMORY", 0)
+    parts = pickle.loads(pickle.dumps(results.load(store)))["error_l2"]
+    with pytest.raises(InvalidInput, match="is not what was written"):
+        parts.compute()
+    bucket.write(one, kept)
+    assert (pickle.loads(pickle.dumps(parts)).compute().values == sound).all()
+    bucket.delete(one)
+    with pytest.raises(InvalidInput, match="is missing"):
+        parts.compute()
+
+
 def test_an_outage_is_never_taken_for_damage(bucket, credentials, tmp_path, monkeypatch):
     what = study(grid=SMALL | {"m": [3], "L": [20]}, replications=20)
     store = at(bucket, tmp_path, what=what)
