@@ -142,7 +142,7 @@ def _on_the_experiment(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
 def _estimates(claim: Claim, results: Any) -> dict[str, dict[str, list[float]]]:
     """Part -> cell -> value, low, high, standard error; a claim of one part has the part ""."""
     try:
-        measured = claim.measure.compute(results)
+        measured = claim.measured(results)
     except InsufficientEvidence:
         return {}
     parts = measured if isinstance(claim.tolerance, dict) else {"": measured}

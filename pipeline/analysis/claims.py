@@ -13,6 +13,7 @@ from typing import cast
 import xarray as xr
 
 from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.losses import bounded
 from pipeline.analysis.measures import CONFIDENCE, Measure, Measured, confidence_for
 from pipeline.analysis.power import sentence
 from pipeline.analysis.selection import InsufficientEvidence, NotTested, RecordedData
@@ -38,6 +39,7 @@ __all__ = [
     "NotTested", "PositiveControl", "SimulatedControl", "judge",
 ]
 
+Make = Callable[[xr.Dataset], xr.Dataset]  # of sealed results what a control is measured on
 MOST_CELLS = 12  # that a check lists
 
 
@@ -70,7 +72,7 @@ class NegativeControl:
     """Data that are wrong on purpose, made from sealed results without simulating: the claim must reject them."""
 
     description: str
-    make: Callable[[xr.Dataset], xr.Dataset]
+    make: Make
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class PositiveControl:
     """Data made from results that contradict a claim, in which it would hold: these must support it."""
 
     description: str
-    make: Callable[[xr.Dataset], xr.Dataset]
+    make: Make
 
 
 @dataclass(frozen=True)
@@ -166,15 +168,22 @@ class Claim:
         """The control that goes with a verdict on the data."""
         return self.positive if verdict == CONTRADICTED and self.positive else self.control
 
-    def decide(self, results: xr.Dataset) -> Check:
-        """Measure on sealed results and compare with the tolerance; raises `InsufficientEvidence`."""
-        return self.decision(self.measured(results))
+    def decide(self, results: xr.Dataset, make: Make | None = None) -> Check:
+        """Measure on sealed results and compare with the tolerance; raises `InsufficientEvidence`.
 
-    def measured(self, results: xr.Dataset) -> Measured | Mapping[str, Measured]:
-        """What it measures on sealed results; raises `InsufficientEvidence`, and ValueError for other parts."""
+        make: what is measured is what this makes of the results, such as a control.
+        """
+        return self.decision(self.measured(results, make))
+
+    def measured(self, results: xr.Dataset, make: Make | None = None) -> Measured | Mapping[str, Measured]:
+        """What it measures on sealed results; raises `InsufficientEvidence`, and ValueError for other parts.
+
+        Intervals are wider by what lost replications could change: see `pipeline.analysis.losses`.
+        """
         if self.recorded is not None:
             self.recorded.require(results)
-        measured = self.measure.compute(results)
+        compute = self.measure.compute
+        measured = bounded(lambda data: compute(make(data) if make else data), results)
         tolerances = self.tolerance
         if isinstance(tolerances, Mapping) and not (
                 isinstance(measured, Mapping) and measured.keys() == tolerances.keys()):
@@ -232,7 +241,7 @@ def judge(claim: Claim, results: xr.Dataset) -> Judgement:
 
 def check_of(claim: Claim, results: xr.Dataset) -> Check:
     """Decide a claim on a dataset, without its control."""
-    return _judge(claim, lambda: results)
+    return _judge(claim, results)
 
 
 def with_control(claim: Claim, check: Check, results: xr.Dataset) -> Judgement:
@@ -244,13 +253,12 @@ def with_control(claim: Claim, check: Check, results: xr.Dataset) -> Judgement:
 
 def control_check(claim: Claim, verdict: str, results: xr.Dataset) -> Check:
     """The decision on the control that goes with a verdict on the data."""
-    make = claim.control_of(verdict).make
-    return _judge(claim, lambda: make(results))
+    return _judge(claim, results, claim.control_of(verdict).make)
 
 
-def _judge(claim: Claim, make: Callable[[], xr.Dataset]) -> Check:
+def _judge(claim: Claim, results: xr.Dataset, make: Make | None = None) -> Check:
     try:
-        return replace(claim.decide(make()), confidence=confidence_for())
+        return replace(claim.decide(results, make), confidence=confidence_for())
     except InsufficientEvidence as reason:
         return Check(reason.verdict, None, str(reason))
 
@@ -276,6 +284,8 @@ def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, p
 
 def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
     text = f"{estimate}{where}, claimed {tolerance}"
+    if estimate.lost:
+        text += f"; whatever the values of {estimate.lost:,} lost replication{'s' * (estimate.lost != 1)} would be"
     return text if finite(estimate) else f"{text}: the data do not determine it"
 
 

@@ -18,12 +18,15 @@ class Estimate:
     """A number, its confidence interval [low, high] and its standard error, all in the number's own unit.
 
     The interval is infinite where the data do not determine the number, and the value is NaN where they give none.
+    lost: replications whose values are not known, by what they could change the interval is wider; the value is then
+    the middle of what it could be.
     """
 
     value: float
     low: float
     high: float
     standard_error: float = math.nan
+    lost: int = dataclasses.field(default=0, kw_only=True)
 
     def covers(self, number: float) -> bool:
         """Whether the interval contains `number`."""

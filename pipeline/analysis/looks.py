@@ -21,6 +21,7 @@ from pipeline.analysis.claims import (
     Claim,
     InsufficientEvidence,
     Judgement,
+    Make,
     control_check,
 )
 from pipeline.analysis.estimate import Estimate
@@ -83,7 +84,7 @@ class AtLooks:
             try:
                 with spending(self.looks[self.number].share):
                     control = {} if self.sound else cells_read(
-                        lambda data: self._measured(self.claim.control.make(data)), part)
+                        lambda data: self._measured(data, self.claim.control.make), part)
                     self.of_control = np.logical_or.reduce([none, *control.values()])
                     self.reads = cells_read(self._measured, part)
             except InsufficientEvidence:
@@ -109,8 +110,8 @@ class AtLooks:
                 f"{len(self.looks)}{control}, error probability {error:.2g}): {check.text}")
         return Judgement(self.claim, replace(check, text=text, confidence=1 - most), self.control)
 
-    def _measured(self, data: xr.Dataset) -> Parts:
-        return _estimates(self._parts(data))
+    def _measured(self, data: xr.Dataset, make: Make | None = None) -> Parts:
+        return _estimates(self._parts(data, make))
 
     def _checked(self, part: xr.Dataset) -> Check:
         try:
@@ -123,9 +124,9 @@ class AtLooks:
         except InsufficientEvidence as reason:
             return Check(reason.verdict, None, str(reason))
 
-    def _parts(self, part: xr.Dataset) -> dict[str, Mapping[str, Measured]]:
+    def _parts(self, part: xr.Dataset, make: Make | None = None) -> dict[str, Mapping[str, Measured]]:
         """What is measured, by label and then by part: all parts of a cell are decided together."""
-        measured = self.claim.measured(part)
+        measured = self.claim.measured(part, make)
         parts = cast(Mapping[str, Measured], measured if isinstance(self.claim.tolerance, Mapping) else {"": measured})
         cells = {name: one for name, one in parts.items() if isinstance(one, Mapping)}
         labels = [tuple(one) for one in cells.values()]

@@ -16,6 +16,7 @@ from pipeline.study.status import OK
 
 NUMBER = "number of the cell"  # variable over the axes of the grid, while `recording`
 _USED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` gave out", default=None)
+_NAMED: ContextVar[set[str] | None] = ContextVar("names of the variables that `select` was asked for", default=None)
 _WANTED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` may give out", default=None)
 LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
 Level = str | float
@@ -26,6 +27,10 @@ class InsufficientEvidence(Exception):
     """The data do not decide the claim; the message is the reason."""
 
     verdict = INCONCLUSIVE
+
+
+class LostReplications(InsufficientEvidence):
+    """Replications are lost whose values could change the verdict; see `pipeline.analysis.losses`."""
 
 
 class NotTested(InsufficientEvidence):
@@ -50,8 +55,8 @@ def select(
 
     Raises `NotTested` where an axis, level or variable is missing, where another axis has several levels, or where
     no cell meets the condition. Raises `InsufficientEvidence` where a cell has fewer than `least` replications, and
-    where one failed, did not converge or is not finite: an error has no upper limit, so that one replication can
-    change any mean.
+    `LostReplications` where one failed, did not converge or is not finite: an error has no upper limit, so that one
+    replication can change any mean. Claims bound it where it has one, see `pipeline.analysis.losses`.
     """
     chosen = _cells(results, variables, at or {}, min_levels or {})
     _note_wanted(chosen, within)
@@ -61,6 +66,9 @@ def select(
     used = _USED.get()
     if used is not None and NUMBER in chosen:
         used |= _numbers(chosen, counts > 0)
+    named = _NAMED.get()
+    if named is not None:
+        named |= {*variables}
     return chosen.drop_vars(NUMBER, errors="ignore")
 
 
@@ -77,12 +85,17 @@ def planning() -> AbstractContextManager[set[int]]:
     return _collecting(_WANTED)
 
 
+def naming() -> AbstractContextManager[set[str]]:
+    """Within, `select` adds to this set the names of the variables that it gives out."""
+    return _collecting(_NAMED)
+
+
 @contextmanager
-def _collecting(variable: ContextVar[set[int] | None]) -> Iterator[set[int]]:
-    numbers: set[int] = set()
-    token = variable.set(numbers)
+def _collecting(variable: ContextVar[set[Any] | None]) -> Iterator[set[Any]]:
+    collected: set[Any] = set()
+    token = variable.set(collected)
     try:
-        yield numbers
+        yield collected
     finally:
         variable.reset(token)
 
@@ -137,8 +150,9 @@ def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: i
     if (fewest := int(counts[counts > 0].min())) < least:
         raise InsufficientEvidence(f"a cell has {fewest} replication{'s' * (fewest != 1)}, {least} are needed")
     if found["lost"]:
-        raise InsufficientEvidence("replications that failed, did not converge or are not finite could change the "
-                                   f"verdict: {int(found['lost'])} of them")
+        raise LostReplications("replications that failed, did not converge or are not finite could change the "
+                               f"verdict: {int(found['lost'])} of them, of a metric without a least and a greatest "
+                               "value")
     return found["counts"]
 
 

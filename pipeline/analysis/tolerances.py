@@ -146,8 +146,13 @@ class NoException:
     worst: ClassVar[Worst] = "largest"
 
     def verdict(self, estimate: Estimate) -> str:
-        """One exception contradicts; without any, the upper end of the interval has to be at most `largest`."""
-        return CONTRADICTED if estimate.value > 0 else compare(estimate, -math.inf, self.largest)
+        """One exception contradicts; without any, the upper end of the interval has to be at most `largest`.
+
+        Where lost replications may be exceptions, which leaves the value above 0 and the low end at 0, none is known.
+        """
+        if estimate.low > 0:
+            return CONTRADICTED
+        return INCONCLUSIVE if estimate.value > 0 else compare(estimate, -math.inf, self.largest)
 
     def __str__(self) -> str:
         return f"none, in enough data to exclude a share of {100 * self.largest:g} %"

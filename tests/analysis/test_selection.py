@@ -9,6 +9,7 @@ import xarray as xr
 from pipeline.analysis.selection import (
     LEAST,
     InsufficientEvidence,
+    LostReplications,
     NotTested,
     RecordedData,
     at_levels,
@@ -46,8 +47,8 @@ def test_a_level_is_taken_and_other_axes_stay():
     (grid(status=0), ONE, dict(L=3), "no cell", NotTested),
     (grid().drop_vars("v"), ONE, dict(L=3), "needs v", NotTested),
     (grid(LEAST - 1), ONE, dict(L=3), f"{LEAST - 1} replications, {LEAST} are needed", InsufficientEvidence),
-    (grid(status=2), ONE, dict(L=3), "did not converge", InsufficientEvidence),
-    (grid(values=np.inf), ONE, dict(L=3), "not finite", InsufficientEvidence),
+    (grid(status=2), ONE, dict(L=3), "did not converge", LostReplications),
+    (grid(values=np.inf), ONE, dict(L=3), "not finite", LostReplications),
 ])
 def test_what_is_missing_is_told_apart_from_what_is_too_little(results, at, min_levels, reason, kind):
     with pytest.raises(InsufficientEvidence, match=reason) as raised:

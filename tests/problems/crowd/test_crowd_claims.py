@@ -1,5 +1,7 @@
 """Claims of Wang and Xu on ideal data, negative controls, too little data and real simulations."""
 
+import json
+
 import numpy as np
 import pytest
 from ideal_crowd import IDEAL
@@ -40,6 +42,19 @@ def test_too_little_data_decide_nothing(claim, cut):
     missing = cut == "no metric" or "bluebird" in claim.id  # the ideal answers are those of RTE
     verdict = NOT_TESTED if missing else INCONCLUSIVE
     assert judgement.check.verdict == judgement.control.verdict == verdict and judgement.check.text
+
+
+@pytest.mark.parametrize("name, lost", [("wang.limits.zero", 1), ("wang.limits.wisdom", 0)])
+def test_a_fit_that_did_not_converge_loses_no_verdict(name, lost):
+    """A share can be 0 to 1, and the wisdom of a release does not depend on the fit."""
+    data = IDEAL["wang/limits"]()
+    status = data["status"].copy(deep=True)
+    status[..., 7] = 2
+    data = data.assign(status=status).assign_attrs(study=json.dumps({"problem": "crowd", "parameters": {}}))
+    data["label_error"].attrs |= {"least": 0.0, "most": 1.0}
+    judgement = judge(next(claim for claim in CLAIMS if claim.id == name), data)
+    assert judgement.verdict == judgement.claim.best, judgement.text
+    assert judgement.check.estimate.lost == lost
 
 
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.experiment not in LARGE],

@@ -1,0 +1,179 @@
+"""Lost replications: verdicts hold whatever their values would be, and say so where these could change them."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from pipeline.analysis.claims import (
+    CONTRADICTED,
+    INCONCLUSIVE,
+    SUPPORTED,
+    Claim,
+    NegativeControl,
+    judge,
+)
+from pipeline.analysis.controls import scaled
+from pipeline.analysis.losses import bounded, reads_estimate
+from pipeline.analysis.measures import (
+    difference,
+    exponent,
+    labelled,
+    mean_cells,
+    measure,
+    measure_every_cell,
+    ratio_cells,
+    share_above,
+)
+from pipeline.analysis.selection import LostReplications, select
+from pipeline.analysis.tolerances import AtMost, NoException, Within
+from pipeline.study.status import FAILED, NOT_CONVERGED
+
+SIZES = [10, 20, 40]
+REPS = 400
+LOST = 3  # of every cell with mechanism b
+RANGE = {"least": 0.0, "most": 1.0}
+WORDS = dict(id="toy", statement="A statement.", source="this file", experiment="toy/toy", why="so", conditions="all")
+
+
+def results(status=NOT_CONVERGED, lost=LOST, ends=RANGE, seed=1, study=None, reps=REPS):
+    """A metric v in [0, 1], of mean 2/n and less at mechanism b, and w: of the first replications v is not known."""
+    rng = np.random.default_rng(seed)
+    means = 2 / np.array(SIZES)[:, None, None] * np.array([1.0, 0.8])[None, :, None]
+    values = rng.beta(4 * means, 4 * (1 - means), (3, 2, reps))
+    state = np.ones(values.shape, "int8")
+    state[:, 1, :lost] = status
+    dims = ("n", "mechanism", "replication")
+    data = xr.Dataset({"v": (dims, values, ends), "w": (dims, 2 * means + 0 * values, RANGE),
+                       "status": (dims, state)}, {"n": SIZES, "mechanism": ["a", "b"]})
+    return data.assign_attrs(study=json.dumps(study)) if study else data
+
+
+def data_of(source, *variables):
+    return select(source, *variables, min_levels=dict(n=3, mechanism=2))
+
+
+def means(source):
+    return mean_cells(data_of(source, "v"), "v")
+
+
+def less(source):
+    return labelled(difference(data_of(source, "v"), "v", "mechanism", "b", "a"), "mean", error="mcse")
+
+
+def ratios(source):
+    return ratio_cells(data_of(source, "v", "w"), "v", "w", power=1)
+
+
+def exponents(source):
+    data = data_of(source, "v")
+    return {"": exponent(data, "v", ("mechanism",), n=data["n"])}
+
+
+def completed(source, values):
+    """Results in which the lost replications have these values, (cells, lost)."""
+    data = source.copy(deep=True)
+    data["v"].values[:, 1, :LOST] = values
+    return data.assign(status=xr.ones_like(data["status"]))
+
+
+@pytest.mark.parametrize("compute", [means, less, ratios, exponents])
+def test_intervals_contain_those_of_all_values_that_lost_replications_can_have(compute):
+    """Vertices of the box and points within; negative control: the replications that are left, by themselves."""
+    source = results()
+    found = bounded(compute, source)
+    ignoring = compute(source.isel(replication=slice(LOST, None)))
+    rng = np.random.default_rng(2)
+    points = [rng.integers(0, 2, (3, 1)) + np.zeros((3, LOST)) for _ in range(20)]
+    points += [rng.uniform(size=(3, LOST)) for _ in range(20)]
+    outside = 0
+    for point in points:
+        full = compute(completed(source, point))
+        for label, one in found.items():
+            within = 0.02 * (one.high - one.low)  # where g is no sum of means, as said in the module
+            assert one.low - within <= full[label].low and full[label].high <= one.high + within
+            outside += ignoring[label].high < full[label].high
+    assert outside > 0
+    moved = [label for label, one in found.items() if one.lost]
+    print(f"{compute.__name__}: n={len(points)} outside when ignored: {outside}, moved: {moved}")
+    assert moved == [label for label in found if "mechanism=a" not in label]
+
+
+def test_means_move_exactly_as_far_as_they_can():
+    source = results()
+    found = bounded(means, source)["n=10, mechanism=b"]
+    known = source["v"].values[0, 1, LOST:].sum() / REPS
+    assert found.value == pytest.approx(known + LOST / REPS / 2)
+    ends = [means(completed(source, end))["n=10, mechanism=b"] for end in (0, 1)]
+    assert found.low == pytest.approx(min(one.low for one in ends))
+    assert found.high == pytest.approx(max(one.high for one in ends))
+    assert found.lost == LOST
+
+
+def test_nothing_changes_without_losses():
+    source = results(lost=0)
+    assert bounded(means, source) == means(source)
+
+
+@pytest.mark.parametrize("status", [NOT_CONVERGED, FAILED])
+def test_a_metric_without_a_range_stays_undecided(status):
+    for ends in ({}, {"least": 0.0}, {"most": 1.0}):
+        with pytest.raises(LostReplications, match="9 of them, of a metric without a least and a greatest value"):
+            bounded(means, results(status, ends=ends))
+
+
+def claim(compute, tolerance, decorate=measure_every_cell, make=scaled("v", 0.1)):  # noqa: B008
+    return Claim(measure=decorate("a mean")(compute), tolerance=tolerance, control=NegativeControl("wrong", make),
+                 **WORDS)
+
+
+def test_few_losses_decide_and_many_do_not():
+    """Means of mechanism b lie at 0.16, 0.08 and 0.04; each lost replication of 400 moves them by 1/400 at most."""
+    near = claim(means, AtMost(0.3))
+    few = judge(near, results())
+    assert few.check.verdict == SUPPORTED and few.check.estimate.lost == 0  # the worst cell has none
+    some = claim(lambda source: {key: one for key, one in means(source).items() if "mechanism=b" in key}, AtMost(0.25))
+    assert judge(some, results()).check.text.endswith("whatever the values of 3 lost replications would be")
+    assert judge(some, results(lost=80)).check.verdict == INCONCLUSIVE
+    assert judge(claim(means, AtMost(0.1)), results()).check.verdict == CONTRADICTED
+
+
+def test_controls_are_judged_with_losses_too():
+    """Though a control, here one that forgets the ranges, is made of numbers that are not all known."""
+    one = claim(means, Within(0.1, 0.15), make=lambda data: data.assign(v=(3 * data["v"]).drop_attrs()))
+    judgement = judge(one, results())
+    assert (judgement.check.verdict, judgement.control.verdict) == (SUPPORTED, CONTRADICTED)
+
+
+def test_a_lost_replication_may_be_the_exception():
+    def above(source):
+        data = data_of(source, "v")
+        return share_above(data, "v", xr.full_like(data["v"].isel(replication=0, drop=True), 0.999))
+
+    one = claim(above, NoException(0.05), measure)
+    assert judge(one, results(lost=0)).check.verdict == SUPPORTED
+    judgement = judge(one, results())
+    assert judgement.check.verdict == INCONCLUSIVE and judgement.check.estimate.low == 0
+
+
+STUDY = {"problem": "crowd", "name": "toy", "parameters": {}}
+
+
+def test_a_fit_that_did_not_converge_is_no_loss_to_a_metric_that_does_not_read_it():
+    source = results(study=STUDY, ends={}).rename(v="wisdom")
+    assert not reads_estimate(source, "wisdom") and reads_estimate(source, "label_error")
+
+    def wisdom(data):
+        return mean_cells(data_of(data, "wisdom"), "wisdom")
+
+    found = bounded(wisdom, source)
+    everything = wisdom(source.assign(status=xr.ones_like(source["status"])))
+    assert found == everything
+    with pytest.raises(LostReplications):  # its value is not there, whatever it reads
+        bounded(wisdom, results(FAILED, study=STUDY, ends={}).rename(v="wisdom"))
+
+
+@pytest.mark.parametrize("study", [None, {"problem": "nowhere"}, {"problem": "crowd"}])
+def test_a_metric_that_is_not_known_reads_the_estimate(study):
+    assert reads_estimate(results(study=study), "toy_metric")
