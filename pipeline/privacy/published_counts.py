@@ -10,19 +10,22 @@ import numpy as np
 
 from pipeline.privacy import accounting, vetted_noise
 from pipeline.privacy.integer_noise import LARGEST
+from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho}
 CHANGED = {"replace_one": 2, "add_remove": 1}  # counts that one answer of a person may change, by 1 each
+# What one row can change where rows carry names: see `CountNoise`.
+ONE_ROW = {"replace_one": Sensitivity(4, 8), "add_remove": Sensitivity(2, 2)}
 
 
 class PublishedCounts(NamedTuple):
-    """counts: (groups, 2), noisy. noise: parameter of its law. sensitivity: L1, which is squared L2. spent: budgets."""
+    """counts: (groups, 2), noisy. noise: parameter of its law. spent: budgets."""
 
     counts: Integers
     noise: dict[str, float]
-    sensitivity: int
+    sensitivity: Sensitivity
     spent: dict[str, float]
 
 
@@ -54,11 +57,24 @@ def bounded_counts(
 
 @dataclass(frozen=True)
 class CountNoise(Checked, ABC):
-    """Integer noise on every count of a table in which a person adds 1 to at most `most` counts.
+    """Integer noise on every count of a table, in which a person adds 1 to at most k of the counts.
 
-    unit: all answers of one person that count; where rows name no person, one answer. neighbours: these answers
-    replaced by others, or, with neighbours_are=add_remove, removed. Sensitivity, L1 and squared L2: `most`, twice
-    that if replaced. What is spent is by OpenDP's own map, which rounds up.
+    k is the number of groups, or `most` if that is less.
+    Where rows name no person, one answer is the unit: it adds 1 to one count. Where they do,
+    neighbours differ in all rows of one name, which are replaced by others of that name or of a new
+    one (there or not, with neighbours_are=add_remove), or in any one row, whatever name stands in
+    it afterwards. For `bounded_counts`:
+
+    - All rows of a name: k counts less and k others more by 1, so that both sums are at most 2k, or
+      k where they are there or not.
+    - One row less of a name takes at most one count from it, A, and lets at most one other in, B:
+      the next row of the same group, or else the first of the next group. One row more is the same
+      in reverse: +N − C. So one row there or not changes both sums by at most 2.
+    - One row replaced by another name's is one less of the one, −A + B, and one more of the other,
+      N − C. Absolute values add up to at most 4, squares to 8, where A = C and B = N.
+
+    What is charged is the larger, and is attained: max(2k, 4) in absolute values and max(2k, 8) in
+    squares, or max(k, 2) in both. What is spent is by OpenDP's own map, which rounds up.
     """
 
     epsilon_user: float = parameter("privacy budget of all answers of a person", unit="nats", above=0)
@@ -67,13 +83,13 @@ class CountNoise(Checked, ABC):
 
     law: ClassVar[str]  # name of the parameter in `vetted_noise`
 
-    def publish(self, counts: Integers, most: int) -> PublishedCounts:
+    def publish(self, counts: Integers, most: int, named: bool) -> PublishedCounts:
         """The counts, (groups, 2), each with its own noise, once; 10 µs a count.
 
-        most: groups in which one person is counted. Raises InvalidInput for a budget whose noise is too wide or none,
-        and without OpenDP.
+        most: groups in which one person is counted, 1 where rows name none. named: whether they do.
+        Raises InvalidInput for a budget whose noise is too wide or none, and without OpenDP.
         """
-        sensitivity = CHANGED[self.neighbours_are] * min(most, len(counts))
+        sensitivity = self.sensitivity(min(most, len(counts)), named)
         with np.errstate(all="ignore"):
             value = self._parameter(sensitivity)
             wide = value * (1 + vetted_noise.SLACK)
@@ -86,8 +102,19 @@ class CountNoise(Checked, ABC):
         noisy = vetted_noise.release(counts, **noise)
         return PublishedCounts(noisy, noise, sensitivity, self._account(vetted_noise.spent(norm, **noise)))
 
+    def sensitivity(self, most: int, named: bool) -> Sensitivity:
+        """What neighbours can change.
+
+        most: counts to which one person adds 1. named: whether rows name persons.
+        """
+        persons = CHANGED[self.neighbours_are] * most
+        if not named:
+            return Sensitivity(persons, persons)
+        row = ONE_ROW[self.neighbours_are]
+        return Sensitivity(max(persons, row.absolute), max(persons, row.squared))
+
     @abstractmethod
-    def _parameter(self, sensitivity: int) -> float:
+    def _parameter(self, sensitivity: Sensitivity) -> float:
         """Variance or scale of the noise."""
 
     @property
@@ -96,7 +123,7 @@ class CountNoise(Checked, ABC):
         """Budget in OpenDP's measure, ρ or ε."""
 
     @abstractmethod
-    def _norm(self, sensitivity: int) -> float:
+    def _norm(self, sensitivity: Sensitivity) -> float:
         """Sensitivity in OpenDP's norm, rounded up."""
 
     @abstractmethod
@@ -116,18 +143,19 @@ class GaussianCounts(CountNoise):
 
     law = "variance"
 
-    def _parameter(self, sensitivity: int) -> float:
+    def _parameter(self, sensitivity: Sensitivity) -> float:
         rho = self._asked
-        return float(accounting.calibrated_variance(sensitivity, rho)) if 0 < rho < math.inf else (
-            math.inf if rho == 0 else 0.0)
+        if 0 < rho < math.inf:
+            return float(accounting.calibrated_variance(sensitivity.squared, rho))
+        return math.inf if rho == 0 else 0.0
 
     @property
     def _asked(self) -> float:
         with np.errstate(all="ignore"):
             return float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
 
-    def _norm(self, sensitivity: int) -> float:
-        return math.nextafter(math.sqrt(sensitivity), math.inf)
+    def _norm(self, sensitivity: Sensitivity) -> float:
+        return math.nextafter(math.sqrt(sensitivity.squared), math.inf)
 
     def _account(self, spent: float) -> dict[str, float]:
         return accounting.zcdp_account(spent, self.delta)
@@ -142,15 +170,15 @@ class LaplaceCounts(CountNoise):
 
     law = "scale"
 
-    def _parameter(self, sensitivity: int) -> float:
-        return sensitivity / self.epsilon_user
+    def _parameter(self, sensitivity: Sensitivity) -> float:
+        return sensitivity.absolute / self.epsilon_user
 
     @property
     def _asked(self) -> float:
         return self.epsilon_user
 
-    def _norm(self, sensitivity: int) -> float:
-        return float(sensitivity)
+    def _norm(self, sensitivity: Sensitivity) -> float:
+        return float(sensitivity.absolute)
 
     def _account(self, spent: float) -> dict[str, float]:
         return {"epsilon": spent}

@@ -1,36 +1,75 @@
 """Releases of counts of people's answers, alike for comparisons and for labels: settings, files, statement."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import Field
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from pipeline.privacy.published_counts import CountNoise, GaussianCounts, LaplaceCounts, PublishedCounts, bounded_counts
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import DataFile, InvalidInput, describe, parameter
 from pipeline.study.study import build
 
-from . import tables
-from .release_arguments import file_of, keys_as_typed, settings_of
-from .release_folder import LAWS, NAMES, made_by
+from . import release_rows, tables
+from .release_arguments import FILES, file_of, keys_as_typed, settings_of
+from .release_folder import LAWS, LEFT_OUT, NAMES, made_by
+from .release_rows import ENCODING, LeftOut, check_report
+from .sheets import Sheet
+from .tables import Unreadable
 
 MECHANISMS: dict[str, type[CountNoise]] = {"discrete_gaussian": GaussianCounts, "discrete_laplace": LaplaceCounts}
 SETTINGS = ("epsilon_user", "delta", "conversion", "neighbours_are")
 MOST: Field[Any] = parameter("answers of one person that count, the first ones; the noise grows with it", low=1,
                              high=10**6)
 MOST.type = int
+CHANGE = {"replace_one": "replaced by others", "add_remove": "there or not"}
 
 
-class Answers(NamedTuple):
-    """Answers in a file, row by row: person, names or None, group, side and times, (rows,), as in `bounded_counts`."""
+class Answer(NamedTuple):
+    """What one row says: person, a name or None, group, side and times, as in `bounded_counts`."""
+
+    person: str | None
+    group: int
+    side: int
+    times: int = 1
+
+
+class RowReader(Protocol):
+    """Reads rows below one header. named: whether it has a column of persons."""
+
+    named: bool
+
+    def answer(self, row: int) -> Answer | None:
+        """What a row says, None where that is nothing, as a tie.
+
+        Raises `Unreadable` with the reason if the row is wrong.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers in a file, row by row.
+
+    person: names, or None where the header has no column of them. group, side, times: (rows,), as
+    in `bounded_counts`. left_out: rows that count as not there.
+    """
 
     person: Sequence[str] | None
     group: Integers
     side: Integers
     times: Integers
+    left_out: tuple[LeftOut, ...]
 
 
-class Asked(NamedTuple):
-    """What a release was asked for: mechanism's name and itself, other settings, file of the data, public names."""
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a release was asked for.
+
+    name: of the mechanism. settings: others than its own. data: the file of the rows. names: those
+    that are public.
+    """
 
     name: str
     mechanism: CountNoise
@@ -44,7 +83,7 @@ def asked_for(arguments: Mapping[str, Any], what: str, of: str, others: Mapping[
 
     Names that are released must come from a list, since those in the rows are people's.
     """
-    name, kind, settings = settings_of(arguments, MECHANISMS, {"most": MOST, **others}, ("path", "items"))
+    name, kind, settings = settings_of(arguments, MECHANISMS, {"most": MOST, **others}, FILES)
     data = file_of(arguments, "path", what)
     if arguments.get("data.items") is None:
         raise InvalidInput("data.items", None, f"is needed, a file with the names of all {of}, one a line: which of "
@@ -69,6 +108,39 @@ def listed(items: DataFile, of: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def answers_of(asked: Asked, expected: str, reader_of: Callable[[Sheet], RowReader]) -> Answers:
+    """The answers in the file; a row that is wrong by itself is left out, as `release_rows` says.
+
+    expected: the header in words. reader_of: what reads the rows below a header, an answer of one;
+    it raises `Unreadable` for a header that does not fit, and its result for a row that is wrong.
+    Raises InvalidInput for the header alone.
+    """
+    try:
+        encoding = asked.settings.get("encoding", ENCODING.default)
+        table = release_rows.read(asked.data, expected, encoding)
+        reader = reader_of(table.sheet)
+    except Unreadable as error:
+        raise InvalidInput("data.path", asked.data.path, str(error)) from None
+    left_out = list(table.left_out)
+    answers: list[Answer] = []
+    for row, number in enumerate(table.sheet.numbers):
+        try:
+            answer = reader.answer(row)
+        except Unreadable as error:
+            left_out.append(LeftOut(number, str(error)))
+            continue
+        if answer is not None:
+            answers.append(answer)
+    person = [answer.person or "" for answer in answers] if reader.named else None
+    group, side, times = (np.array([answer[k] for answer in answers], np.int64) for k in (1, 2, 3))
+    return Answers(person, group, side, times, tuple(left_out))
+
+
+def checked(answers: Answers) -> str:
+    """What `check=true` prints."""
+    return check_report(len(answers.group), answers.left_out)
+
+
 def published(asked: Asked, answers: Answers, groups: int, one: str) -> tuple[PublishedCounts, int]:
     """Noisy counts, (groups, 2), and how many answers of a person count. one: an answer, in words.
 
@@ -85,7 +157,7 @@ def published(asked: Asked, answers: Answers, groups: int, one: str) -> tuple[Pu
         raise InvalidInput("parameters.most", None, f"is needed, {describe(MOST)} ({MOST.metadata['meaning']})")
     counts = bounded_counts(answers.person, answers.group, answers.side, answers.times, groups, most)
     with keys_as_typed():
-        return asked.mechanism.publish(counts, most), most
+        return asked.mechanism.publish(counts, most, answers.person is not None), most
 
 
 def statement(asked: Asked, result: PublishedCounts, most: int, named: bool, one: str, of: str) -> dict[str, Any]:
@@ -94,15 +166,23 @@ def statement(asked: Asked, result: PublishedCounts, most: int, named: bool, one
     named: whether the file names persons. one: an answer; of: what it is counted by, in words.
     """
     (noise,) = result.noise
-    unit = (f"all answers of one person; of these the first {most:,} count, and of several on the same {of} the first"
-            if named else f"{one}, since the file names no persons: whoever gave several spends the budget as often")
-    changed = {"replace_one": "replaced by others", "add_remove": "there or not"}[asked.mechanism.neighbours_are]
+    sensitivity = result.sensitivity
+    change = CHANGE[asked.mechanism.neighbours_are]
+    unit = (f"{one}, since the file names no persons: whoever gave several spends the budget as "
+            "often")
+    neighbours = f"{one} {change}"
+    if named:
+        unit = ("all answers of one person, which are all rows of one name; of these the first "
+                f"{most:,} count, and of several on the same {of} the first")
+        neighbours = f"these answers {change}, or any one row, whatever name it has"
     return {
-        "unit": unit, "neighbours": f"{'these answers' if named else one} {changed}", "spent": result.spent,
+        "unit": unit, "neighbours": neighbours, "spent": result.spent,
         "asked": {key: getattr(asked.mechanism, key) for key in SETTINGS if hasattr(asked.mechanism, key)}
                  | {"most": most},
         "mechanism": asked.name, "noise": result.noise, "noise_law": LAWS[noise],
-        "sensitivity": {"squared L2, and L1": result.sensitivity}, **made_by(), "names": NAMES,
+        "sensitivity": {"L1": sensitivity.absolute, "squared L2": sensitivity.squared},
+        **made_by(), "names": NAMES,
         "public": f"names in data.items, law of the noise; every {of} has its counts, whether anybody answered or not",
+        "rows left out": LEFT_OUT,
         "not released": "the number of persons, who answered what, any count without noise",
     }

@@ -9,10 +9,14 @@ from typing import Any, TypeVar
 
 from pipeline.study.parameters import DataFile, InvalidInput, check, describe, fields, nearest, parameter
 
+from .release_rows import ENCODING
+
 FILES = ("path", "items")  # what may stand after data.
 REQUIRED = ("epsilon_user", "delta")  # how private people are is never left to a default
 OUTPUTS: Field[Any] = parameter("new folder for what is released")
 OUTPUTS.type = str
+CHECK: Field[Any] = parameter("count rows that are left out, and release nothing", default=False)
+CHECK.type = bool
 Kind = TypeVar("Kind")
 
 
@@ -22,16 +26,17 @@ def settings_of(
 ) -> tuple[str, type[Kind], dict[str, Any]]:
     """The mechanism's name and class, and all parameters, checked; InvalidInput for every key that is not known.
 
-    others: parameters besides the mechanism's own. files: that this release takes. What follows from the files, m, is
-    no parameter.
+    others: parameters besides the mechanism's own and `encoding`. files: that this release takes.
+    What follows from the files, m, is no parameter.
     """
-    allowed = ("task", "problem", *(f"data.{name}" for name in files), "outputs")
+    data = tuple(f"data.{name}" for name in files)
+    allowed = ("task", "problem", *data, "outputs", "check")
     for key, value in arguments.items():
         if key.rpartition(".")[2] == "seed":
             raise InvalidInput(key, value, "noise for real data takes no seed; must be left out")
         if key.startswith("data.") and key not in allowed:
             raise InvalidInput(key, value, f"the release of this problem takes no such file, only "
-                               f"{' and '.join(allowed[2:-1])}; leave it out")
+                               f"{' and '.join(data)}; leave it out")
         if key not in allowed and not key.startswith("parameters."):
             raise InvalidInput(key, value, f"goes with no release, which simulates nothing; allowed: "
                                f"{', '.join(allowed)}, parameters.NAME")
@@ -39,7 +44,7 @@ def settings_of(
     name = settings.pop("mechanism", next(iter(mechanisms)))
     if name not in mechanisms:
         raise InvalidInput("parameters.mechanism", name, nearest(name, mechanisms))
-    known = {**fields(mechanisms[name]), **others}
+    known = {**fields(mechanisms[name]), **others, "encoding": ENCODING}
     known.pop("m", None)
     for key, value in settings.items():
         if key not in known:
@@ -63,6 +68,12 @@ def file_of(arguments: Mapping[str, Any], name: str, what: str) -> DataFile:
     declared.type = DataFile
     file: DataFile = check(declared, arguments.get(f"data.{name}"), f"data.{name}")
     return file
+
+
+def is_check(arguments: Mapping[str, Any]) -> bool:
+    """Whether check=true stands there: InvalidInput for other values than true and false."""
+    checked: bool = check(CHECK, arguments.get("check", False), "check")
+    return checked
 
 
 def target_of(arguments: Mapping[str, Any]) -> Path:

@@ -18,6 +18,8 @@ LAWS = {"variance": "discrete Gaussian, P(x) ∝ exp(−x²/(2·variance))",
         "scale": "discrete Laplace, P(x) ∝ exp(−|x|/scale)"}
 NAMES = ("in all tables a name that a spreadsheet might compute has ' before =, +, -, @, ' or a quotation mark, at its "
          "beginning and after semicolons, tabs and ends of lines")
+LEFT_OUT = ("rows that cannot be read by themselves, or say what is not listed, count as not "
+            "there; whether there are some is not said")
 # Where a cell may begin, whether a program parts fields at commas, semicolons or tabs, and signs that are not text.
 FORMULA = re.compile(r"""(^|[;\t\r\n])(?=[=+\-@\t\r\n'"])""")
 Table = tuple[Sequence[str], Sequence[Sequence[str | int | float]]]  # header, rows

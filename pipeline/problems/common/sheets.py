@@ -37,6 +37,18 @@ def is_missing(text: str) -> bool:
     return text.lower() in MISSING
 
 
+def whole_number(text: str) -> int:
+    """The number of a cell. Raises `Unreadable` for anything else than `WHOLE`.
+
+    >>> whole_number("12.0")
+    12
+    """
+    whole = text.removesuffix(".0")
+    if not (whole.isascii() and whole.isdigit() and len(whole) < 9):
+        raise Unreadable(f"is {shorten(text, 30)!r}; must be {WHOLE}")
+    return int(whole)
+
+
 def range_of(counts: Iterable[int]) -> str:
     """The least and the greatest, once if they are the same.
 
@@ -94,11 +106,11 @@ class Sheet:
         """(rows,), whole numbers ≥ 0. Raises `Unreadable` with the row of anything else. blank: missing is 0."""
         values = []
         for number, text in zip(self.numbers, self.columns[column], strict=True):
-            whole = "0" if blank and is_missing(text) else text.removesuffix(".0")
-            if not (whole.isascii() and whole.isdigit() and len(whole) < 9):
-                raise Unreadable(f"row {number}, column {shorten(self.header[column], 30)!r}: is "
-                                 f"{shorten(text, 30)!r}; must be {WHOLE}")
-            values.append(int(whole))
+            try:
+                values.append(0 if blank and is_missing(text) else whole_number(text))
+            except Unreadable as error:
+                name = shorten(self.header[column], 30)
+                raise Unreadable(f"row {number}, column {name!r}: {error}") from None
         return np.array(values, dtype=np.int64)
 
     def measured(self, column: int) -> Floats:

@@ -79,7 +79,10 @@ def header(texts: Sequence[str], expected: str, delimiters: str = DELIMITERS) ->
     most = max(delimiters, key=lambda one: len(cut[one]))
     if len(cut[most]) <= 1 < len(cut[" "]):
         most = " "
-    return tuple(rows(texts, [start], most)[0][0]), start + 1, most
+    names, _ = rows(texts, [start], most)
+    if not names:
+        raise Unreadable(f"row {start + 1}: the header has no names; must begin with {expected}")
+    return tuple(names[0]), start + 1, most
 
 
 def _fields(line: str, delimiter: str) -> list[str]:

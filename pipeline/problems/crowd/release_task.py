@@ -1,18 +1,23 @@
 """`task=release` for a crowd's answers: how many gave each task each label, with noise that nothing can seed.
 
-What is released is made of the noisy counts and of settings alone. A file is refused for its header or for a row that
-is wrong by itself, never for what rows say together.
+What is released is made of the noisy counts and of settings alone. A file is refused for its header
+alone; a row that is wrong by itself is left out without a word.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field
 from typing import Any
 
-import numpy as np
-
-from pipeline.problems.common import sheets
-from pipeline.problems.common.count_release import Answers, Asked, asked_for, published, statement
-from pipeline.problems.common.release_arguments import receipt, target_of
+from pipeline.problems.common.count_release import (
+    Answer,
+    Asked,
+    answers_of,
+    asked_for,
+    checked,
+    published,
+    statement,
+)
+from pipeline.problems.common.release_arguments import is_check, receipt, target_of
 from pipeline.problems.common.release_folder import Table, new_folder, plain_text, write
 from pipeline.problems.common.sheets import Sheet
 from pipeline.problems.common.tables import Unreadable
@@ -29,17 +34,18 @@ LABELS.type = str
 def release(arguments: Mapping[str, Any]) -> str:
     """Release the answers of the file `data.path` into the new folder `outputs`; returns the account to print.
 
-    data.items names the tasks, parameters.labels the two labels. arguments: key -> value, as typed on the command line.
-    Raises InvalidInput for any mistake in them or in the file, before anything is written; OSError where the disk is
-    full.
+    data.items names the tasks, parameters.labels the two labels; check=true releases nothing, and
+    returns what rows are left out. arguments: key -> value, as typed on the command line. Raises
+    InvalidInput for any mistake in them or in the header of the file, before anything is written;
+    OSError where the disk is full.
     """
     asked = asked_for(arguments, "answers of a crowd, task,worker,label", "tasks", {"labels": LABELS})
     labels = _labels(asked.settings.get("labels", LABELS.default))
-    target = target_of(arguments)
-    try:
-        answers = _answers(sheets.read(asked.data, HEADERS), asked.names, labels)
-    except Unreadable as error:
-        raise InvalidInput("data.path", asked.data.path, str(error)) from None
+    checks = is_check(arguments)
+    target = None if checks else target_of(arguments)
+    answers = answers_of(asked, HEADERS, lambda sheet: _Reader(sheet, asked.names, labels))
+    if target is None:
+        return checked(answers)
     result, most = published(asked, answers, len(asked.names), "one answer")
     account = statement(asked, result, most, True, "one answer", "task") | {
         "labels": [plain_text(label) for label in labels],
@@ -58,27 +64,40 @@ def _labels(text: str) -> tuple[str, str]:
     return labels[0], labels[1]
 
 
-def _answers(sheet: Sheet, tasks: tuple[str, ...], labels: tuple[str, str]) -> Answers:
-    """The answers, each row checked by itself."""
-    roles = sheet.roles(ANSWER)
-    missing = [role for role in ANSWER if role not in roles]
-    if missing:
-        raise Unreadable(f"the header is {shorten(','.join(sheet.header))!r}, without {', '.join(missing)}; must be "
-                         f"{HEADERS}")
-    index, code = {name: k for k, name in enumerate(tasks)}, {normal_label(name): k for k, name in enumerate(labels)}
-    person = sheet.names(roles["worker"], "worker")
-    group, side = [], []
-    for number, task, label in zip(sheet.numbers, sheet.columns[roles["task"]], sheet.columns[roles["label"]],
-                                   strict=True):
-        if task not in index:
-            raise Unreadable(f"row {number}: task {shorten(task, 30)!r} is not in data.items")
-        if normal_label(label) not in code:
-            raise Unreadable(f"row {number}: label is {shorten(label, 30)!r}; must be one of "
-                             f"{shorten(', '.join(labels))} (parameters.labels)")
-        group.append(index[task])
-        side.append(code[normal_label(label)])
-    groups, sides = np.array(group, dtype=np.int64), np.array(side, dtype=np.int64)
-    return Answers(person, groups, sides, np.ones(len(group), np.int64))
+class _Reader:
+    """Reads rows below one header, each by itself."""
+
+    named = True  # the header must have a column of workers
+
+    def __init__(self, sheet: Sheet, tasks: Sequence[str], labels: tuple[str, str]) -> None:
+        """Raises `Unreadable` for the header."""
+        roles = sheet.roles(ANSWER)
+        missing = [role for role in ANSWER if role not in roles]
+        if missing:
+            header = shorten(",".join(sheet.header))
+            raise Unreadable(f"the header is {header!r}, without {', '.join(missing)}; must be "
+                             f"{HEADERS}")
+        self._tasks = sheet.columns[roles["task"]]
+        self._workers = sheet.columns[roles["worker"]]
+        self._labels = sheet.columns[roles["label"]]
+        self._index = {name: k for k, name in enumerate(tasks)}
+        self._code = {normal_label(name): k for k, name in enumerate(labels)}
+        self._allowed = shorten(", ".join(labels))
+
+    def answer(self, row: int) -> Answer:
+        """An answer. Raises `Unreadable` with the reason if the row is wrong."""
+        task = self._tasks[row]
+        worker = self._workers[row]
+        label = self._labels[row]
+        if task not in self._index:
+            raise Unreadable(f"task {shorten(task, 30)!r} is not in data.items")
+        if not worker:
+            raise Unreadable("the worker has no name")
+        code = self._code.get(normal_label(label))
+        if code is None:
+            raise Unreadable(f"label is {shorten(label, 30)!r}; must be one of {self._allowed} "
+                             "(parameters.labels)")
+        return Answer(worker, self._index[task], code)
 
 
 def _tables(asked: Asked, labels: tuple[str, str], counts: Integers) -> dict[str, Table]:

@@ -169,12 +169,26 @@ def _two_items(sheet: Sheet, roles: dict[str, int], path: DataFile, items: DataF
     return _choices(rows, path, items, ties + sheet.unused(roles[role] for role in used))
 
 
-def winner_and_loser(sheet: Sheet, roles: dict[str, int], row: int, headers: str) -> tuple[str, str] | None:
-    """Names of the item that won and of the other one in a row by itself; None for a tie. headers: those allowed."""
+def check_sides(sheet: Sheet, roles: dict[str, int], headers: str) -> None:
+    """Raises `Unreadable` where the header does not say who won in a row.
+
+    headers: those allowed, in words.
+    """
     if {"winner", "loser"} <= roles.keys():
-        return sheet.columns[roles["winner"]][row], sheet.columns[roles["loser"]][row]
+        return
     if not {"first", "second"} <= roles.keys():
         raise Unreadable(f"the header is {shorten(','.join(sheet.header))!r}; must be {headers}")
+    _which(roles)
+
+
+def winner_and_loser(sheet: Sheet, roles: dict[str, int], row: int) -> tuple[str, str] | None:
+    """Names of the item that won and of the other one in a row by itself; None for a tie.
+
+    The header must have passed `check_sides`. Raises `Unreadable` for a row that says something
+    else.
+    """
+    if {"winner", "loser"} <= roles.keys():
+        return sheet.columns[roles["winner"]][row], sheet.columns[roles["loser"]][row]
     side = _side(sheet, roles, roles[_which(roles)], row)
     both = tuple(sheet.columns[roles[role]][row] for role in ("first", "second"))
     return None if side is None else (both[side], both[1 - side])
@@ -293,7 +307,7 @@ def listed_items(items: DataFile) -> list[str]:
     return listed
 
 
-def pair_index(i: Integers, j: Integers, m: int) -> Integers:
+def pair_index(i: Integers | int, j: Integers | int, m: int) -> Integers:
     """Position of the pair {i, j} in the order of `numpy.triu_indices(m, 1)`."""
     low, high = np.minimum(i, j), np.maximum(i, j)
     values: Integers = low * (2 * m - low - 1) // 2 + high - low - 1

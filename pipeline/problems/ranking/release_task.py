@@ -1,24 +1,31 @@
 """`task=release` for comparisons: how often each item won against each other one, with noise that nothing can seed.
 
-What is released is made of the noisy counts and of settings alone. A file is refused for its header or for a row that
-is wrong by itself, never for what rows say together.
+What is released is made of the noisy counts and of settings alone. A file is refused for its header
+alone; a row that is wrong by itself is left out without a word.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from pipeline.problems.common import sheets
-from pipeline.problems.common.count_release import Answers, Asked, asked_for, published, statement
-from pipeline.problems.common.release_arguments import receipt, target_of
+from pipeline.problems.common.count_release import (
+    Answer,
+    Asked,
+    answers_of,
+    asked_for,
+    checked,
+    published,
+    statement,
+)
+from pipeline.problems.common.release_arguments import is_check, receipt, target_of
 from pipeline.problems.common.release_folder import Table, new_folder, plain_text, write
-from pipeline.problems.common.sheets import Sheet
+from pipeline.problems.common.sheets import Sheet, whole_number
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Integers
-from pipeline.study.parameters import InvalidInput, shorten
+from pipeline.study.parameters import shorten
 
-from .comparison_files import ROLES, pair_index, winner_and_loser
+from .comparison_files import ROLES, check_sides, pair_index, winner_and_loser
 from .theory.fit import weighted_fit
 
 HEADERS = "winner,loser or left,right,label, with a column user if persons are to be protected as a whole"
@@ -28,15 +35,16 @@ RIDGE = 1.0  # λ of the fit, which keeps scores finite
 def release(arguments: Mapping[str, Any]) -> str:
     """Release the comparisons of the file `data.path` into the new folder `outputs`; returns the account to print.
 
-    data.items names the items. arguments: key -> value, as typed on the command line. Raises InvalidInput for any
-    mistake in them or in the file, before anything is written; OSError where the disk is full.
+    data.items names the items; check=true releases nothing, and returns what rows are left out.
+    arguments: key -> value, as typed on the command line. Raises InvalidInput for any mistake in
+    them or in the header of the file, before anything is written; OSError where the disk is full.
     """
     asked = asked_for(arguments, "comparisons, one a row", "items", {})
-    target = target_of(arguments)
-    try:
-        answers = _answers(sheets.read(asked.data, HEADERS), asked.names)
-    except Unreadable as error:
-        raise InvalidInput("data.path", asked.data.path, str(error)) from None
+    checks = is_check(arguments)
+    target = None if checks else target_of(arguments)
+    answers = answers_of(asked, HEADERS, lambda sheet: _Reader(sheet, asked.names))
+    if target is None:
+        return checked(answers)
     pairs = len(asked.names) * (len(asked.names) - 1) // 2
     result, most = published(asked, answers, pairs, "one comparison")
     account = statement(asked, result, most, answers.person is not None, "one comparison", "pair") | {
@@ -49,34 +57,41 @@ def release(arguments: Mapping[str, Any]) -> str:
     return receipt(target, account)
 
 
-def _answers(sheet: Sheet, names: tuple[str, ...]) -> Answers:
-    """The comparisons, each row checked by itself."""
-    roles = sheet.roles(ROLES)
-    index = {name: k for k, name in enumerate(names)}
-    first, second, rows = [], [], []
-    for row, number in enumerate(sheet.numbers):
-        both = winner_and_loser(sheet, roles, row, HEADERS)
+class _Reader:
+    """Reads rows below one header, each by itself. named: whether it has a column of users."""
+
+    def __init__(self, sheet: Sheet, names: Sequence[str]) -> None:
+        """names: of the items. Raises `Unreadable` for the header."""
+        self._sheet = sheet
+        self._roles = sheet.roles(ROLES)
+        self._index = {name: k for k, name in enumerate(names)}
+        check_sides(sheet, self._roles, HEADERS)
+        self.named = "user" in self._roles
+        if self.named and "count" in self._roles:
+            raise Unreadable("has columns of users and of counts; a row must be one comparison of "
+                             "its user")
+
+    def answer(self, row: int) -> Answer | None:
+        """A comparison, None for a tie. Raises `Unreadable` with the reason if the row is wrong."""
+        both = winner_and_loser(self._sheet, self._roles, row)
         if both is None:
-            continue  # a tie
+            return None
         for name in both:
-            if name not in index:
-                raise Unreadable(f"row {number}: {shorten(name, 30)!r} is not in data.items")
+            if name not in self._index:
+                raise Unreadable(f"{shorten(name, 30)!r} is not in data.items")
         if both[0] == both[1]:
-            raise Unreadable(f"row {number}: compares {shorten(both[0], 30)!r} with itself")
-        first.append(index[both[0]])
-        second.append(index[both[1]])
-        rows.append(row)
-    winner, loser = np.array(first, dtype=np.int64), np.array(second, dtype=np.int64)
-    person = None
-    if "user" in roles:
-        named = sheet.names(roles["user"], "user")
-        person = [named[row] for row in rows]
-    times = np.ones(len(rows), np.int64)
-    if "count" in roles:
-        if person is not None:
-            raise Unreadable("has columns of users and of counts; a row must be one comparison of its user")
-        times = sheet.counts(roles["count"])[rows]
-    return Answers(person, pair_index(winner, loser, len(names)), (winner > loser).astype(np.int64), times)
+            raise Unreadable(f"compares {shorten(both[0], 30)!r} with itself")
+        person = None
+        if self.named:
+            person = self._sheet.columns[self._roles["user"]][row]
+            if not person:
+                raise Unreadable("the user has no name")
+        times = 1
+        if "count" in self._roles:
+            times = whole_number(self._sheet.columns[self._roles["count"]][row])
+        winner, loser = (self._index[name] for name in both)
+        pair = int(pair_index(winner, loser, len(self._index)))
+        return Answer(person, pair, int(winner > loser), times)
 
 
 def _tables(asked: Asked, counts: Integers) -> dict[str, Table]:

@@ -59,6 +59,24 @@ class Rows:
     items: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Shape:
+    """Columns of a file of persons × items.
+
+    named: whether the first column has the persons' names. counted: whether the last one says how
+    many persons a row stands for. items: names of those between.
+    """
+
+    named: bool
+    counted: bool
+    items: tuple[str, ...]
+
+    @property
+    def first(self) -> int:
+        """Position of the first item."""
+        return int(self.named)
+
+
 @lru_cache(maxsize=4)
 def load(path: DataFile, other_ratings: bool = False) -> Table:
     """The responses of a file; InvalidInput with the row of the first mistake, or what was found and expected.
@@ -83,22 +101,19 @@ def load(path: DataFile, other_ratings: bool = False) -> Table:
         raise InvalidInput("data_path", path.path, str(error)) from None
 
 
-def load_rows(path: DataFile) -> Rows:
-    """The rows of a file of persons × items, for the release of real data.
+def code_of(text: str, codes: Mapping[str, int] = ANSWERS) -> int:
+    """Code of a text or of its small letters, −1 where there is none.
 
-    Each row is checked by itself: whether a file is refused does not depend on what rows say together.
-    Raises InvalidInput with the row of the first mistake.
+    >>> code_of("Yes"), code_of("NA"), code_of("2")
+    (1, 2, -1)
     """
-    try:
-        return _rows(sheets.read(path, HEADER, empty_rows=True))
-    except Unreadable as error:
-        raise InvalidInput("data_path", path.path, str(error)) from None
+    return codes.get(text, codes.get(text.lower(), -1))
 
 
 def _coded(columns: Columns, names: Sequence[str], numbers: Numbers, codes: Mapping[str, int], allowed: str) -> Array:
-    """Codes of texts or of their small letters, (persons, items) int8; refuses the first text, by row, without one."""
-    coded = np.array([[codes.get(text, codes.get(text.lower(), -1)) for text in column]
-                      for column in columns], np.int8).T
+    """Codes of texts, (persons, items) int8; refuses the first text, by row, without one."""
+    code = {text: code_of(text, codes) for text in set().union(*columns)}
+    coded = np.array([[code[text] for text in column] for column in columns], np.int8).T
     bad = np.argwhere(coded < 0)
     if bad.size:
         row, item = bad[0]
@@ -107,26 +122,35 @@ def _coded(columns: Columns, names: Sequence[str], numbers: Numbers, codes: Mapp
     return coded
 
 
-def _rows(sheet: Sheet) -> Rows:
-    """Rows of persons × items."""
-    header, columns, numbers = sheet.header, sheet.columns, sheet.numbers
-    person, persons = None, np.ones(len(numbers), np.int64)
-    if plain(header[0]) in PERSON or not header[0]:
-        person = sheet.names(0, "person")
-        header, columns = header[1:], columns[1:]
-    if header and plain(header[-1]) in COUNT[:1]:
-        if person is not None:  # a named person's row would weigh more than one, which no budget covers
+def shape_of(header: Sequence[str]) -> Shape:
+    """The columns of a file of persons × items. Raises `Unreadable` for a header of another one."""
+    named = plain(header[0]) in PERSON or not header[0]
+    items = list(header[1:] if named else header)
+    counted = bool(items) and plain(items[-1]) in COUNT[:1]
+    if counted:
+        if named:  # a named person's row would weigh more than one, which no budget covers
             raise Unreadable("has a column of persons and a last column 'count'; a row must be one person, or stand "
                              "for several without a name")
-        persons = _persons(columns[-1], numbers)
-        header, columns = header[:-1], columns[:-1]
-    if len(header) < 2:
-        raise Unreadable(f"has {len(header)} item{'s' * (len(header) != 1)}; needs two at least, a column each")
-    if all(name in VALUES for name in header[1:]):
+        items.pop()
+    if len(items) < 2:
+        items_there = "1 item" if len(items) == 1 else f"{len(items)} items"
+        raise Unreadable(f"has {items_there}; needs two at least, a column each")
+    if all(name in VALUES for name in items[1:]):
         raise Unreadable("begins with answers; must begin with a header of item names")
-    _check_item_names(header)
-    coded = _coded(columns, header, numbers, ANSWERS, ALLOWED)
-    return Rows(coded == 1, coded != MISSING, persons, person, header)
+    _check_item_names(items)
+    return Shape(named, counted, tuple(items))
+
+
+def _rows(sheet: Sheet) -> Rows:
+    """Rows of persons × items."""
+    shape = shape_of(sheet.header)
+    person = sheet.names(0, "person") if shape.named else None
+    persons = np.ones(len(sheet.numbers), np.int64)
+    if shape.counted:
+        persons = _persons(sheet.columns[-1], sheet.numbers)
+    columns = sheet.columns[shape.first : shape.first + len(shape.items)]
+    coded = _coded(columns, shape.items, sheet.numbers, ANSWERS, ALLOWED)
+    return Rows(coded == 1, coded != MISSING, persons, person, shape.items)
 
 
 def _long(sheet: Sheet, roles: Mapping[str, int], file: DataFile) -> Table:

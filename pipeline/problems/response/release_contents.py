@@ -5,7 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.problems.common.release_folder import LAWS, NAMES, Table, made_by, plain_text
+from pipeline.problems.common.release_folder import (
+    LAWS,
+    LEFT_OUT,
+    NAMES,
+    Table,
+    made_by,
+    plain_text,
+)
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import fields
 
@@ -13,28 +20,41 @@ from .estimators.spectral import Spectral
 from .mechanisms.noisy_differences import NoisyDifferences
 from .releases import Published
 
-NEIGHBOURS = {"replace_one": "one person's row, answers and which of them are missing, replaced by another",
-              "add_remove": "one person's row, answers and which of them are missing, there or not"}
+ROW = "one person's row, answers and which of them are missing,"
+CHANGE = {"replace_one": "replaced by another", "add_remove": "there or not"}
 SETTINGS = ("epsilon_user", "delta", "conversion", "calibration", "neighbours_are", "p0")
 
 
-def statement(name: str, mechanism: NoisyDifferences, estimator: Spectral, published: Published) -> dict[str, Any]:
-    """What was released, how private it is, and what was not released; nothing in it depends on the data."""
+def statement(
+    name: str, mechanism: NoisyDifferences, estimator: Spectral, published: Published, named: bool
+) -> dict[str, Any]:
+    """What was released, how private it is, and what was not released; nothing depends on the rows.
+
+    named: whether the file has a column of persons.
+    """
     (noise,) = published.noise
+    unit = f"{mechanism.unit}, who is one row of the file, or one of a row's count"
+    neighbours = f"{ROW} {CHANGE[mechanism.neighbours_are]}"
+    if named:
+        unit = (f"{mechanism.unit}, who is all rows of one name; a name that several rows have "
+                "counts as not there")
+        neighbours += ", whatever name it has; or all rows of one name"
     return {
-        "unit": f"{mechanism.unit}, who is one row of the file, or one of a row's count; of several rows with one "
-                "person's name the first",
-        "neighbours": NEIGHBOURS[mechanism.neighbours_are],
+        "unit": unit,
+        "neighbours": neighbours,
         "spent": published.spent,
         "asked": {key: getattr(mechanism, key) for key in SETTINGS if hasattr(mechanism, key)},
         "mechanism": name, "noise": published.noise, "noise_law": LAWS[noise],
-        "sensitivity": {"squared L2, and L1": published.sensitivity, "that the noise is made for": published.charged},
+        "sensitivity": {"L1": published.sensitivity.absolute,
+                        "squared L2": published.sensitivity.squared,
+                        "that the noise is made for": published.charged},
         **made_by(),
         "differences.csv": "persons who have one item right and another wrong, plus noise; may be negative"
                            + ("" if mechanism.p0 == 1 else "; pairs not listed are not edges of the public graph"),
         "items.csv": "difficulties in logits, centred, by the spectral algorithm from differences.csv alone",
         "names": NAMES,
         "estimator": {key: getattr(estimator, key) for key in fields(Spectral) if key != "m"},
+        "rows left out": LEFT_OUT,
         "public": "names of the items, pairs released, law of the noise, all in this file",
         "not released": "the number of persons, who answered what, any count without noise",
     }

@@ -1,9 +1,9 @@
 """`task=release`: real people's responses, released once and privately, with noise that nothing can seed.
 
-What is released is made of the noisy measurements and of settings alone: no count without noise, no number of persons,
-no hash of the file, no trace of who answered what. A file is refused for its header, for having no row at all, or for
-a row that is wrong by itself, never for what several rows say together: of the rows that name one person, the first
-counts and the others are left out.
+What is released is made of the noisy measurements and of settings alone: no count without noise, no
+number of persons, no hash of the file, no trace of who answered what. A file is refused for its
+header alone: a row that is wrong by itself is left out without a word, and so are all rows of a
+name that stands in several.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.problems.common.release_arguments import file_of, keys_as_typed, receipt, settings_of, target_of
+from pipeline.problems.common.release_arguments import (
+    file_of,
+    is_check,
+    keys_as_typed,
+    receipt,
+    settings_of,
+    target_of,
+)
 from pipeline.problems.common.release_folder import new_folder, write
+from pipeline.problems.common.release_rows import ENCODING, check_report
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.study import build
 
+from . import release_file
 from .estimators.spectral import Spectral
-from .files import Rows, load_rows
 from .mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace, NoisyDifferences
 from .release_contents import statement, tables
 from .releases import Differences, Published
@@ -30,35 +38,31 @@ MECHANISMS: dict[str, type[NoisyDifferences]] = {"discrete_gaussian": DiscreteGa
 def release(arguments: Mapping[str, Any]) -> str:
     """Release the responses of the file `data.path` into the new folder `outputs`; returns the account to print.
 
-    arguments: key -> value, as typed on the command line. Raises InvalidInput for any mistake in them or in the file,
-    before anything is written; OSError where the disk is full. The folder is there with all its files, or not at all,
-    and only its owner may read it.
+    check=true releases nothing, and returns what rows are left out. arguments: key -> value, as
+    typed on the command line. Raises InvalidInput for any mistake in them or in the header of the
+    file, before anything is written; OSError where the disk is full. The folder is there with all
+    its files, or not at all, and only its owner may read it.
     """
     name, kind, settings = settings_of(arguments, MECHANISMS, fields(Spectral))
-    target = target_of(arguments)
+    encoding = settings.pop("encoding", ENCODING.default)
+    checks = is_check(arguments)
+    target = None if checks else target_of(arguments)
     with keys_as_typed():
-        rows = one_row_each(load_rows(file_of(arguments, "path", "responses, persons × items, a person a row")))
+        file = file_of(arguments, "path", "responses, persons × items, a person a row")
+        rows, left_out = release_file.read(file, encoding)
         settings["m"] = len(rows.items)
         mechanism, estimator = build(kind, settings), build(Spectral, settings)
     if estimator.pseudo_count + estimator.floor == 0:
         raise InvalidInput("parameters.pseudo_count", 0, "with floor=0 noise may leave no estimate; one must be > 0")
+    if target is None:
+        return check_report(len(rows.answers), left_out)
+    named = rows.person is not None
     with keys_as_typed():
-        published = mechanism.publish(rows.answers, rows.observed, rows.persons)
-    account = statement(name, mechanism, estimator, published)
+        published = mechanism.publish(rows.answers, rows.observed, rows.persons, named)
+    account = statement(name, mechanism, estimator, published, named)
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, tables(rows.items, published, _difficulties(estimator, published)), account)
     return receipt(target, account)
-
-
-def one_row_each(rows: Rows) -> Rows:
-    """The first row of each person, so that the budget covers everything a person contributes."""
-    if rows.person is None:
-        return rows
-    first: dict[str, int] = {}
-    for row, person in enumerate(rows.person):
-        first.setdefault(person, row)
-    kept = list(first.values())
-    return Rows(rows.answers[kept], rows.observed[kept], rows.persons[kept], list(first), rows.items)
 
 
 def _difficulties(estimator: Spectral, published: Published) -> Floats:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from pipeline.privacy.randomized_response_laws import flip_probability
+from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
 from .connectivity import connected
@@ -115,14 +116,15 @@ class OpenResponses(FlippedResponses):
 class Published:
     """What is published of real people's responses, and what it costs them.
 
-    counts: (m, m), noisy Y, 0 off the edges. edges: (m, m), pairs released. noise: parameter of its law, variance σ² of
-    the discrete Gaussian or scale of the discrete Laplace. charged: the sensitivity that the noise is made for, squared
-    in L2, which is that in L1. sensitivity: the exact one. spent: budgets of all responses of a person.
+    counts: (m, m), noisy Y, 0 off the edges. edges: (m, m), pairs released. noise: parameter of its
+    law, variance σ² of the discrete Gaussian or scale of the discrete Laplace. charged: the
+    sensitivity that the noise is made for, squared L2 for the Gaussian and L1 for the Laplace.
+    sensitivity: the exact ones. spent: budgets of all responses of a person.
     """
 
     counts: Integers
     edges: Booleans
     noise: dict[str, float]
     charged: int
-    sensitivity: int
+    sensitivity: Sensitivity
     spent: dict[str, float]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pipeline.__main__ import main
 from pipeline.problems.common.release_folder import plain_text
-from pipeline.problems.response import release_task
+from pipeline.problems.response import release_file
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.mechanisms.noisy_differences import NoisyDifferences
 from pipeline.problems.response.releases import Differences
@@ -68,9 +68,11 @@ def test_the_command_releases_items_by_name(released):
     counts, items, said = read(folder / "out")
     assert set(counts) == {(a, b) for a in NAMES for b in NAMES if a != b} and list(items) == NAMES
     assert said["spent"]["delta"] == 1e-5 and 2 - 1e-9 < said["spent"]["epsilon"] <= 2
-    assert said["spent"]["epsilon_bun_steinke"] > 2 and said["sensitivity"]["squared L2, and L1"] == 8
-    assert said["noise"]["variance"] == pytest.approx(8 / (2 * said["spent"]["rho"]))
-    assert "OpenDP" in said["sampler"] and "replaced" in said["neighbours"] and "one row of the file" in said["unit"]
+    assert said["spent"]["epsilon_bun_steinke"] > 2
+    assert said["sensitivity"] == {"L1": 8, "squared L2": 16, "that the noise is made for": 16}
+    assert said["noise"]["variance"] == pytest.approx(16 / (2 * said["spent"]["rho"]))
+    assert "OpenDP" in said["sampler"] and "all rows of one name" in said["unit"]
+    assert "replaced by another, whatever name it has" in said["neighbours"]
     for word in (f"released: {folder / 'out'}", "unit: ", "neighbours: ", "spent: rho ", "adds to that"):
         assert word in out
 
@@ -101,7 +103,7 @@ def test_nothing_else_depends_on_the_people(released, tmp_path, capsys):
     for name, changes in others.items():
         table(tmp_path / name, **changes)
     with open(tmp_path / "nobody.csv", "w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([[*NAMES, "count"], [1, 0, 1, "", 0]])
+        csv.writer(file).writerows([["person", *NAMES]])
     for name in (*others, "nobody.csv"):
         assert main(words(tmp_path, **{"data.path": tmp_path / name, "outputs": tmp_path / f"{name} out"})) == 0
         found, other = everything(tmp_path / f"{name} out")
@@ -147,8 +149,8 @@ def test_missing_answers_are_released_as_missing(tmp_path, monkeypatch, observed
     """The negative control publishes them as wrong ones."""
     publish = NoisyDifferences.publish
     if not observed_is_used:
-        monkeypatch.setattr(NoisyDifferences, "publish", lambda self, answers, observed, persons:
-                            publish(self, answers, None, persons))
+        monkeypatch.setattr(NoisyDifferences, "publish", lambda self, answers, observed, persons, named:
+                            publish(self, answers, None, persons, named))
     people = table(tmp_path / "people.csv", persons=200, missing=0.5)
     assert main(words(tmp_path, **HARDLY_NOISY)) == 0
     released, exact = read(tmp_path / "out")[0], exact_counts([row[1:] for row in rows_of(people)])
@@ -175,29 +177,31 @@ def test_estimate_and_sensitivities_are_those_of_the_public_graph(tmp_path, cali
     assert list(items.values()) != pytest.approx(estimates[1], abs=1e-3)  # negative control: as if all were released
     cut = max(edges[np.ix_(side, ~side)].sum() for side in (
         np.array([k >> i & 1 for i in range(5)], bool) for k in range(32)))
-    charge = 2 * cut if calibration == "tight" else len(counts)
-    assert said["sensitivity"] == {"squared L2, and L1": 2 * cut, "that the noise is made for": charge}
-    assert said["spent"]["rho"] == pytest.approx(2 * cut / (2 * said["noise"]["variance"]))
+    charge = 2 * (2 * cut if calibration == "tight" else len(counts))  # twice, as rows carry names
+    assert said["sensitivity"] == {"L1": 2 * cut, "squared L2": 4 * cut, "that the noise is made for": charge}
+    assert said["spent"]["rho"] == pytest.approx(4 * cut / (2 * said["noise"]["variance"]))
 
 
 def test_exact_and_charged_sensitivity_are_not_confused(tmp_path):
-    table(tmp_path / "people.csv")
+    (tmp_path / "people.csv").write_text("a,b,c,d\n1,0,1,\n")
     assert main(words(tmp_path, **{"parameters.calibration": "paper"})) == 0
     said = read(tmp_path / "out")[2]
-    assert said["sensitivity"] == {"squared L2, and L1": 8, "that the noise is made for": 12}
+    assert said["sensitivity"] == {"L1": 8, "squared L2": 8, "that the noise is made for": 12}
+    assert "one row of the file" in said["unit"] and "name" not in said["neighbours"]
     assert said["spent"]["rho"] == pytest.approx(8 / (2 * said["noise"]["variance"])) and said["spent"]["epsilon"] < 1.7
 
 
-def test_of_several_rows_of_one_person_the_first_counts_and_nothing_is_said(tmp_path, monkeypatch, capsys):
+def test_all_rows_of_a_name_that_several_have_count_as_not_there(tmp_path, monkeypatch, capsys):
     """Neither a refusal nor a number tells that there are some. The negative control counts them all."""
     rows = [["x", "1", "0", "1"], ["y", "1", "1", "0"], ["x", "0", "1", "0"], ["x", "0", "1", "1"],
             ["z", "0", "0", "1"]]
     (tmp_path / "people.csv").write_text("id,a,b,c\n" + "".join(",".join(row) + "\n" for row in rows))
     assert main(words(tmp_path, **HARDLY_NOISY)) == 0
     told = capsys.readouterr()
-    first, every = (exact_counts([row[1:] for row in kept], "abc") for kept in ([*rows[:2], rows[4]], rows))
-    assert read(tmp_path / "out")[0] == first != every and told.err == "" and "row 4" not in told.out
-    monkeypatch.setattr(release_task, "one_row_each", lambda rows: rows)
+    counted = [rows[1], rows[4]]
+    single, every = (exact_counts([row[1:] for row in kept], "abc") for kept in (counted, rows))
+    assert read(tmp_path / "out")[0] == single != every and told.err == "" and "row 4" not in told.out
+    monkeypatch.setattr(release_file, "repeated", lambda rows: [False] * len(rows.answers))
     assert main(words(tmp_path, outputs=tmp_path / "all", **HARDLY_NOISY)) == 0
     assert read(tmp_path / "all")[0] == every
 
@@ -299,6 +303,8 @@ BAD = [
     ({"data.path": None}, "data.path", "must be the path of a file"),
     ({"data.path": "nowhere.csv"}, "data.path", "cannot be read"),
     ({"data.path": "."}, "data.path", "must be a file"),
+    ({"check": 3}, "check", "must be true or false"),
+    ({"parameters.encoding": "latin-1"}, "parameters.encoding", "allowed: utf-8, windows-1252"),
     ({"outputs": None}, "outputs", "new folder for what is released"),
     ({"outputs": ""}, "outputs", "must be a new folder"),
     ({"outputs": "people.csv"}, "outputs", "is there already, and a release is never overwritten"),
@@ -320,19 +326,39 @@ def test_a_mistake_is_one_line_before_anything_is_written(tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("content, says", [
-    ("", "is empty"), ("a,b\n", "nothing below it"), ("a,b\n1,2\n", "row 2, column 'b': is '2'; must be 0, 1"),
-    ("a,b\n1,0.5\n", "is '0.5'"), ("a,b\n1\n", "row 2: has 1 fields; must have 2"), ("a,a\n1,0\n", "twice"),
-    ("id,a,b\nx,1,0\n,0,1\n", "row 3: the person has no name"), ("a\n1\n", "has 1 item;"),
+    ("", "is empty"), ("a,a\n1,0\n", "twice"), ("a\n1\n", "has 1 item;"), ('""\n', "the header has no names"),
+    ("1,0\n0,1\n", "begins with answers"),
     ("id,a,b,count\nx,1,0,5\n", "must be one person, or stand for several without a name"),  # one with five rows
-    ("school;G1;G2;G3\nGP;1;2;3\n", "row 2, column 'school': is 'GP'; must be 0, 1"),  # their medians are everybody's
-    ("userId,movieId,rating,timestamp\n1,7,4,0\n", "column 'userId'"),  # so is the completion of ratings
 ])
-def test_only_persons_by_items_are_released(tmp_path, capsys, content, says):
+def test_a_header_that_does_not_fit_is_refused(tmp_path, capsys, content, says):
     (tmp_path / "people.csv").write_text(content)
     code, told = main(words(tmp_path)), capsys.readouterr()
-    assert code == 2 and told.err.count("\n") == 1 and told.err.startswith("error: data.path=") and not (
-        tmp_path / "out").exists()
-    assert says in told.err or "movieId" in told.err
+    assert code == 2 and told.err.count("\n") == 1 and told.err.startswith("error: data.path=")
+    assert says in told.err and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content, counts, left_out", [
+    ("a,b\n", 0, []), ("a,b\n1,2\n", 0, ["row 2: column 'b': is '2'; must be 0, 1"]),
+    ("a,b\n1,0.5\n1,0\n", 1, ["row 2: column 'b': is '0.5'"]),
+    ("a,b\n1\n\n,\n", 0, ["row 2: has 1 fields; must have 2, as the header"]),
+    ("id,a,b\nx,1,0\n,0,1\n", 1, ["row 3: the person has no name"]),
+    ("id,a,b\nx,1,0\ny,0,1\nx,0,0\n", 1, ["row 2: the person has several rows", "row 4: the person has"]),
+    ("a,b,count\n1,0,3\n1,0,many\n", 1, ["row 3: column 'count': is 'many'; must be a whole number"]),
+    ("school;G1;G2;G3\nGP;1;2;3\n", 0, ["row 2: column 'school': is 'GP'"]),  # their medians are everybody's
+    ("userId,movieId,rating,timestamp\n1,7,4,0\n", 0, ["row 2: column 'movieId'"]),  # so is a completion of ratings
+    ("a,b\n" + "x,1\n" * 12, 0, ["row 2: column 'a': is 'x'", "  and 2 more"]),
+])
+def test_a_check_tells_the_owner_of_the_data_what_a_release_leaves_out_in_silence(tmp_path, capsys, content, counts,
+                                                                                  left_out):
+    (tmp_path / "people.csv").write_text(content)
+    assert main(words(tmp_path, check="true")) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith(f"rows that would count: {counts}; left out without a word: ") and told.err == ""
+    assert all(text in told.out for text in left_out) and (left_out or "left out without a word: 0" in told.out)
+    assert not (tmp_path / "out").exists() and "Nothing was released" in told.out
+    assert main(words(tmp_path)) == 0
+    told = capsys.readouterr()
+    assert not re.search(r"row \d|left out|would count", told.out) and told.err == ""
 
 
 def test_a_release_is_never_overwritten(tmp_path, capsys):

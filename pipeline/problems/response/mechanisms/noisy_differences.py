@@ -13,6 +13,7 @@ from pipeline.privacy import accounting, gaussian_account, vetted_noise
 from pipeline.privacy.attacks import Attack, Bound, FlippedBits, GaussianShifts
 from pipeline.privacy.integer_laws import gaussian_variance, laplace_variance
 from pipeline.privacy.integer_noise import LARGEST, discrete_gaussian, discrete_laplace
+from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
@@ -21,7 +22,14 @@ from ..model import Responses
 from ..pair_counts import weighted_differences
 from ..releases import Differences, Published
 from ..theory.cuts import EXACT
-from ..theory.sensitivity import CALIBRATIONS, ROWS, charged_sensitivity, released_entries, squared_sensitivity
+from ..theory.sensitivity import (
+    CALIBRATIONS,
+    ROWS,
+    charged_sensitivity,
+    named_sensitivity,
+    released_entries,
+    squared_sensitivity,
+)
 from .public_graph import TRIES, random_graphs
 
 CONVERSIONS: dict[str, Callable[[float, float], Floats | float]] = {
@@ -94,6 +102,11 @@ class NoisyDifferences(Checked, ABC):
     def _norm(squared: int) -> float:
         """Sensitivity in the norm in which OpenDP accounts, rounded up, from the squared L2 sensitivity."""
 
+    @staticmethod
+    @abstractmethod
+    def _of(sensitivity: Sensitivity) -> int:
+        """The sensitivity that this law hides: of squares, or of absolute values."""
+
     @abstractmethod
     def _account_of(self, budget: float) -> dict[str, float]:
         """Budgets to state for a release that spends `budget` in the measure of `_asked`."""
@@ -129,25 +142,37 @@ class NoisyDifferences(Checked, ABC):
             variance[rows] = self._variance(law)
         return Differences(noisy, data.persons, variance, edges, data.linked(edges))
 
-    def publish(self, answers: Booleans, observed: Booleans | None, persons: Integers | None = None) -> Published:
+    def publish(
+        self,
+        answers: Booleans,
+        observed: Booleans | None,
+        persons: Integers | None = None,
+        named: bool = False,
+    ) -> Published:
         """Y of real people, once, with OpenDP's noise on every released entry; nothing can seed it.
 
-        answers, observed: (rows, m), as in `Responses` without replications. persons: (rows,), how many persons a row
-        stands for; None is one each. The graph, which is public, is drawn by NumPy from the system's entropy. What is
-        spent is by OpenDP's own map, which rounds up, at the exact sensitivity (of a graph of more than 16 items, an
-        upper bound). 10 µs an entry.
-        Raises `InvalidInput` if no graph drawn connects the items, and without OpenDP.
+        answers, observed: (rows, m), as in `Responses` without replications. persons: (rows,), how
+        many persons a row stands for; None is one each. named: whether they are the rows of a file
+        with names, of which those are left out that stand in several; one row may then take two
+        persons away, `named_sensitivity`. The graph, which is public, is drawn by NumPy from the
+        system's entropy. What is spent is by OpenDP's own map, which rounds up, at the exact
+        sensitivity (of a graph of more than 16 items, an upper bound). 10 µs an entry. Raises
+        `InvalidInput` if no graph drawn connects the items, and without OpenDP.
         """
         graph = self._published_graph()
         edges = ~np.eye(self.m, dtype=bool) if graph is None else graph
-        charge = self._charged(graph)
-        exact = int(squared_sensitivity(self.m, self.neighbours_are, graph))
+        plain = int(squared_sensitivity(self.m, self.neighbours_are, graph))
+        sensitivity = Sensitivity(plain, plain)
+        if named:
+            sensitivity = named_sensitivity(self.m, self.neighbours_are, graph)
+        exact = self._of(sensitivity)
+        charge = self._charged(graph) * exact // plain
         noise = vetted_noise.within_budget(self._parameter, self._law(charge), self._norm(charge), self._asked)
         counts = weighted_differences(answers, observed, persons)
         noisy = np.zeros_like(counts)
         noisy[edges] = vetted_noise.release(counts[edges], **noise)
         spent = self._account_of(vetted_noise.spent(self._norm(exact), **noise))
-        return Published(noisy, edges, noise, charge, exact, spent)
+        return Published(noisy, edges, noise, charge, sensitivity, spent)
 
     def _published_graph(self) -> Booleans | None:
         """A connected public graph, (m, m); None where all pairs are released."""
@@ -269,6 +294,10 @@ class DiscreteGaussian(NoisyDifferences):
         return self.rho
 
     @staticmethod
+    def _of(sensitivity: Sensitivity) -> int:
+        return sensitivity.squared
+
+    @staticmethod
     def _norm(squared: int) -> float:
         return math.nextafter(math.sqrt(squared), math.inf)
 
@@ -305,6 +334,10 @@ class DiscreteLaplace(NoisyDifferences):
     @property
     def _asked(self) -> float:
         return self.epsilon_user
+
+    @staticmethod
+    def _of(sensitivity: Sensitivity) -> int:
+        return sensitivity.absolute
 
     @staticmethod
     def _norm(squared: int) -> float:

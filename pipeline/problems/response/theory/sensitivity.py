@@ -9,12 +9,20 @@ by −1, 0 or 1 in every entry, and squared L2 and L1 distances are both the num
 S × T holds the edges cut between S and T: at most the largest cut c of the graph, reached with T the complement of S,
 so without missing answers. Add/remove: c. Replace one: at most c + c, reached by the complementary row, since S × T
 and T × S share no entry. With all pairs released c = ⌊m²/4⌋. The paper charges 1 for every released entry.
+
+Where rows carry names, a name that several rows have counts as not there. One row of a name there
+or not then adds a row's entries or takes a row's: a, with at most c of them, each 1. One row
+replaced by another, whatever name it has, changes at most two names so: Y by a + b, hence by at
+most 2c in L1, and by |a|² + |b|² + 2ab ≤ 4c in squared L2. That is attained where two persons gave
+the same row and one of them comes to have the other's name: both are gone. All rows of a name
+replaced by others of that name, or of a new one, are as above, c + c.
 """
 
 import numpy as np
 
 from pipeline.privacy.accounting import calibrated_variance
 from pipeline.privacy.integer_laws import positive
+from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import InvalidInput, nearest
 
@@ -42,6 +50,18 @@ def squared_sensitivity(m: int, neighbours: str, graph: Array | None = None) -> 
     m: items; graph: None, or (..., m, m), where it is exact for m ≤ 16 and an upper bound above (`largest_cut`).
     """
     return _rows(neighbours) * largest_cut(m, graph)
+
+
+def named_sensitivity(m: int, neighbours: str, graph: Array | None = None) -> Sensitivity:
+    """What neighbours change where rows carry names.
+
+    c in L1 and in squared L2 for `add_remove`; 2c in L1 and 4c in squared L2 for `replace_one`.
+
+    m, graph: (m, m), as in `squared_sensitivity`.
+    """
+    rows = _rows(neighbours)
+    cut = int(largest_cut(m, graph))
+    return Sensitivity(rows * cut, rows**2 * cut)
 
 
 def l1_sensitivity(m: int, neighbours: str, graph: Array | None = None) -> int | Integers:
