@@ -37,7 +37,7 @@ def test_script_says_what_the_fields_say(kind):
     script = kind(**FIELDS, directives="-x y; -pe smp 4").script()
     assert set(WANTED[kind]) <= set(script.splitlines()), script
     command = script.strip().splitlines()[-1]
-    for words in ("--nworkers 4", "--nthreads 1", "--interface ib0", "--protocol tls://", "--no-dashboard",
+    for words in ("--nworkers 4", "--nthreads 1", "clusters.route SCHEDULER)", "--protocol tls://", "--no-dashboard",
                   "--dashboard-address 127.0.0.1:0", "tls://SCHEDULER:PORT", "--tls-key"):
         assert words in command
     assert "export OPENBLAS_NUM_THREADS=1" in script
@@ -57,6 +57,7 @@ def test_workers_end_before_the_walltime_and_not_together(walltime):
 @pytest.mark.parametrize("field, value", [
     ("memory", "100MB"), ("memory", "much"), ("walltime", "1 h"), ("walltime", "00:00:59"), ("walltime", "01:60:00"),
     ("walltime", "3600"), ("least_jobs", 3), ("queue", ""), ("directives", "x"),
+    ("ports", "80:90"), ("ports", "40000"), ("ports", "40010:40000"), ("ports", "40000:99999"),
 ])
 def test_a_field_that_makes_no_sense_is_named(field, value):
     with pytest.raises(InvalidInput, match=f"^{field}="):

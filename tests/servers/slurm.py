@@ -1,4 +1,4 @@
-"""A real SLURM on loopback: munge, slurmctld and several virtual nodes on this host, from Debian's packages."""
+"""A real SLURM: munge, slurmctld and several virtual nodes, from Debian's packages, on loopback or on two hosts."""
 
 import contextlib
 import functools
@@ -14,11 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from servers import packages
+from servers.hosts import Hosts
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
+LOOPBACK = "127.0.0.1"
 CONFIG = """\
 ClusterName=tests
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({address})
 SlurmctldPort={port}
 SlurmUser={user}
 SlurmdUser={user}
@@ -62,10 +64,17 @@ def missing() -> str | None:
 
 
 class Slurm:
-    """A running SLURM; use as a context manager, which starts it and ends its processes by their numbers."""
+    """A running SLURM; use as a context manager, which starts it and ends its processes by their numbers.
 
-    def __init__(self, nodes: int = 4, cores: int = 2):
+    hosts: where the controller and the nodes are; None: all on loopback.
+    """
+
+    def __init__(self, nodes: int = 4, cores: int = 2, hosts: Hosts | None = None):
         self.nodes, self.cores = nodes, cores
+        self.login = hosts.login.prefix if hosts else ()
+        self.node = hosts.node.prefix if hosts else ()
+        self.login_address = hosts.login.address if hosts else LOOPBACK
+        self.node_address = hosts.node.address if hosts else LOOPBACK
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))
         self.processes: list[subprocess.Popen] = []
 
@@ -95,15 +104,16 @@ class Slurm:
     def call(self, *command: str, **options) -> str:
         """Output of one of its commands, which must succeed."""
         environment = os.environ | self.environment | options.pop("env", {})
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, **options)
+        done = subprocess.run([*self.login, *command], env=environment, capture_output=True, text=True, timeout=600,
+                              **options)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout.strip()
 
     def state(self, job: str) -> str:
         """State of a job, or of all tasks of an array: PENDING, RUNNING, COMPLETED …; "" once forgotten."""
         environment = os.environ | self.environment
-        done = subprocess.run(["squeue", "-h", "-r", "-t", "all", "-o", "%T", "-j", job], env=environment,
-                              capture_output=True, text=True)
+        done = subprocess.run([*self.login, "squeue", "-h", "-r", "-t", "all", "-o", "%T", "-j", job],
+                              env=environment, capture_output=True, text=True)
         return " ".join(sorted(set(done.stdout.split())))
 
     def wait(self, job: str, *states: str, seconds: float = 180) -> str:
@@ -124,10 +134,11 @@ class Slurm:
         nodes = []
         for number, port in enumerate(ports[1:], 1):
             (folder / f"spool-n{number}").mkdir()
-            nodes.append(f"NodeName=n{number} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={self.cores} "
-                         "RealMemory=4000 State=UNKNOWN")
+            nodes.append(f"NodeName=n{number} NodeHostname={host} NodeAddr={self.node_address} Port={port} "
+                         f"CPUs={self.cores} RealMemory=4000 State=UNKNOWN")
         (folder / "slurm.conf").write_text(CONFIG.format(
-            host=host, port=ports[0], user=getpass.getuser(), folder=folder, nodes="\n".join(nodes)))
+            host=host, address=self.login_address, port=ports[0], user=getpass.getuser(), folder=folder,
+            nodes="\n".join(nodes)))
         key = folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
@@ -136,19 +147,19 @@ class Slurm:
                     f"--pid-file={folder}/munged.pid", f"--log-file={folder}/munged.log",
                     f"--seed-file={folder}/munge.seed")
         until((folder / "munge.socket").exists)
-        self._spawn("slurmctld", "-D", "-f", str(folder / "slurm.conf"))
+        self._spawn(*self.login, "slurmctld", "-D", "-f", str(folder / "slurm.conf"))
         for number in range(1, self.nodes + 1):
-            self._spawn("slurmd", "-D", "-N", f"n{number}", "-f", str(folder / "slurm.conf"))
+            self._spawn(*self.node, "slurmd", "-D", "-N", f"n{number}", "-f", str(folder / "slurm.conf"))
         until(self._ready)
 
     def _spawn(self, *command: str) -> None:
-        with open(self.folder / f"{command[0]}.out", "a") as output:
+        with open(self.folder / "daemons.out", "a") as output:
             self.processes.append(subprocess.Popen(command, env=os.environ | self.environment, stdout=output,
                                                    stderr=output, stdin=subprocess.DEVNULL))
 
     def _ready(self) -> bool:
-        done = subprocess.run(["sinfo", "-h", "-N", "-p", "work", "-o", "%T"], env=os.environ | self.environment,
-                              capture_output=True, text=True)
+        done = subprocess.run([*self.login, "sinfo", "-h", "-N", "-p", "work", "-o", "%T"],
+                              env=os.environ | self.environment, capture_output=True, text=True)
         return done.stdout.split() == ["idle"] * self.nodes
 
 

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pipeline.execution.clusters import route
 from pipeline.execution.clusters.executor import DASK, Cluster, Executor, describe, scheduler, scratch, size, threads
 from pipeline.execution.clusters.jobs import Jobs, Refused, call, user
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.workers import ENVIRONMENT
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
 
+LOOPBACK = "lo"  # the interface of every machine to itself
 PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # a name of a queue or an account: no character that a shell would interpret
 
 
@@ -40,7 +42,12 @@ class Batch(Cluster, Checked):
     queue: str | None = parameter("queue or partition; null: the system's default", default=None)
     account: str | None = parameter("account or project that is charged", default=None)
     directives: str | None = parameter("further directives, as '--constraint=ib; --exclusive'", default=None)
-    interface: str | None = parameter("network interface of scheduler and workers, such as ib0", default=None)
+    interface: str | None = parameter(
+        "network interface of this machine on which workers reach the scheduler, such as ib0; null: the one that leads "
+        "to the nodes", default=None)
+    ports: str | None = parameter(
+        "ports that a firewall between this machine and the nodes lets through, as 40000:40999; null: any",
+        default=None)
     folder: str = parameter("folder that all nodes see, for the jobs' output and temporary keys", default="~/.pipeline")
     patience: float = parameter("give up after so long without any worker", unit="s", default=86400.0, above=0)
 
@@ -49,6 +56,7 @@ class Batch(Cluster, Checked):
     jobqueue: ClassVar[str]  # class of dask-jobqueue
     needed: ClassVar[tuple[str, ...]]  # commands, the first of which submits
     listing: ClassVar[tuple[str, ...]]  # command that lists this user's unfinished jobs, numbers first
+    hosts: ClassVar[tuple[str, ...]]  # command that lists the names or addresses of the nodes, first in each line
     hides_environment: ClassVar[bool] = False  # whether it hides a job's environment from other users
 
     @abstractmethod
@@ -70,6 +78,7 @@ class Batch(Cluster, Checked):
         if self.least_jobs is not None and self.least_jobs > self.jobs:
             raise InvalidInput("least_jobs", self.least_jobs, f"must be at most jobs={self.jobs}")
         self.seconds()
+        self._port_range()
         for name in ("queue", "account", "interface", "folder"):
             value = getattr(self, name)
             if value is not None and not re.fullmatch(PLAIN, value):
@@ -103,6 +112,7 @@ class Batch(Cluster, Checked):
         script = self.script()
         if self.interface not in (None, *(known := [name for _, name in socket.if_nameindex()])):
             raise InvalidInput("cluster.interface", self.interface, f"this machine has {', '.join(known)}")
+        self._check_route()
         for command in self.needed:
             if not shutil.which(command):
                 raise InvalidInput("cluster", self.name, f"{command} is not on this machine; "
@@ -130,8 +140,8 @@ class Batch(Cluster, Checked):
                 with open(os.open(keys / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
                     handle.write(text)
             cluster, client = stack.enter_context(scheduler(
-                stack.enter_context(scratch()), n_workers=0, processes=True, host=None, interface=self.interface,
-                protocol="tls://", security=security))
+                stack.enter_context(scratch()), n_workers=0, processes=True, host=self.host(), interface=self.interface,
+                scheduler_port=self._port(), protocol="tls://", security=security))
             fewest = self.jobs if self.least_jobs is None else self.least_jobs
             jobs = stack.enter_context(Jobs(
                 lambda name: self._make(cluster.scheduler_address, keys, name), self.listing, self.jobs, fewest,
@@ -145,6 +155,58 @@ class Batch(Cluster, Checked):
             what = f"{self.jobs} {self.name} jobs of {self.cores} workers ({numbers})"
             yield Executor(client, self.workers, lambda: threads(cluster), jobs.update, jobs.retire,
                            describe(cluster, what), self.patience)
+
+    def host(self) -> str | None:
+        """This machine's address on the network that leads to the nodes; None where a person named an interface.
+
+        Where the batch system does not tell its nodes, or none can be resolved here, the network of the default route.
+        """
+        if self.interface is not None:
+            return None
+        return route.address_towards(self._nodes()) or route.default_address()
+
+    def _port_range(self) -> range | None:
+        """The ports that may be used; None for any. InvalidInput for what is no range of ports."""
+        if self.ports is None:
+            return None
+        match = re.fullmatch(r"(\d{4,5}):(\d{4,5})", self.ports)
+        first, last = map(int, match.groups()) if match else (0, 0)
+        if not 1024 <= first < last <= 65535:
+            raise InvalidInput("ports", self.ports, "must be FIRST:LAST, such as 40000:40999, from 1024 to 65535")
+        return range(first, last + 1)
+
+    def _port(self) -> int:
+        """A port for the scheduler; 0 for any. InvalidInput if none is free."""
+        allowed = self._port_range()
+        if allowed is None:
+            return 0
+        port = route.free_port(allowed)
+        if port is None:
+            raise InvalidInput("cluster.ports", self.ports, "none of them is free on this machine: give a larger range")
+        return port
+
+    def _port_options(self) -> list[str]:
+        """Options of a job's workers for their ports."""
+        if self.ports is None:
+            return []
+        return ["--worker-port", self.ports, "--nanny-port", self.ports]
+
+    def _check_route(self) -> None:
+        """Refuse loopback where the nodes are other machines: no worker would ever join."""
+        if self.interface != LOOPBACK:
+            return
+        address = route.address_towards(self._nodes())
+        if address is not None and not address.startswith("127."):
+            raise InvalidInput("cluster.interface", self.interface, "is this machine's own and leads to no node; leave "
+                               f"it out, and workers come to {address}")
+
+    def _nodes(self) -> list[str]:
+        """Names or addresses of the nodes, as the batch system lists them."""
+        try:
+            lines = call(self.hosts).splitlines()
+        except Refused:
+            return []
+        return [line.split()[0] for line in lines if line and not line[0].isspace()]
 
     @contextlib.contextmanager
     def _keys(self) -> Iterator[Path]:
@@ -182,19 +244,22 @@ class Batch(Cluster, Checked):
         from distributed.security import Security
 
         cert = str(keys / "cert.pem")
+        python = shlex.quote(sys.executable)
+        driver = address.removeprefix("tls://").rpartition(":")[0]
         more = shlex.quote(str(path_of(self.folder, "folder").absolute() / "environment"))
         ours = {f"DASK_{key.upper().replace('.', '__').replace('-', '_')}": value
                 for key, value in DASK.items() if key.startswith("distributed.worker.")}
         return getattr(dask_jobqueue, self.jobqueue).job_cls(
             address, name=name, job_name="pipeline-workers", cores=self.cores, processes=self.cores,
-            memory=f"{size(self.memory or f'{max(2, self.cores)}GiB')}B", queue=self.queue, interface=self.interface,
+            memory=f"{size(self.memory or f'{max(2, self.cores)}GiB')}B", queue=self.queue,
             protocol="tls://",
             security=Security(require_encryption=True, tls_ca_file=cert, tls_worker_cert=cert,
                               tls_worker_key=str(keys / "key.pem")),
-            nanny=True, death_timeout=120, local_directory=tempfile.gettempdir(), python=shlex.quote(sys.executable),
+            nanny=True, death_timeout=120, local_directory=tempfile.gettempdir(), python=python,
             worker_extra_args=[
-                "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--lifetime",
-                f"{self.seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
+                "--host", f"$({python} -m {route.__name__} {driver})", *self._port_options(),
+                "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
+                "--lifetime", f"{self.seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
             job_script_prologue=[
                 *(f"export {name}={value}" for name, value in (ENVIRONMENT | ours).items()),
                 f"test ! -r {more} || . {more}"],
@@ -218,6 +283,7 @@ class Slurm(Batch):
     name, jobqueue, hides_environment = "slurm", "SLURMCluster", True
     needed = ("sbatch", "squeue", "scancel")
     listing = ("squeue", "--noheader", "--format=%i", "--me")
+    hosts = ("sinfo", "--noheader", "--Node", "--format=%o")
 
     def _account(self) -> dict[str, str | None]:
         return {"account": self.account, "walltime": self._walltime}
@@ -236,6 +302,7 @@ class PBS(Batch):
     name, jobqueue = "pbs", "PBSCluster"
     needed = ("qsub", "qselect", "qdel")
     listing = ("qselect", "-u", user())
+    hosts = ("pbsnodes", "-a")
 
     def _account(self) -> dict[str, str | None]:
         return {"account": self.account, "walltime": self._walltime}
@@ -255,6 +322,7 @@ class LSF(Batch):
     name, jobqueue = "lsf", "LSFCluster"
     needed = ("bsub", "bjobs", "bkill")
     listing = ("bjobs", "-noheader", "-o", "jobid")
+    hosts = ("bhosts", "-w")
 
     def _account(self) -> dict[str, str | None]:
         hours, minutes = divmod(self.seconds() // 60, 60)
@@ -275,6 +343,7 @@ class SGE(Batch):
     name, jobqueue = "sge", "SGECluster"
     needed = ("qsub", "qstat", "qdel")
     listing = ("qstat", "-u", user())
+    hosts = ("qconf", "-sel")
 
     def __post_init__(self) -> None:
         super().__post_init__()

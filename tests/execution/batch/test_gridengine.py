@@ -51,7 +51,7 @@ def output(study):
 
 
 def test_through_dask_with_a_job_deleted(system, study):
-    words = study.words(**{"cluster": "sge", "cluster.jobs": "2", "cluster.interface": "lo", "replications": "2000",
+    words = study.words(**{"cluster": "sge", "cluster.jobs": "2", "replications": "2000",
                            "cluster.folder": str(study.where / "shared"), "cluster.queue": "all.q"})
     driver = subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=study.where, text=True,
                               env=environment(**system.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -71,7 +71,7 @@ def test_one_job_does_not_see_the_disk_and_the_queue_opens_late(system, study):
     (study.where / "shared/environment").write_text(without_disk(study))
     system.call("qmod", "-d", "all.q")
     try:
-        words = study.words(**{"cluster": "sge", "cluster.jobs": "2", "cluster.interface": "lo",
+        words = study.words(**{"cluster": "sge", "cluster.jobs": "2",
                                "replications": "2000", "cluster.folder": str(study.where / "shared")})
         driver = subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=study.where, text=True,
                                   env=environment(**system.environment), stdout=subprocess.PIPE,

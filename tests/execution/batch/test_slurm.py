@@ -18,7 +18,7 @@ from servers.study import UNITS, Run, edited, pausing, unavailable, without_disk
 from pipeline.__main__ import main
 
 FULL = pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults")
-BATCH = {"cluster": "slurm", "cluster.jobs": "2", "cluster.interface": "lo", "cluster.memory": "500MiB"}
+BATCH = {"cluster": "slurm", "cluster.jobs": "2", "cluster.memory": "500MiB"}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,66 @@
+"""On a real SLURM whose login node and compute nodes are two hosts with interfaces of other names.
+
+A third network, which the login node's default route takes, leads to no node and must not be used.
+"""
+
+import subprocess
+import sys
+
+import pytest
+from engine import environment
+from servers import hosts, slurm
+from servers.study import unavailable
+
+PROGRAM = "python"
+LOOPBACK = "127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def both():
+    if reason := slurm.missing() or hosts.missing():
+        unavailable(reason)
+    with hosts.two_hosts() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def system(both):
+    with slurm.Slurm(nodes=2, hosts=both) as running:
+        yield running
+
+
+def driver(system, both, study, **changes):
+    """`cluster=slurm` on the login node."""
+    folder = str(study.where / "shared")
+    words = study.words(**{"cluster": "slurm", "cluster.memory": "600MiB", "cluster.folder": folder} | changes)
+    return subprocess.Popen([*both.login.prefix, sys.executable, "-m", "pipeline", *words], cwd=study.where,
+                            env=environment(**system.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"cluster.interface": "cluster0", "cluster.ports": "41000:41099", "cluster.cores": "2"},
+], ids=["by itself", "named"])
+def test_workers_join_over_the_network_of_the_cluster(system, both, study, changes):
+    process = driver(system, both, study, **changes)
+    study.reaches(4)
+    on_login, on_node = both.login.listening(PROGRAM), both.node.listening(PROGRAM)
+    ports = both.login.ports(both.login.address, PROGRAM) | both.node.ports(both.node.address, PROGRAM)
+    printed, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    assert f"scheduler at tls://{both.login.address}:" in printed
+    assert on_login == {both.login.address, LOOPBACK}, "the scheduler, and its dashboard"
+    assert both.node.address in on_node <= {both.node.address, LOOPBACK}, "nannies and workers, and their dashboards"
+    assert study.is_right()
+    if "cluster.ports" in changes:
+        assert ports <= set(range(41000, 41100)), "what a firewall lets through"
+
+
+def test_an_interface_that_leads_to_no_node_is_one_line(system, both, study):
+    process = driver(system, both, study, **{"cluster.interface": "lo"})
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert errors.splitlines() == [
+        "error: cluster.interface=lo: is this machine's own and leads to no node; leave it out, and workers come to "
+        f"{both.login.address}"]
+    assert not (study.where / "outputs").exists()
