@@ -1,16 +1,18 @@
 """Lost replications: what a claim measures whatever they would have been, by the ends of the metrics' ranges.
 
 A replication is lost for a metric where it failed, where the value is not finite, and where the estimate did not
-converge; the latter does not matter to a metric that does not read the estimate. Where a metric has a least and a
-greatest value, two metrics are known in every replication: the one in which all lost values are the least, and the one
-in which they are the greatest. The mean of the metric lies between the means of these two.
+converge; the latter does not matter to a metric that does not read the estimate.
 
-What is measured, g, is a function of such means, over cells and metrics, that rises or falls in each of them over the
-little way from the one to the other. So g of the true means lies between its least and its greatest value over the ends
-of all these ways, and its interval with them: low = min over ends of the interval's low end, which misses with half of
-the error probability, and high likewise. The interval is made at one end, where all lost values are the least, and its
-two ends are moved by what each single way moves them, all of them added up. That is exact for sums of means, such as
-means and differences, and right to the first order for ratios, exponents and crossings.
+The mean of a metric over the replications of a cell, of which a share p is lost, is (1 − p) times that of the known
+ones, of which there is an interval, plus p times a number between the least and the greatest value of the metric. What
+is measured, g, is a function of such means, over cells and metrics, that rises or falls in each of them over the little
+way between the two. So the known replications are measured, and the ends of the interval are moved by what it changes
+in the value of g to count the lost ones of a cell and metric as the least, or as the greatest, whichever is worse; what
+this changes in all cells and metrics is added up. That is exact for sums of means, such as means and differences, and
+right to the first order for ratios, exponents and crossings. Where g has no standard error, as the range of exact
+numbers or a share of exceptions of which there is none, its interval moves as it does when they are counted.
+
+The interval holds for the share that was lost: no end of a range, however rare, adds to the error.
 """
 
 import dataclasses
@@ -20,13 +22,13 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import xarray as xr
 
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.selection import NUMBER, LostReplications, naming, recording
+from pipeline.analysis.selection import NUMBER, LostReplications, naming, recording, without_lost
 from pipeline.analysis.summary import REPLICATION
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import problem
@@ -49,27 +51,42 @@ def bounded(measure: Callable[[xr.Dataset], Tree], results: xr.Dataset) -> Tree:
 
 
 def _bounded(measure: Callable[[xr.Dataset], Measured], results: xr.Dataset) -> Measured:
-    least = Completed.of(results)
-    with recording() as cells, naming() as names:
-        measured = measure(least.results)
-    moved = [(measure(changed), lost) for changed, lost in least.moved(names, cells)]
-    return _widened(measured, moved)
+    known = Known.of(results)
+    with without_lost(known.most_lost):
+        with recording() as cells, naming() as names:
+            measured = measure(known.results)
+        counted = [
+            Counted(measure(known.counting(name, number, "least")), measure(known.counting(name, number, "most")), lost)
+            for name, number, lost in known.losses(names, cells)]
+    return _widened(measured, counted)
+
+
+class Counted(NamedTuple):
+    """What is measured where the lost replications of one cell and metric count as the least, and as the greatest.
+
+    lost: how many they are.
+    """
+
+    least: Any
+    most: Any
+    lost: int
 
 
 @dataclasses.dataclass(frozen=True)
-class Completed:
-    """Results in which every lost value of a metric with a range is its least one, and is counted.
+class Known:
+    """Results in which lost values of metrics with a range are NaN, which `select` leaves out, and others infinite.
 
-    lost: metric -> (grid…, replication) where that is so. Lost values of a metric without a range are NaN.
+    lost: metric with a range -> (grid…, replication) where its value is lost. most_lost: replications of a cell.
     """
 
     results: xr.Dataset
     lost: Mapping[str, xr.DataArray]
+    most_lost: int
 
     @classmethod
-    def of(cls, results: xr.Dataset) -> "Completed":
+    def of(cls, results: xr.Dataset) -> "Known":
         """From results with lost replications."""
-        completed = _numbered(results)
+        known = _numbered(results)
         status = results["status"]
         ran = status > 0
         lost = {}
@@ -78,27 +95,35 @@ class Completed:
             if reads_estimate(results, name):
                 unusable |= status == NOT_CONVERGED
             unknown = (ran & unusable).transpose(*values.dims)
-            least, most = _ends(values)
-            if math.isfinite(most - least):
+            if _has_range(values):
                 lost[name] = unknown
-                completed[name] = values.where(~unknown, least)
-            else:
-                completed[name] = values.where(~unknown)
-        completed["status"] = status.where(~ran, OK).astype(status.dtype)
-        return cls(completed, lost)
+            known[name] = values.where(~unknown, math.nan if _has_range(values) else math.inf)
+        known["status"] = status.where(~ran, OK).astype(status.dtype)
+        most_lost = max((int(unknown.sum(REPLICATION).max()) for unknown in lost.values()), default=0)
+        return cls(known, lost, most_lost)
 
-    def moved(self, names: set[str], cells: set[int]) -> Iterator[tuple[xr.Dataset, int]]:
-        """Results with the lost values of one cell and metric at the greatest, and how many these are."""
+    def losses(self, names: set[str], cells: set[int]) -> Iterator[tuple[str, int, int]]:
+        """Metric, number of a cell and how many replications it lost, where any, of these metrics and cells."""
         numbers = self.results[NUMBER]
         for name in sorted(names & self.lost.keys()):
             counts = self.lost[name].sum(REPLICATION)
-            affected = set(numbers.where(counts > 0, -1).values.astype(int).ravel().tolist())
-            values = self.results[name]
-            for number in sorted(affected & cells):
-                here = numbers == number
-                _, most = _ends(values)
-                changed = values.where(~(self.lost[name] & here), most).transpose(*values.dims)
-                yield self.results.assign({name: changed}), int(counts.where(here, 0).sum())
+            for number in sorted(cells):
+                lost = int(counts.where(numbers == number, 0).sum())
+                if lost:
+                    yield name, number, lost
+
+    def counting(self, name: str, number: int, end: str) -> xr.Dataset:
+        """Results with the lost values of one metric in one cell at the `least` or `most` of its range.
+
+        Those of other metrics are the mean of the known ones there, which changes nothing.
+        """
+        counted = self.results.copy()
+        for other, lost in self.lost.items():
+            values = self.results[other]
+            here = lost & (self.results[NUMBER] == number)
+            filled = float(values.attrs[end]) if other == name else values.mean(REPLICATION)
+            counted[other] = values.where(~here, filled).transpose(*values.dims)
+        return counted
 
 
 def reads_estimate(results: xr.Dataset, name: str) -> bool:
@@ -132,8 +157,9 @@ def _metrics(results: xr.Dataset) -> dict[str, xr.DataArray]:
             if values.dtype.kind == "f" and REPLICATION in values.dims}
 
 
-def _ends(values: xr.DataArray) -> tuple[float, float]:
-    return float(values.attrs.get("least", -math.inf)), float(values.attrs.get("most", math.inf))
+def _has_range(values: xr.DataArray) -> bool:
+    """Whether a metric has a least and a greatest value."""
+    return all(math.isfinite(float(values.attrs.get(end, math.nan))) for end in ("least", "most"))
 
 
 def _numbered(results: xr.Dataset) -> xr.Dataset:
@@ -145,27 +171,40 @@ def _numbered(results: xr.Dataset) -> xr.Dataset:
     return results.assign({NUMBER: (axes, np.arange(math.prod(sizes)).reshape(sizes))})
 
 
-def _widened(measured: Measured, moved: Sequence[tuple[Measured, int]]) -> Measured:
-    """What was measured, with intervals moved by all that was measured elsewhere; see the module."""
+def _widened(measured: Measured, counted: Sequence[Counted]) -> Measured:
+    """What was measured, with intervals moved by what counting lost replications changes; see the module."""
     if isinstance(measured, Estimate):
-        return _moved(measured, [(cast(Estimate, other), lost) for other, lost in moved])
-    names = {*measured}
-    for other, _ in moved:
-        names &= {*cast(Mapping[str, Any], other)}
-    return {name: _widened(measured[name], [(cast(Mapping[str, Any], other)[name], lost) for other, lost in moved])
+        return _moved(measured, counted)
+    names = set(measured)
+    for one in counted:
+        names &= set(one.least) & set(one.most)
+    return {name: _widened(measured[name], [Counted(one.least[name], one.most[name], one.lost) for one in counted])
             for name in measured if name in names}
 
 
-def _moved(estimate: Estimate, others: Sequence[tuple[Estimate, int]]) -> Estimate:
-    """One estimate, moved; it counts the lost replications that move it."""
-    value, low, high, count = estimate.value, estimate.low, estimate.high, 0
-    for other, lost in others:
-        if (other.value, other.low, other.high) == (estimate.value, estimate.low, estimate.high):
-            continue
-        count += lost
-        value += (other.value - estimate.value) / 2
-        low += min(other.low - estimate.low, 0.0)
-        high += max(other.high - estimate.high, 0.0)
-    if math.isnan(low) or math.isnan(high):
+def _moved(known: Estimate, counted: Sequence[Counted]) -> Estimate:
+    """One estimate from the known replications, moved."""
+    least_value = most_value = known.value
+    low, high, lost = known.low, known.high, 0
+    for one in counted:
+        ends: tuple[Estimate, Estimate] = (one.least, one.most)
+        down, up = _shifts(known.value, [end.value for end in ends])
+        least_value += down
+        most_value += up
+        below, above = down, up
+        if known.standard_error == 0:
+            below = min(down, _shifts(known.low, [end.low for end in ends])[0])
+            above = max(up, _shifts(known.high, [end.high for end in ends])[1])
+        low += below
+        high += above
+        if below or above:
+            lost += one.lost
+    if not math.isfinite(high - low):
         low, high = -math.inf, math.inf
-    return dataclasses.replace(estimate, value=value, low=low, high=high, lost=estimate.lost + count)
+    return dataclasses.replace(known, value=(least_value + most_value) / 2, low=low, high=high, lost=lost)
+
+
+def _shifts(start: float, ends: Sequence[float]) -> tuple[float, float]:
+    """How far down and how far up some ends are from a start: at most 0, and at least 0."""
+    shifts = [end - start for end in ends]
+    return min(0.0, *shifts), max(0.0, *shifts)

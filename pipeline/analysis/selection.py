@@ -17,6 +17,7 @@ from pipeline.study.status import OK
 NUMBER = "number of the cell"  # variable over the axes of the grid, while `recording`
 _USED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` gave out", default=None)
 _NAMED: ContextVar[set[str] | None] = ContextVar("names of the variables that `select` was asked for", default=None)
+_LOST: ContextVar[int | None] = ContextVar("replications of a cell that may be left out as lost", default=None)
 _WANTED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` may give out", default=None)
 LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
 Level = str | float
@@ -62,7 +63,10 @@ def select(
     _note_wanted(chosen, within)
     if within is not None:
         chosen["status"] = chosen["status"].where(within(chosen), 0)
-    counts = _check_replications(chosen, variables, least)
+    may_be_lost = _LOST.get()
+    if may_be_lost is not None:
+        chosen["status"] = chosen["status"].where(_all_known(chosen, variables), 0)
+    counts = _check_replications(chosen, variables, least - (may_be_lost or 0))
     used = _USED.get()
     if used is not None and NUMBER in chosen:
         used |= _numbers(chosen, counts > 0)
@@ -88,6 +92,23 @@ def planning() -> AbstractContextManager[set[int]]:
 def naming() -> AbstractContextManager[set[str]]:
     """Within, `select` adds to this set the names of the variables that it gives out."""
     return _collecting(_NAMED)
+
+
+@contextmanager
+def without_lost(most: int) -> Iterator[None]:
+    """Within, `select` leaves out replications of which a variable is NaN: at most so many of a cell, that are lost."""
+    token = _LOST.set(most)
+    try:
+        yield
+    finally:
+        _LOST.reset(token)
+
+
+def _all_known(chosen: xr.Dataset, variables: tuple[str, ...]) -> xr.DataArray:
+    known = xr.ones_like(chosen["status"], bool)
+    for name in variables:
+        known &= chosen[name].notnull()
+    return known
 
 
 @contextmanager
