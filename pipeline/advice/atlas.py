@@ -187,13 +187,25 @@ def _check(asked: Question, atlas: Atlas) -> None:
     if asked.derive or asked.parameter not in atlas.axes:
         raise NotInAtlas("no cells for data of one's own" if asked.derive else f"no axis {asked.word}")
     given = {**advice_of(asked.problem).parameters, **atlas.parameters}
+    wanted = declared(asked.problem)
     for name, value in asked.values.items():
         if name in atlas.axes and value is not None:
             levels = atlas.axes[name]
             if not levels[0] <= value <= levels[-1]:
                 raise NotInAtlas(f"{name}={value} lies outside of its cells, {levels[0]:g} to {levels[-1]:g}")
+        elif wanted is not None and name in wanted.halves:
+            _check_half(asked, name, wanted.halves[name])
         elif name not in ("mechanism", "estimator") and _plain(value) != _plain(given.get(name, _default(asked, name))):
             raise NotInAtlas(f"no cells for {name}={value}")
+
+
+def _check_half(asked: Question, name: str, axis: str) -> None:
+    """Raise NotInAtlas where a parameter is not half of an axis, as it is in all cells."""
+    whole = asked.values.get(axis)
+    if whole is None:
+        raise NotInAtlas(f"its cells have {name}={axis}/2, and {axis} is not known")
+    if asked.values[name] != whole // 2:
+        raise NotInAtlas(f"no cells for {name}={asked.values[name]}, only for {name}={axis}/2={whole // 2}")
 
 
 def size(asked: Question, name: str) -> Any:

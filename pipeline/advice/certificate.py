@@ -1,21 +1,26 @@
 """A certificate: fresh replications at one level show that the means meet all targets."""
 
+import math
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from pipeline.advice.axis import Axis
 from pipeline.advice.question import Target
 from pipeline.advice.search import Found, recommended, replications
 from pipeline.advice.simulation import Simulator, finite, not_converged
 from pipeline.analysis.intervals import mean_interval
 from pipeline.analysis.moments import STATISTICS, block_moments
-from pipeline.analysis.paired_crossing import Crossing
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.status import OK
 
 ERROR = 0.05  # probability of a certificate where a target is not met
-FAR_OFF = 0.04  # by which a first certificate lies too far beyond the crossing, of the logarithm
-ATTEMPTS = 4  # at levels that are each a little safer; the k-th has the error probability ERROR/2^k
+FAR_OFF = 0.04  # by which a certificate lies too far beyond the crossing, of the logarithm
+LEAST_STEP = 0.01  # from the crossing to the first attempt, of the logarithm
+ATTEMPTS = 6  # at levels that differ, but at the end of a range; the k-th has the error probability ERROR/2^k
+CURVED = 0.25  # share of the distance from a certificate to the crossing by which a straight line may be wrong
+LONGER = 4  # times the replications, where no level is left
 
 
 class Measured(NamedTuple):
@@ -48,45 +53,115 @@ class Certificate(NamedTuple):
     @property
     def given(self) -> bool:
         """Whether all targets are shown to be met."""
-        return all(one.shown for one in self.measured)
+        return all(target.shown for target in self.measured)
+
+
+@dataclass
+class _Attempts:
+    """Attempts at a certificate. found: what is known of the crossings by now; reps: replications of the next one."""
+
+    simulator: Simulator
+    found: Found
+    reps: int
+    count: int = 0
+
+    @property
+    def left(self) -> bool:
+        """Whether there may be another."""
+        return self.count < ATTEMPTS
+
+    @property
+    def alpha(self) -> float:
+        """Error probability of the next one: those of all add up to less than ERROR."""
+        return ERROR / 2.0 ** (self.count + 1)
+
+    def at(self, level: float) -> Certificate:
+        """The next one, at a level."""
+        certificate = measure(self.simulator, level, self.reps, self.alpha)
+        self.count += 1
+        self.found = _updated(self.found, certificate)
+        return certificate
 
 
 def certify(simulator: Simulator, found: Found) -> Certificate:
-    """The first certificate that is given, or a second one nearer to the crossing, or the last attempt.
+    """The given certificate that is nearest to the crossing, or the last attempt at one.
 
     Each attempt has replications of its own. One errs with probability ERROR/2^k at most, all with less than ERROR,
-    whatever the search found: a t interval's coverage, corrected for skewness, or that of Wilson's for shares. Where
-    the first is given far from what it tells of the crossing itself, as on a flat curve, one nearer is tried.
+    whatever the search found: a t interval's coverage, corrected for skewness, or that of Wilson's for shares. What an
+    attempt tells of the crossing moves the next one: to a level that is safer, always another one; or nearer, where one
+    was given far beyond, as on a flat curve.
     """
-    alpha = ERROR / 2
-    reps = replications(found, simulator, alpha)
-    position = recommended(found, reps, alpha)
-    step = max(position - found.value, 0.01)
-    for attempt in range(ATTEMPTS):
-        level = found.axis.rounded(position)
-        certificate = measure(simulator, level, reps, ERROR / 2 ** (attempt + 1))
-        if certificate.given or found.axis.level(position) != found.axis.level(position + step / 2) == level:
-            break
-        position += step / 2
-    if certificate.given and attempt == 0:
-        nearer = recommended(_updated(found, certificate), reps, alpha / 2)
-        if nearer < position - FAR_OFF:
-            other = measure(simulator, found.axis.rounded(nearer), reps, alpha / 2)
-            certificate = other if other.given else certificate
+    attempts = _Attempts(simulator, found, replications(found, simulator, ERROR / 2))
+    certificate = _until_given(attempts)
+    return _brought_nearer(attempts, certificate) if certificate.given else certificate
+
+
+def _until_given(attempts: _Attempts) -> Certificate:
+    """The first certificate that is given, at levels ever safer, or the last attempt."""
+    axis = attempts.found.axis
+    level = axis.advisable(recommended(attempts.found, attempts.reps, attempts.alpha))
+    step = max(axis.position(level) - attempts.found.value, LEAST_STEP) / 2
+    certificate = attempts.at(level)
+    while attempts.left and not certificate.given:
+        wanted = recommended(attempts.found, attempts.reps, attempts.alpha)
+        safer = _safer(axis, level, max(wanted, axis.position(level) + step))
+        if safer is None:  # nothing is left but to look longer, once
+            attempts.reps = min(LONGER * attempts.reps, attempts.simulator.affordable(level, 0.4))
+            return attempts.at(level)
+        level = safer
+        certificate = attempts.at(level)
     return certificate
 
 
+def _safer(axis: Axis, level: float, position: float) -> float | None:
+    """The level at a position beyond one, or the next one, towards the better end; None at that end."""
+    candidate = axis.advisable(position)
+    return axis.after(level) if candidate == level else candidate
+
+
+def _brought_nearer(attempts: _Attempts, certificate: Certificate) -> Certificate:
+    """A given certificate, or one that is given much nearer to the crossing."""
+    axis = attempts.found.axis
+    failed = -math.inf  # position up to which none was given
+    while attempts.left:
+        position = axis.position(certificate.level)
+        halfway = (failed + position) / 2
+        candidate = axis.advisable(max(_hopeful(attempts), halfway))
+        if position - axis.position(candidate) <= FAR_OFF:
+            break
+        nearer = attempts.at(candidate)
+        if nearer.given:
+            certificate = nearer
+        else:
+            failed = axis.position(candidate)
+    return certificate
+
+
+def _hopeful(attempts: _Attempts) -> float:
+    """The position that is recommended as if the crossing were known: what fails costs nothing but time."""
+    crossings = [crossing._replace(error=0.0) for crossing in attempts.found.crossings]
+    return recommended(replace(attempts.found, crossings=crossings), attempts.reps, attempts.alpha)
+
+
 def _updated(found: Found, certificate: Certificate) -> Found:
-    """What the search found, with what a certificate says of each crossing: means weighted by their precision."""
-    crossings, position = list[Crossing](), found.axis.position(certificate.level)
-    for one, deviation, there in zip(found.crossings, found.deviations, certificate.measured, strict=True):
-        excess, error = there.target.sign * (there.mean - there.target.value), deviation / certificate.replications**0.5
-        if one.slope < 0 and one.error > 0 and error > 0:
-            weights = one.error**-2, error**-2
-            value = np.average([one.value, position - excess / one.slope], weights=weights)
-            one = one._replace(value=float(value), error=sum(weights) ** -0.5)
-        crossings.append(one)
-    return found._replace(crossings=crossings)
+    """What the search found, with what a certificate says of each crossing: means weighted by their precision.
+
+    A certificate far from the crossing says less of it, as mean curves are not straight.
+    """
+    position = found.axis.position(certificate.level)
+    crossings = []
+    for crossing, deviation, measured in zip(
+        found.crossings, found.deviations, certificate.measured, strict=True
+    ):
+        excess = measured.target.sign * (measured.mean - measured.target.value)
+        error = math.hypot(deviation / math.sqrt(certificate.replications), CURVED * excess)
+        known = math.isfinite(crossing.value) and crossing.slope < 0
+        if known and crossing.error > 0 and error > 0:
+            weights = crossing.error**-2, error**-2
+            value = np.average([crossing.value, position - excess / crossing.slope], weights=weights)
+            crossing = crossing._replace(value=float(value), error=sum(weights) ** -0.5)
+        crossings.append(crossing)
+    return replace(found, crossings=crossings)
 
 
 def measure(simulator: Simulator, level: float, reps: int, alpha: float = ERROR) -> Certificate:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.advice import atlas
+from pipeline.advice import atlas, words
 from pipeline.advice.answer import about
 from pipeline.advice.atlas import NotInAtlas, Solved
+from pipeline.advice.axis import Axis
 from pipeline.advice.interpolation import band
-from pipeline.advice.question import Question
-from pipeline.advice.search import Axis
+from pipeline.advice.question import Question, Target
 from pipeline.study.arrays import Floats
 
 POINTS = 2001  # of a curve
@@ -32,9 +32,16 @@ class Curve:
     def excess(self, side: int) -> Floats:
         """The greatest sign · (mean − value) of all targets; side: 1 at the ends of bands that are worse for a target,
         −1 at those that are better, 0 in between."""
-        worst: Floats = np.max([one.sign * (self.bands[one.metric][(0, 2, 1)[one.sign * side]] - one.value)
-                                for one in self.question.targets], axis=0)
+        excesses = [target.sign * (self._end(target, side) - target.value) for target in self.question.targets]
+        worst: Floats = np.max(excesses, axis=0)
         return worst
+
+    def _end(self, target: Target, side: int) -> Floats:
+        """The mean, or the end of its band that is worse (1) or better (−1) for a target."""
+        mean, low, high = self.bands[target.metric]
+        if side == 0:
+            return mean
+        return high if side == target.sign else low
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,11 @@ class First:
     high: float | None
     others: tuple[Mapping[str, Any], ...]
 
+    @property
+    def reach(self) -> float:
+        """How far along the unknown the targets are met."""
+        return self.axis.reach(self.axis.position(self.boundary))
+
     def record(self) -> dict[str, Any]:
         """The answer as one object of JSON; see docs/advise.md."""
         at = np.log(self.value) * self.axis.better
@@ -62,7 +74,10 @@ class First:
                                for part in self.curve.bands[one.metric])
             measured.append({"metric": one.metric, "mean": mean, "low": low, "high": high})
         larger = (self.axis.better > 0) != self.question.unknown.left
+        in_words = [words.survey(self.question, self.value), words.privacy(self.question, self.value),
+                    words.interpolated(self.question)]
         return {
+            "in_words": in_words, "warning": words.warning(self.question, self.value), "remark": None,
             **about(self.question, self.value), "value": self.question.shown(self.value),
             **_shown(self.question, self.low, self.boundary, self.high), "better": "more" if larger else "less",
             "source": "atlas", "certified": False, "confidence": None, "measured": measured,
@@ -89,9 +104,9 @@ def first(asked: Question) -> First:
             row["why"], refused = str(error), refused or str(error)
         else:
             row |= _shown(question, low, boundary, high)
-            if best is None or axis.better * boundary < best.axis.better * best.boundary:
+            if best is None or axis.reach(axis.position(boundary)) > best.reach:
                 safe = high if axis.better > 0 else low
-                value = axis.rounded(axis.position(boundary if safe is None else safe))
+                value = axis.advisable(axis.position(boundary if safe is None else safe))
                 best = First(question, found, axis, value, boundary, low, high, ())
         rows.append(row)
     if best is None:

@@ -1,9 +1,54 @@
 """What a mechanism means for one person: budgets, posterior odds, and how well the best attacker does."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 RATES = (0.01, 0.05)  # of false alarms
+HIGH = 10.0  # nats of a person above which an answer warns: odds may change by a factor of 22,026
+SURE = 0.999  # from which on a chance is "more than 99.9 %"
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """What a mechanism's release costs a person, in nats. person: all that one gives; answer: one answer of it.
+
+    None where the mechanism does not say; infinite where nothing is protected. delta: chance with which the person's
+    budget does not hold. answers: how many answers of that budget a person gives, if the mechanism says so.
+    """
+
+    person: float | None
+    answer: float | None
+    delta: float = 0.0
+
+    @property
+    def high(self) -> bool:
+        """Whether hardly any privacy is left to a person."""
+        return self.person is not None and self.person > HIGH
+
+
+def budgets(mechanism: Any) -> Budgets:
+    """Budgets of a person and of an answer: from the mechanism's `attacks()`, or else the greatest that is `spent`."""
+    means = terms(mechanism)
+    answer, person = means["answer"], means["person"]
+    each = answer["budget"] if answer else None
+    if person:
+        return Budgets(person["budget"], each, person["delta"])
+    if not hasattr(mechanism, "spent"):
+        unprotected = mechanism.unit == "none"
+        return Budgets(math.inf if unprotected else None, each)
+    spent = [float(budget) for budget in mechanism.spent().values()]
+    return Budgets(max(spent, default=None), each)
+
+
+def certainty(epsilon: float) -> str:
+    """How sure somebody can become to whom two possibilities seemed equally likely: 1/(1 + e^−ε), in words.
+
+    >>> certainty(1.0), certainty(10.0)
+    ('73.1 % sure', 'more than 99.9 % sure')
+    """
+    chance = 1 / (1 + math.exp(-epsilon))
+    return f"more than {SURE:.1%} sure".replace("%", " %") if chance > SURE else f"{100 * chance:.1f} % sure"
 
 
 def terms(mechanism: Any) -> dict[str, Any]:

@@ -5,10 +5,11 @@ import inspect
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, replace
+from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from pipeline.advice.levels import Range, possible, rounded
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import InvalidInput, check, fields, nearest
@@ -54,7 +55,8 @@ class Target:
 class Question:
     """A checked question. word: how the unknown is called; values: all other parameters, among them the parts.
 
-    chosen: names that the person gave. Without a word all is known, and the axis is the mechanism.
+    chosen: names of parameters that the person gave; typed: these, the unknown and the seed, as they were typed.
+    Without a word all is known, and the axis is the mechanism.
     """
 
     problem: Problem
@@ -64,6 +66,7 @@ class Question:
     derive: Mapping[str, str]
     seed: int
     chosen: frozenset[str] = frozenset()
+    typed: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def advice(self) -> Advice:
@@ -84,6 +87,24 @@ class Question:
     def whole(self) -> bool:
         """Whether the unknown is a whole number."""
         return any("int" in str(declared.type) for declared in _declared(self.problem, self.values, self.parameter))
+
+    @cached_property
+    def limits(self) -> Range:
+        """Levels of the unknown at which the parts can be made, within those that the problem looks at.
+
+        InvalidInput, with the key that the person gave, where there is none.
+        """
+        low, start, high = (rounded(level, self.whole)
+                            for level in (self.unknown.low, self.unknown.start, self.unknown.high))
+        return possible(low, start, high, self.whole, self.refusal)
+
+    def refusal(self, level: float) -> InvalidInput | None:
+        """Why the parts cannot be made at a level; None where they can."""
+        try:
+            self.parts(level)
+        except InvalidInput as error:
+            return error
+        return None
 
     def shown(self, level: float) -> float:
         """A level of the parameter as the person names it: 1 minus it where the word means what is left."""
@@ -170,6 +191,7 @@ def read(request: Mapping[str, Any]) -> Question:
         able = [name for name, one in problems().items() if one.advice is not None]
         raise InvalidInput("problem", None, f"is needed: what is learned, one of {', '.join(able)}")
     asked = problem(given.pop("problem"))
+    typed = {key: value for key, value in given.items() if key != "target"}
     advice = advice_of(asked)
     targets = tuple(_targets(asked, given.pop("target", None)))
     seed = check(SEED, given.pop("seed", 0), "seed")
@@ -186,11 +208,12 @@ def read(request: Mapping[str, Any]) -> Question:
             raise InvalidInput(key, value, f"is {name}, which is given too; give one of both")
         values[name] = value
         derive.pop(name, None)
-    word = _unknown(asked, advice, word, values, derive)
+    word = _unknown(asked, advice, word, values, derive, given)
     values.setdefault("estimator", _estimator(asked, advice, values))
-    question = Question(asked, word, targets, values, derive, seed, chosen)
+    question = Question(asked, word, targets, values, derive, seed, chosen, typed)
     _check_names(question)
-    question.parts(max(1, round(question.unknown.start)) if question.whole else question.unknown.start)
+    _check_needed(question)
+    _ = question.limits  # raises InvalidInput
     return question
 
 
@@ -208,9 +231,8 @@ def _parameter(advice: Advice, key: str, value: Any) -> tuple[str, Any]:
 
 def _targets(asked: Problem, texts: Any) -> Iterator[Target]:
     """Targets from their texts."""
-    known = ", ".join(sorted(asked.metrics)[:4])
     if not texts:
-        raise InvalidInput("target", None, f"is needed, such as METRIC<=0.1; metrics: {known}, …")
+        raise InvalidInput("target", None, _such_as(asked))
     listed = texts if isinstance(texts, (list, tuple)) else str(texts).split(",")
     seen = set()
     for text in listed:
@@ -234,7 +256,19 @@ def _targets(asked: Problem, texts: Any) -> Iterator[Target]:
         yield Target(name, relation, value, least, most)
 
 
-def _unknown(asked: Problem, advice: Advice, word: Any, values: Mapping[str, Any], derive: Mapping[str, str]) -> str:
+def _such_as(asked: Problem) -> str:
+    """That a target is needed, and the metrics that decide something; of a problem that names none, all of them."""
+    advice = advice_of(asked)
+    names = list(advice.decisions) or sorted(asked.metrics)
+    listed = ", ".join(names[:5])
+    return (f"is needed, such as target='{names[0]}<=0.1'; metrics that decide: {listed}; all others: "
+            "pipeline --help metrics")
+
+
+def _unknown(
+    asked: Problem, advice: Advice, word: Any, values: Mapping[str, Any], derive: Mapping[str, str],
+    given: Mapping[str, Any]
+) -> str:
     """The word of what is asked for."""
     words = advice.unknowns
     if word is not None:
@@ -255,13 +289,47 @@ def _unknown(asked: Problem, advice: Advice, word: Any, values: Mapping[str, Any
     if word is None and len(missing) == 1:
         return missing[0]
     if word is None and not missing:
-        able = ", ".join(one for one, unknown in words.items() if [*_declared(asked, values, unknown.parameter)])
-        raise InvalidInput("unknown", None, f"is needed, as all is given: one of {able}; and leave it out")
+        raise _nothing_left(asked, advice, values, given)
     if missing:
         names = ", ".join(f"{one} ({needed[one].parameter})" for one in needed)
         raise InvalidInput("unknown", word, f"one thing can be asked for at a time, not known are {names}; give all "
                            "but one")
     return str(word)
+
+
+def _nothing_left(
+    asked: Problem, advice: Advice, values: Mapping[str, Any], given: Mapping[str, Any]
+) -> InvalidInput:
+    """That all is known, and what may be left out, or asked for by its word."""
+    leave_out, ask_for = list[str](), list[str]()
+    for word, unknown in advice.unknowns.items():
+        if not [*_declared(asked, values, unknown.parameter)]:
+            continue
+        if unknown.parameter not in values:
+            ask_for.append(f"unknown={word}")
+        elif word in given or unknown.parameter in given:
+            leave_out.append(word)
+    known = {*leave_out, *(advice.unknowns[word].parameter for word in leave_out)}
+    key = next((name for name in given if name in known), "mechanism")
+    ways = [f"leave out {_either(leave_out)}"] if leave_out else []
+    ways += [f"ask for {_either(ask_for)}"] if ask_for and not values.keys() & {"data_path"} else []
+    instead = ", or ".join(ways) or "give a mechanism that has a budget"
+    return InvalidInput(key, given.get(key, values["mechanism"]), f"nothing is left to ask: {instead}")
+
+
+def _either(names: list[str]) -> str:
+    """Names with commas, and "or" before the last."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _check_needed(question: Question) -> None:
+    """Raise InvalidInput where a metric takes a parameter that a person must choose, and did not."""
+    for target in question.targets:
+        declared = fields(question.problem.part("metric", target.metric))
+        for name in question.advice.needed:
+            if name in declared and question.values.get(name) is None:
+                meaning = declared[name].metadata["meaning"]
+                raise InvalidInput("target", target, f"needs {name}, the {meaning}; add {name}=3, or another number")
 
 
 def _declared(asked: Problem, values: Mapping[str, Any], name: str) -> Iterator[Any]:

@@ -1,16 +1,17 @@
 """The least of an unknown that meets all targets: a bracket, a pilot, an interval, then a level that can be certified.
 
-A level's side is that of its mean. Positions are ± log of the parameter, larger ones nearer to where the target is met.
+A level's side is that of its mean. Positions are those of an `Axis`: larger ones are nearer to where the target is met.
 """
 
 import contextlib
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
+from pipeline.advice.axis import Axis
+from pipeline.advice.levels import rounded, rungs
 from pipeline.advice.question import Question
 from pipeline.advice.simulation import Simulator
 from pipeline.analysis.paired_crossing import Crossing, paired_crossings
@@ -18,95 +19,76 @@ from pipeline.study.parameters import InvalidInput
 
 LOOK, PILOT = 200, 400  # replications: of a look at one level, of the pilot
 WINDOW, CERTIFICATE = 40_000, 100_000  # replications at most: of a level of the window, of a certificate
+FLAT = 400_000  # of a certificate where the mean hardly changes with the unknown
 CONFIDENCE = 0.95
 PRECISION = 0.03  # half-width of the interval that is aimed at, of the logarithm of the unknown
 MARGIN = 0.05  # by which a level is to exceed the crossing for its certificate, of the logarithm
+WIDE = 0.15  # margin above which a certificate takes more replications than usual
 SAFE = 0.95  # chance that a certificate is meant to have
 NEAR, FAR = 0.06, 0.6  # half-widths of the last window, of the logarithm
 NARROW = math.log(2.5)  # of a bracket, from which on it is a window
 TRIES = 6  # windows
+HALVINGS = 30  # of the range in which theory looks for a crossing
 
 
 class Nowhere(Exception):
-    """No level within the limits meets the targets, or all do. met: at all of them. last: the last level looked at."""
+    """No level within the limits meets the targets, or all do.
+
+    met: at all of them. last: the last level looked at. why: there is none beyond it, if a part or the machine sets the
+    limit.
+    """
 
     def __init__(self, met: bool, last: float, why: str = ""):
         self.met, self.last, self.why = met, last, why
         super().__init__(why)
 
 
-class Axis(NamedTuple):
-    """The unknown as an axis. better: 1 where targets are met at large levels, −1 where at small ones."""
-
-    question: Question
-    better: int
-
-    def level(self, position: float) -> float:
-        """The level at a position, whole where it must be, or with six digits."""
-        exact = math.exp(self.better * position)
-        low, high = self.question.unknown.low, self.question.unknown.high
-        exact = min(max(exact, low), high)
-        return max(1, round(exact)) if self.question.whole else float(f"{exact:.6g}")
-
-    def position(self, level: float) -> float:
-        """Of a level."""
-        return self.better * math.log(level)
-
-    def levels(self, first: float, last: float, count: int) -> list[float]:
-        """Distinct levels from one position to another, in order of their positions; three at least."""
-        chosen = {self.level(x) for x in np.linspace(first, last, count)}
-        step = 1
-        while len(chosen) < 3 and self.question.whole and step < 4:  # neighbours that are whole numbers
-            middle = self.level((first + last) / 2)
-            chosen |= {one for one in (middle - step, middle + step) if self.inside(one)}
-            step += 1
-        return sorted(chosen, key=self.position)
-
-    def inside(self, level: float) -> bool:
-        """Whether a level is one that is looked for."""
-        return self.question.unknown.low <= level <= self.question.unknown.high
-
-    def rounded(self, position: float) -> float:
-        """The first level at or after a position that has three digits, or is whole."""
-        exact = math.exp(self.better * position)
-        up = math.ceil if self.better > 0 else math.floor
-        if self.question.whole:
-            return min(max(up(exact - 1e-9 * self.better), 1), int(self.question.unknown.high))
-        if self.question.unknown.left:  # the person reads 1 − level
-            return min(up(exact * 1000) / 1000, 1.0)
-        scale = 10.0 ** (math.floor(math.log10(exact)) - 2)
-        return float(f"{up(exact / scale * (1 - 1e-12 * self.better)) * scale:.3g}")
-
-
-class Found(NamedTuple):
+@dataclass(frozen=True)
+class Found:
     """Where the targets begin to be met, in positions of the axis. value, low, high: of the target that is met last.
 
     crossings, deviations: of each target, where it begins to be met, and the standard deviation of one replication.
+    window: the positions between which it was looked for.
     """
 
     axis: Axis
     crossings: list[Crossing]
     deviations: list[float]
+    window: tuple[float, float]
+
+    @property
+    def estimate(self) -> float:
+        """Where the last target begins to be met; infinite where that is not within the window."""
+        return max(crossing.value for crossing in self.crossings)
 
     @property
     def value(self) -> float:
-        """Estimate."""
-        return max(one.value for one in self.crossings)
+        """The estimate, or the end of the window that is nearest to it."""
+        first, last = self.window
+        return self.axis.within(min(max(self.estimate, first), last))
 
     @property
     def low(self) -> float:
-        """Low end of the interval."""
-        return max(one.low for one in self.crossings)
+        """Low end of the interval; the end of the axis where it lies before the window."""
+        return self.axis.within(max(crossing.low for crossing in self.crossings))
 
     @property
     def high(self) -> float:
-        """High end of the interval."""
-        return max(one.high for one in self.crossings)
+        """High end of the interval; the end of the axis where it lies beyond the window."""
+        return self.axis.within(max(crossing.high for crossing in self.crossings))
+
+    @property
+    def settled(self) -> bool:
+        """Whether the window held the crossing and its interval."""
+        low = max(crossing.low for crossing in self.crossings)
+        high = max(crossing.high for crossing in self.crossings)
+        return math.isfinite(low) and math.isfinite(self.estimate) and math.isfinite(high)
 
     def shown(self) -> tuple[float, float, float]:
         """Low end, estimate and high end as the person names the unknown, in ascending order."""
-        levels = (self.axis.question.shown(_level(self.axis.better * one)) for one in (self.low, self.value, self.high))
-        low, value, high = sorted(levels)
+        positions = (self.low, self.value, self.high)
+        levels = [float(f"{math.exp(self.axis.better * position):.6g}") for position in positions]
+        low, value, high = sorted(map(self.axis.question.shown, levels))
         return low, value, high
 
     def replications(self, z: float, width: float) -> float:
@@ -114,12 +96,9 @@ class Found(NamedTuple):
         """
         last = max(range(len(self.crossings)), key=lambda k: self.crossings[k].value)
         slope = -self.crossings[last].slope
-        return (z * self.deviations[last] / (width * slope)) ** 2 if slope > 0 else math.inf
-
-
-def _level(position: float) -> float:
-    """The level at a position of log, six digits; 0 or inf beyond all."""
-    return float(f"{math.exp(position):.6g}") if math.isfinite(position) else (math.inf if position > 0 else 0.0)
+        if slope <= 0:
+            return math.inf
+        return (z * self.deviations[last] / (width * slope)) ** 2
 
 
 def find(simulator: Simulator) -> Found:
@@ -128,33 +107,44 @@ def find(simulator: Simulator) -> Found:
     first, last = axis.position(worse), axis.position(better)
     pilot = min(PILOT, *(simulator.affordable(level, 0.03) for level in (worse, better)))
     found = _window(simulator, axis, first, last, 5, pilot)
-    wanted = found.replications(float(special.ndtri(0.5 + CONFIDENCE / 2)), PRECISION)
-    middle, half = min(max(found.value, first), last), 2 * PRECISION * math.sqrt(wanted / pilot)
+    z = float(special.ndtri(0.5 + CONFIDENCE / 2))
+    wanted = found.replications(z, PRECISION)
+    middle = min(max(found.value, first), last)
+    half = 2 * PRECISION * math.sqrt(wanted / pilot)
     for _ in range(TRIES):
         half = min(max(half, NEAR), FAR)
         most = min(WINDOW, simulator.affordable(axis.level(middle), 0.12))
         reps = int(min(most, max(PILOT, wanted)))
         found = _window(simulator, axis, middle - half, middle + half, 3, reps)
-        if all(map(math.isfinite, (found.low, found.value, found.high))):
+        if found.settled:
             break
-        if math.isfinite(found.value):
+        if math.isfinite(found.estimate):
             if half == FAR:
                 break
-            middle = found.value
+            middle = found.estimate
         else:
-            middle += half if found.value > 0 else -half
+            middle += math.copysign(half, found.estimate)
+            _check_end(axis, middle, half)
         half *= 1.6
     return found
 
 
+def _check_end(axis: Axis, middle: float, half: float) -> None:
+    """Raise Nowhere for a window that lies beyond an end of the axis."""
+    limits = axis.question.limits
+    if middle - half > axis.position(axis.best):
+        raise Nowhere(False, axis.best, (limits.above if axis.better > 0 else limits.below) or "")
+    if middle + half < axis.position(axis.worst):
+        raise Nowhere(True, axis.worst)
+
+
 def bracket(simulator: Simulator) -> tuple[Axis, float, float]:
     """The axis, a level that does not meet the targets, and one that does, as near as looks can tell."""
-    question = simulator.question
-    unknown = question.unknown
-    if unknown.helps is None:
+    helps = simulator.question.unknown.helps
+    if helps is None:
         axis, worse, better = _ladder(simulator)
     else:
-        axis = Axis(question, 1 if unknown.helps else -1)
+        axis = Axis(simulator.question, 1 if helps else -1)
         worse, better = _climb(simulator, axis)
     while abs(math.log(better / worse)) > NARROW:
         middle = axis.level((axis.position(better) + axis.position(worse)) / 2)
@@ -170,20 +160,22 @@ def bracket(simulator: Simulator) -> tuple[Axis, float, float]:
 def met(simulator: Simulator, level: float) -> bool:
     """Whether means over a few replications meet all targets at a level."""
     reps = min(LOOK, simulator.affordable(level, 0.02))
-    return all(float(one.mean()) <= 0 for one in simulator.excess([level], reps))
+    return all(float(excess.mean()) <= 0 for excess in simulator.excess([level], reps))
 
 
 def _climb(simulator: Simulator, axis: Axis) -> tuple[float, float]:
     """Two levels with the beginning between them, from the predicted one on, in steps that double."""
-    simulator.check_time(axis.level(axis.position(simulator.question.unknown.low)))  # before theory predicts anything
-    level, step = start(simulator.question), math.log(1.5)
-    level = axis.level(axis.position(level))
+    limits = simulator.question.limits
+    simulator.check_time(limits.low)  # before theory predicts anything
+    level = axis.level(axis.position(start(simulator.question)))
+    step = math.log(1.5)
     simulator.check_time(level)
     side = met(simulator, level)
     while True:
         following = axis.level(axis.position(level) + (-step if side else step))
         if following == level:
-            raise Nowhere(side, level)
+            beyond = limits.above if level == limits.high else limits.below
+            raise Nowhere(side, level, beyond or "")
         try:
             simulator.check_time(following)
             other = met(simulator, following)
@@ -191,85 +183,99 @@ def _climb(simulator: Simulator, axis: Axis) -> tuple[float, float]:
             raise Nowhere(side, level, error.allowed) from None
         if other != side:
             return (following, level) if side else (level, following)
-        level, step = following, step * 1.7
+        level = following
+        step *= 1.7
 
 
 def _ladder(simulator: Simulator) -> tuple[Axis, float, float]:
     """As `_climb`, where the side on which the targets are met is not declared: levels upwards until a side differs."""
-    question, unknown = simulator.question, simulator.question.unknown
-    up, before, last = Axis(question, 1), False, math.nan
+    question = simulator.question
+    limits = question.limits
     refused: InvalidInput | None = None
-    for level in _rungs(up, unknown.low, unknown.high):
+    before: bool | None = None
+    last = limits.low
+    for level in rungs(limits.low, limits.high, question.whole):
         try:
             simulator.check_time(level)
             side = met(simulator, level)
         except InvalidInput as error:
             refused = error
-            if math.isnan(last):
+            if before is None:
                 continue
             break
-        if not math.isnan(last) and side != before:
-            return (up, last, level) if side else (Axis(question, -1), level, last)
-        before, last = side, level
-    if math.isnan(last) and refused is not None:
+        if before is not None and side != before:
+            upwards = Axis(question, 1)
+            return (upwards, last, level) if side else (Axis(question, -1), level, last)
+        before = side
+        last = level
+    if before is None and refused is not None:
         raise refused
-    raise Nowhere(before, unknown.start if math.isnan(last) else last)
-
-
-def _rungs(axis: Axis, low: float, high: float) -> Iterator[float]:
-    count = max(2, round(math.log(high / low) / math.log(2)) + 1)
-    yield from dict.fromkeys(axis.level(x) for x in np.linspace(math.log(low), math.log(high), count))
+    raise Nowhere(bool(before), last, refused.allowed if refused else limits.above or "")
 
 
 def start(question: Question) -> float:
     """Where theory predicts that the targets begin to be met, or where the problem says to begin."""
-    unknown = question.unknown
-    low, high = math.log(unknown.low), math.log(unknown.high)
+    unknown, limits = question.unknown, question.limits
+    low, high = limits.low, limits.high
     with contextlib.suppress(ArithmeticError, ValueError), np.errstate(all="ignore"):
-        ends = [question.predicted(_whole(question, math.exp(x))) for x in (low, high)]
-        if None in ends or not (ends[0] > 0) != (ends[1] > 0):  # type: ignore[operator]
+        at_low, at_high = question.predicted(low), question.predicted(high)
+        if at_low is None or at_high is None or (at_low > 0) == (at_high > 0):
             return unknown.start
-        for _ in range(30):
-            middle = (low + high) / 2
-            if (question.predicted(_whole(question, math.exp(middle))) > 0) == (ends[0] > 0):  # type: ignore[operator]
+        for _ in range(HALVINGS):
+            middle = math.sqrt(low * high)
+            excess = question.predicted(rounded(middle, question.whole))
+            if excess is None:
+                return unknown.start
+            if (excess > 0) == (at_low > 0):
                 low = middle
             else:
                 high = middle
-        return math.exp((low + high) / 2)
+        return math.sqrt(low * high)
     return unknown.start
-
-
-def _whole(question: Question, level: float) -> float:
-    return max(1, round(level)) if question.whole else level
 
 
 def _window(simulator: Simulator, axis: Axis, first: float, last: float, count: int, reps: int) -> Found:
     """What fresh replications show of a window."""
     levels = axis.levels(first, last, count)
-    if len(levels) < 3:  # the window lies at, or beyond, a limit
-        limits = [axis.position(one) for one in (simulator.question.unknown.low, simulator.question.unknown.high)]
-        raise Nowhere(first + last < sum(limits), levels[0])
+    if len(levels) < 3:  # the window lies at, or beyond, a limit; or there are no more levels
+        levels = axis.levels(axis.within(first - NEAR), axis.within(last + NEAR), count)
     excess = simulator.excess(levels, reps)
     at = np.array([axis.position(level) for level in levels])
-    ranges = [one.most - one.least for one in simulator.question.targets]
+    ranges = [target.most - target.least for target in simulator.question.targets]
     crossings = paired_crossings(at, excess, CONFIDENCE, ranges)
-    nearest = [int(np.abs(at - min(max(one.value, at[0]), at[-1])).argmin()) for one in crossings]
-    return Found(axis, crossings, [float(one[:, k].std()) for one, k in zip(excess, nearest, strict=True)])
+    deviations = []
+    for crossing, values in zip(crossings, excess, strict=True):
+        nearest = int(np.abs(at - min(max(crossing.value, at[0]), at[-1])).argmin())
+        deviations.append(float(values[:, nearest].std()))
+    return Found(axis, crossings, deviations, (float(at[0]), float(at[-1])))
 
 
 def recommended(found: Found, reps: int, alpha: float) -> float:
     """Position at which a certificate of `reps` replications at error probability alpha is likely to be given."""
-    chance, needed = special.ndtri(SAFE), special.ndtri(1 - alpha / len(found.crossings))
     position = found.value
-    for one, deviation in zip(found.crossings, found.deviations, strict=True):
-        if one.slope < 0:
-            error = deviation / math.sqrt(reps)
-            margin = (needed * error + chance * math.hypot(error, one.error)) / -one.slope
-            position = max(position, one.value + min(float(margin), FAR))
-    return position
+    for crossing, margin in zip(found.crossings, margins(found, reps, alpha), strict=True):
+        if math.isfinite(crossing.value):
+            position = max(position, crossing.value + min(margin, FAR))
+    return found.axis.within(position)
+
+
+def margins(found: Found, reps: int, alpha: float) -> list[float]:
+    """By how much a level is to exceed each target's crossing, for a certificate of `reps` replications."""
+    chance = float(special.ndtri(SAFE))
+    needed = float(special.ndtri(1 - alpha / len(found.crossings)))
+    result = []
+    for crossing, deviation in zip(found.crossings, found.deviations, strict=True):
+        error = deviation / math.sqrt(reps)
+        wanted = needed * error + chance * math.hypot(error, crossing.error)
+        result.append(wanted / -crossing.slope if crossing.slope < 0 else 0.0)
+    return result
 
 
 def replications(found: Found, simulator: Simulator, alpha: float) -> int:
-    """Replications of a certificate for which the margin is about MARGIN."""
+    """Replications of a certificate for which the margin is about MARGIN; more where it would be wide."""
     wanted = found.replications(float(special.ndtri(1 - alpha) + special.ndtri(SAFE)), MARGIN)
-    return int(min(max(wanted, 1000), CERTIFICATE, simulator.affordable(found.axis.level(found.value), 0.4)))
+    affordable = simulator.affordable(found.axis.level(found.value), 0.4)
+    usual = int(min(max(wanted, 1000), CERTIFICATE, affordable))
+    if max(margins(found, usual, alpha)) <= WIDE:
+        return usual
+    return int(min(wanted, FLAT, affordable))

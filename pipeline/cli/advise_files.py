@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,27 @@ def file(value: Any) -> Path:
     if not isinstance(value, str) or Path(value).suffix.lower() not in kinds:
         raise InvalidInput("save", value, f"must be a file that ends with {', '.join(kinds)}")
     found = path_of(value, "save")
-    if not found.absolute().parent.is_dir():
+    folder = found.absolute().parent
+    if not folder.is_dir():
         raise InvalidInput("save", value, "there is no such folder")
+    if not os.access(folder, os.W_OK) or found.is_dir():
+        raise InvalidInput("save", value, "cannot be written there; give a file in a folder of your own")
     return found
 
 
-def save(where: Path, question: Question | None) -> str:
-    """Write the file; says what it is. Without a question, only the page can be written."""
+def is_page(where: Path) -> bool:
+    """Whether a file is to be a page."""
+    return where.suffix.lower() == PAGE
+
+
+def save(where: Path, question: Question | None, quick: bool = True) -> str:
+    """Write what the atlas says into a file; says what it is. Without a question, only the page can be written.
+
+    InvalidInput where the atlas has no cells for the question: then nothing is written.
+    """
     kind = where.suffix.lower()
+    if question is not None:
+        _check_cells(where, question, quick)
     if kind == PAGE:
         content = _page(question).encode()
     elif question is None:
@@ -45,6 +59,18 @@ def save(where: Path, question: Question | None) -> str:
     except OSError as error:
         raise InvalidInput("save", where, f"cannot be written ({error.strerror or error})") from None
     return f"{where}: {'a page over the atlas' if kind == PAGE else 'curves from the atlas'}, not certified"
+
+
+def _check_cells(where: Path, question: Question, quick: bool) -> None:
+    """Raise InvalidInput where a file about a question would be made of cells of another."""
+    try:
+        atlas.fitting(question)
+    except atlas.NotInAtlas as error:
+        instead = "leave out quick=true" if quick else f"save=FILE{PAGE} writes the certified answer"
+        if is_page(where):
+            instead += ", and the page is about the certified answer"
+        raise InvalidInput("save", where, f"the atlas has nothing to write about this question: {error}; {instead}"
+                           ) from None
 
 
 def _page(question: Question | None) -> str:
@@ -88,7 +114,9 @@ def _shown(problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Sol
         metric = problem.part("metric", name)
         limits = [one if math.isfinite(one) else None for one in atlas.limits(metric)]
         falls = float((mean[..., 0] - mean[..., -1]).sum()) > 0  # with ε: it is to be small
-        metrics.append({"name": name, "label": metric.long_name, "limits": limits, "sign": 1 if falls else -1})
+        halves = {half: axis for half, axis in _halves(problem).items() if half in fields(metric)}
+        label = metric.long_name + "".join(f", {half} = {axis}/2" for half, axis in halves.items())
+        metrics.append({"name": name, "label": label, "limits": limits, "sign": 1 if falls else -1, "halves": halves})
     mechanisms = [{"name": name, "estimator": one.estimator, "axes": [*one.axes]} | {
         what: {metric: values.ravel().tolist() for metric, values in getattr(one, what).items()}
         for what in ("mean", "error", "risk")} for name, one in usable.items()]
@@ -96,6 +124,12 @@ def _shown(problem: Problem, stored: atlas.Atlas, usable: Mapping[str, atlas.Sol
     people = advice_of(problem).unknowns.get("people")
     return {"name": problem.name, "title": problem.title, "people": people and people.parameter,
             "parameters": stored.parameters, "axes": axes, "metrics": metrics, "risks": risks, "mechanisms": mechanisms}
+
+
+def _halves(problem: Problem) -> Mapping[str, str]:
+    """Parameters that are half of an axis in all cells of a problem."""
+    wanted = atlas.declared(problem)
+    return {} if wanted is None else wanted.halves
 
 
 def meaning(problem: Problem, name: str) -> str:
@@ -123,11 +157,8 @@ def _start(question: Question | None, names: set[str]) -> dict[str, Any] | None:
 
 
 def _curves(question: Question) -> list[Curve]:
-    """The curve of each mechanism along the unknown; InvalidInput where the atlas has none."""
-    try:
-        return [curve(one, solved) for one, solved in atlas.fitting(question).values()]
-    except atlas.NotInAtlas as error:
-        raise InvalidInput("save", "…", f"no curves from the atlas: {error}") from None
+    """The curve of each mechanism along the unknown."""
+    return [curve(other, solved) for other, solved in atlas.fitting(question).values()]
 
 
 def _table(curves: list[Curve]) -> str:

@@ -9,6 +9,7 @@ from pipeline.advice.answer import answer
 from pipeline.advice.question import read
 from pipeline.cli import advise_files
 from pipeline.cli.advise import first_record, flag, plain
+from pipeline.cli.advise_page import save_answer
 
 
 def advise(
@@ -20,7 +21,8 @@ def advise(
     target: such as "kendall<=0.1", several with commas between or in a list: what means of metrics are to be. unknown:
     epsilon, people, items, questions or missing, as far as the problem knows of it; the one that is needed and not
     given if left out. quick: only the first answer, from the atlas of cells that were solved in advance: never
-    certified, in a second or two. save: a file for the atlas's curves, .csv, .svg, .pdf or .png, or a page, .html.
+    certified, in a second or two. save: a file for the certified answer as a page, .html, or for the atlas's curves,
+    .csv, .svg, .pdf or .png; with quick, .html is a page over the atlas.
     known: parameters of the problem by their names, or by those words; model, mechanism and estimator; seed; files of
     own data as `**{"data.path": …}`.
     Returns what `pipeline task=advise --json` prints; docs/advise.md says what each entry is. The same call gives the
@@ -34,12 +36,17 @@ def advise(
     ('epsilon', True, True)
     """
     flag({"quick": quick}, "quick")
+    where = None if save is None else advise_files.file(save)
     question = read({"problem": problem, "target": target, "unknown": unknown, **known})
-    if save is not None:
-        advise_files.save(advise_files.file(save), question)
+    page_of_answer = where is not None and advise_files.is_page(where) and not quick
+    if where is not None and not page_of_answer:
+        advise_files.save(where, question, quick)
     if quick:
-        found: dict[str, Any] = plain(first_record(question))
-        return found
+        record: dict[str, Any] = plain(first_record(question))
+        return record
     with threadpoolctl.threadpool_limits(1, "blas"):
-        found = plain(answer(question).record())
-    return found
+        advised = answer(question)
+        if where is not None and page_of_answer:
+            save_answer(where, advised)
+        record = plain(advised.record())
+    return record

@@ -79,8 +79,10 @@ function crossing(positions, excess) {  // where excess first is at most 0; null
 }
 
 function begins(positions, found, metric, target) {  // low end, estimate, high end
-  const sign = metric.sign, side = s => found.map(one => sign * (one[[0, 2, 1][(sign * s + 3) % 3]] - target));
-  return [-1, 0, 1].map(s => crossing(positions, side(s)));
+  const sign = metric.sign, excess = end => found.map(band => sign * (end(band) - target));
+  const mean = band => band[0], low = band => band[1], high = band => band[2];
+  const [better, worse] = sign > 0 ? [low, high] : [high, low];
+  return [better, mean, worse].map(end => crossing(positions, excess(end)));
 }
 
 /* What is shown. */
@@ -197,6 +199,10 @@ function say(found, axis, people) {
   const asks = best && problem.axes.some(one => !common(one) && best.one.axes.includes(one.name)) ? best.one : null;
   const given = problem.axes.slice(0, -1).flatMap((one, k) => common(one) || asks?.axes.includes(one.name) ?
     [`${one.name}=${sizes[k]}`] : []);
+  for (const [half, whole] of Object.entries(metric.halves)) {
+    const k = problem.axes.findIndex(one => one.name === whole);
+    given.push(`${half}=${Math.floor(sizes[k] / 2)}`);
+  }
   if (asks) given.unshift(`mechanism=${asks.name}`);
   const fixed = Object.entries(problem.parameters).map(([name, value]) => `${name}='${value}'`);
   $("command").textContent = ["pipeline task=advise", `problem=${problem.name}`, ...given, ...fixed,

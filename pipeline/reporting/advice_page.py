@@ -15,9 +15,9 @@ def page(problems: Sequence[Mapping[str, Any]], start: Mapping[str, Any] | None,
     """The page, self-contained.
 
     problems: name, title, people (name of an axis), parameters, axes (name, label, short, levels, whole, usual; ε
-    last), metrics (name, label, limits, sign), risks and mechanisms (name, estimator, axes; mean, error, risk, in the
-    order of the cells along these axes). start: problem, metric, target and sizes to begin with. skipped: what is not
-    on the page, and why.
+    last), metrics (name, label, limits, sign, halves: parameter -> axis of which it is half), risks and mechanisms
+    (name, estimator, axes; mean, error, risk, in the order of the cells along these axes). start: problem, metric,
+    target and sizes to begin with. skipped: what is not on the page, and why.
     """
     from markupsafe import Markup
 

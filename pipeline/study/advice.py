@@ -29,7 +29,7 @@ class Atlas:
 
     axes: parameter -> levels, ascending, two at least; the last one is that of ε. A mechanism has cells along those
     that its parts take. mechanisms, metrics: names. parameters: values of others that have no default, or are to differ
-    from it.
+    from it. halves: a parameter of metrics -> the axis of which it is half, rounded down, in every cell.
 
     >>> Atlas({"n": (10, 100), "epsilon": (0.1, 1, 10)}, ("laplace",), ("error",)).metrics
     ('error',)
@@ -39,6 +39,12 @@ class Atlas:
     mechanisms: tuple[str, ...]
     metrics: tuple[str, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    halves: Mapping[str, str] = field(default_factory=dict)
+
+
+def _no_survey(model: Any, mechanism: Any) -> str:
+    """Of a problem that says nothing of what people are asked."""
+    return ""
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,10 @@ class Advice:
     place of these, and derivations that give others, where `data.path` is given. predicted: metric -> function of
     parameters, by their names, that predicts its mean. stress: function of the model -> case in words -> changes of
     parameters; how people may differ from the model, to see by how much an advice then misses its targets. atlas: what
-    is solved in advance, if anything.
+    is solved in advance, if anything. decisions: metrics that decide something, the most important first -> what their
+    mean is, in words that follow "the". needed: parameters that a person must give where a target's metric takes them,
+    though they have a default. survey: function of the model and the mechanism -> one sentence, without a full stop:
+    how many people are asked what, and who makes it private.
 
     >>> Advice({"epsilon": Unknown("epsilon", "budget of one answer", 1e-3, 20, 1.0)}, {"model": "answers"}, ("mean",))
     ... # doctest: +ELLIPSIS
@@ -66,3 +75,6 @@ class Advice:
     predicted: Mapping[str, Callable[..., float]] = field(default_factory=dict)
     stress: Callable[[Any], Mapping[str, Mapping[str, Any]]] = lambda model: {}
     atlas: Atlas | None = None
+    decisions: Mapping[str, str] = field(default_factory=dict)
+    needed: tuple[str, ...] = ()
+    survey: Callable[[Any, Any], str] = _no_survey

@@ -20,7 +20,7 @@ from pipeline.advice.certificate import Certificate, measure
 from pipeline.advice.question import read
 from pipeline.advice.search import find, start
 from pipeline.advice.simulation import Simulator
-from pipeline.cli.advise import text
+from pipeline.cli.advise_text import text
 from pipeline.study import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.parameters import InvalidInput
@@ -127,7 +127,8 @@ def test_all_attempts_at_a_certificate_together_err_as_often_as_is_said(monkeypa
     monkeypatch.setattr(certificate, "measure", never)
     monkeypatch.setattr(certificate, "replications", lambda *_: 100)
     monkeypatch.setattr(certificate, "recommended", lambda *_: 0.0)
-    axis = SimpleNamespace(rounded=lambda x: round(x, 2), level=lambda x: round(x, 2))
+    monkeypatch.setattr(certificate, "_updated", lambda found, _: found)
+    axis = SimpleNamespace(advisable=lambda x: round(x, 2), position=float, after=lambda x: x + 0.01)
     certificate.certify(None, SimpleNamespace(axis=axis, value=-0.1))
     assert len(spent) == certificate.ATTEMPTS and sum(spent) <= certificate.ERROR
 
@@ -176,9 +177,11 @@ def test_an_answer_says_what_it_means_for_a_person_and_what_would_be_beside(own)
     ({"problem": "ranking", "m": 5, "L": 9, "target": "kendall<=0"}, "can be shown for no mean"),
     ({"problem": "ranking", "m": 5, "L": 9, "target": "kendall<=.1,kendall<=.2"}, "is a second target of kendall"),
     ({"problem": "ranking", "m": 5, "L": 9, "target": "kendall<=.2,kendall>=.1"}, "is a second target of kendall"),
-    ({"problem": "ranking", "m": 5, "L": 9, "mechanism": "none", "target": "kendall<=.2"}, "one of people, items; and"),
+    ({"problem": "ranking", "m": 5, "L": 9, "mechanism": "none", "target": "kendall<=.2"},
+     "m=5: nothing is left to ask: leave out people or items"),
     ({"problem": "ranking", "m": 5, "target": "kendall<=0.1"}, "epsilon (epsilon), people (L); give all but one"),
-    ({"problem": "ranking", "m": 5, "L": 9, "epsilon": 1, "target": "kendall<=0.1"}, "is needed, as all is given"),
+    ({"problem": "ranking", "m": 5, "L": 9, "epsilon": 1, "target": "kendall<=0.1"},
+     "m=5: nothing is left to ask: leave out epsilon, people or items"),
     ({"problem": "ranking", "m": 5, "L": 9, "unknown": "people", "target": "kendall<=0.1"}, "is known already"),
     ({"problem": "ranking", "m": 5, "L": 9, "unknown": "missing", "target": "kendall<=0.1"}, "allowed: epsilon"),
     ({"problem": "ranking", "m": 5, "L": 9, "people": 9, "target": "kendall<=0.1"}, "is L, which is given too"),
@@ -186,7 +189,7 @@ def test_an_answer_says_what_it_means_for_a_person_and_what_would_be_beside(own)
     ({"problem": "ranking", "m": 5, "L": -9, "target": "kendall<=0.1"}, "L=-9: must be a whole number"),
     ({"problem": "ranking", "m": 5, "L": 9, "mechanism": "no", "target": "kendall<=0.1"}, "mechanism=no: no such"),
     ({"problem": "ranking", "m": 9, "L": 50, "mechanism": "laplace", "target": "kendall<=0.6"}, "a guess does as well"),
-    ({"problem": "ranking", "m": 8, "L": 9, "target": "kendall<=0.01"}, "people would reach it there"),
+    ({"problem": "ranking", "m": 8, "L": 9, "target": "kendall<=0.01"}, "people reach it there"),
     ({"problem": "ranking", "m": 8, "L": 9, "target": "kendall>=0.3"}, "has the wrong direction"),
     ({"problem": "response", "m": 8, "n": 900_000_000, "target": "kendall<=0.01"}, "n=900000000: takes"),
     ({"problem": "ranking", "m": 10**6, "L": 9, "target": "kendall<=0.01"}, "m=1000000: takes 22,351.7 GiB for one"),
@@ -280,7 +283,7 @@ def test_a_second_certificate_is_nearer_where_the_search_was_far_off(own, monkey
         simulator = Simulator(read(asked(5)))
         found = find(simulator)
         (one,) = found.crossings
-        off = found._replace(crossings=[one._replace(value=one.value + 0.12, error=error)])
+        off = dataclasses.replace(found, crossings=[one._replace(value=one.value + 0.12, error=error)])
         given = certificate.certify(simulator, off)
         assert given.given
         return given.level / truth(0.1)

@@ -5,10 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
 from .block_law import block_law, sizes
+from .mechanisms.average_one_bit import AverageOneBit
+from .mechanisms.max_sense import MaxSense
+from .mechanisms.multi_max_sense import MultiMaxSense
+from .mechanisms.one_bit import OneBit
+from .mechanisms.pairwise_preference import PairwisePreference
 from .model import BlockModel
 from .theory import sketch_means, success
 
@@ -61,6 +67,26 @@ def _text(rows: Floats | list[Any]) -> str:
     return "; ".join(", ".join(f"{float(one):.12g}" for one in row) for row in rows)
 
 
+ASKED = {  # class of a mechanism -> what its users do, if it is not one yes-or-no question
+    MaxSense: "answers one yes-or-no question about a random set of items",
+    MultiMaxSense: "answers one yes-or-no question about a random set of items",
+    PairwisePreference: "answers one yes-or-no question about a random pair of items",
+    AverageOneBit: "shows one rating or, mostly, nothing",
+    NoPrivacy: "shows all of these ratings",
+}
+
+
+def survey(model: Any, mechanism: Any) -> str:
+    """Who answers what, and who makes it private, in one sentence."""
+    people = f"each of {model.U:,} users, who has rated {model.w:,} of {model.N:,} items,"
+    answers = ASKED.get(type(mechanism), "answers one yes-or-no question")
+    if isinstance(mechanism, MultiMaxSense) and mechanism.questions > 1:
+        answers = f"answers {mechanism.questions:,} yes-or-no questions about random sets of items"
+    if isinstance(mechanism, OneBit):
+        return f"{people} {answers}; every answer is made private before it leaves the user"
+    return f"{people} {answers}; it is seen as it is"
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of a user's record", 1e-3, 20, 1.0),
@@ -72,6 +98,11 @@ ADVICE = Advice(
     estimators=("score_clustering_adjusted", "spectral_clustering_adjusted", "seen_clustering"),
     predicted={"recovered": recovered, "misclassified": misclassified},
     stress=stress,
+    survey=survey,
+    decisions={
+        "misclassified": "share of the items that are put into a wrong cluster",
+        "recovered": "chance that every item is in its cluster",
+    },
     atlas=Atlas(
         {"U": (1000, 3000, 10_000, 30_000), "N": (10, 20, 50), "w": (5, 10), "Q": (1, 2, 5),
          "epsilon": (0.2, 0.4, 0.7, 1, 1.5, 2.5, 4, 8)},

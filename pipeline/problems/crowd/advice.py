@@ -8,6 +8,7 @@ from scipy.special import ndtr
 
 from pipeline.study.advice import Advice, Atlas, Unknown
 
+from .mechanisms import RandomizedResponse
 from .model import DawidSkene
 from .theory.wisdom import private_ability
 
@@ -76,6 +77,20 @@ def _spread(model: DawidSkene) -> Iterator[tuple[str, Mapping[str, Any]]]:
                    {"ability_law": "beta", "ability_a": mean * total, "ability_b": (1 - mean) * total})
 
 
+def survey(model: Any, mechanism: Any) -> str:
+    """Who labels what, and who makes it private, in one sentence."""
+    if not isinstance(model, DawidSkene):
+        people = f"nobody is asked anew, only what privacy adds is random: {model.source.rstrip('.')}"
+    elif model.answered < 1:
+        people = (f"each of {model.n:,} workers labels any of {model.m:,} tasks, yes or no, with probability "
+                  f"{model.answered:g}")
+    else:
+        people = f"each of {model.n:,} workers labels all {model.m:,} tasks, yes or no"
+    if isinstance(mechanism, RandomizedResponse):
+        return f"{people}; every answer is made private before it leaves the worker"
+    return f"{people}; answers are seen as they are"
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of one answer", 1e-3, 20, 1.0),
@@ -89,6 +104,13 @@ ADVICE = Advice(
     derive={"n": "crowd_workers", "m": "crowd_tasks", "given": "file_answers"},
     predicted={"label_error": label_error, "label_recovered": label_recovered},
     stress=stress,
+    survey=survey,
+    decisions={
+        "label_error": "share of the labels that are wrong",
+        "label_recovered": "chance that no label is wrong",
+        "ability_error_l2": "root mean square error of the workers' abilities",
+        "ability_error_inf": "largest error of a worker's ability",
+    },
     atlas=Atlas(
         {"n": (10, 30, 100, 300, 1000, 3000, 10_000), "m": (5, 15, 50), "answered": (0.1, 0.2, 0.45, 1),
          "epsilon": (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 8)},

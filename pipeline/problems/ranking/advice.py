@@ -8,6 +8,7 @@ import numpy as np
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
+from .budgets import Budgets
 from .model import BTL
 from .theory import ordering, risk
 
@@ -58,6 +59,20 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
+def survey(model: Any, mechanism: Any) -> str:
+    """Who compares what, and who makes it private, in one sentence."""
+    if not isinstance(model, BTL):
+        return f"nobody is asked anew, only what privacy adds is random: {model.source.rstrip('.')}"
+    pairs = model.m * (model.m - 1) // 2
+    people = f"each of {model.L:,} people compares all {pairs:,} pairs of {model.m:,} items, once"
+    if not isinstance(mechanism, Budgets):
+        return f"{people}, and says so openly"
+    groups = [f"{users:,} people at {budget:.4g} nats an answer"
+              for users, budget in zip(mechanism.users, mechanism.budgets, strict=True)]
+    divided = f" ({', '.join(groups)})" if len(groups) > 1 else ""
+    return f"{people}; every answer is made private before it leaves the person{divided}"
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of one comparison", 1e-3, 20, 1.0),
@@ -70,8 +85,18 @@ ADVICE = Advice(
     derive={"m": "file_items", "L": "file_users", "given": "file_answers"},
     predicted={"kendall": kendall, "error_l2": error_l2, "error_inf": error_inf},
     stress=stress,
+    survey=survey,
+    needed=("K",),
+    decisions={
+        "kendall": "share of pairs of items in the wrong order",
+        "exact_top_k": "chance that the {K} best items are found, all of them",
+        "hamming_top_k": "share of the {K} best items that are missed",
+        "error_l2": "root mean square error of the scores, in logits",
+        "error_inf": "largest error of a score, in logits",
+    },
     atlas=Atlas(
         {"L": (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000), "m": (5, 10, 20, 50),
          "epsilon": (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)},
-        ("randomized_response", "laplace"), ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf")),
+        ("randomized_response", "laplace"), ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf"),
+        halves={"K": "m"}),
 )

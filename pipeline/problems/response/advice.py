@@ -11,6 +11,8 @@ from pipeline.privacy.integer_laws import laplace_variance
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
+from .mechanisms.noisy_differences import NoisyDifferences
+from .mechanisms.randomized_response import RandomizedResponse
 from .model import Rasch
 from .theory.cramer_rao import cramer_rao_risk
 from .theory.noise_risk import expected_counts, noise_risk
@@ -97,6 +99,22 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
+def survey(model: Any, mechanism: Any) -> str:
+    """Who answers what, and who makes it private, in one sentence."""
+    if not isinstance(model, Rasch):
+        people = (f"{model.n:,} people are drawn anew, with replacement, from your own data: "
+                  f"{model.source.rstrip('.')}")
+    elif model.p < 1:
+        people = f"each of {model.n:,} people answers any of {model.m:,} items with probability {model.p:g}"
+    else:
+        people = f"each of {model.n:,} people answers all {model.m:,} items"
+    if isinstance(mechanism, RandomizedResponse):
+        return f"{people}; every answer is made private before it leaves the person"
+    if isinstance(mechanism, NoisyDifferences):
+        return f"{people}; somebody who is trusted sees all answers, and adds noise to what is published"
+    return f"{people}; answers are seen as they are"
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon_user", "privacy budget of all responses of a person", 1e-2, 2000, 5.0),
@@ -110,9 +128,19 @@ ADVICE = Advice(
     derive={"n": "file_persons", "m": "file_items"},
     predicted={"kendall": kendall, "error_l2": error_l2, "error_inf": error_inf},
     stress=stress,
+    survey=survey,
+    needed=("K",),
+    decisions={
+        "kendall": "share of pairs of items whose difficulties are in the wrong order",
+        "exact_top_k": "chance that the {K} most difficult items are found, all of them",
+        "hamming_top_k": "share of the {K} most difficult items that are missed",
+        "error_l2": "root mean square error of the difficulties, in logits",
+        "error_inf": "largest error of a difficulty, in logits",
+    },
     atlas=Atlas(
         {"n": (100, 300, 1000, 3000, 10_000), "m": (5, 10, 20, 50), "p": (0.2, 0.35, 0.6, 1),
          "epsilon_user": (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)},
         ("discrete_gaussian", "discrete_laplace", "randomized_response"),
-        ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf")),
+        ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf"),
+        halves={"K": "m"}),
 )

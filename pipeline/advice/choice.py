@@ -1,0 +1,101 @@
+"""Which mechanism is advised: the one whose targets are met at most levels of the unknown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pipeline.advice.question import Question
+from pipeline.advice.refusal import refusal
+from pipeline.advice.search import Found, Nowhere, find
+from pipeline.advice.simulation import Simulator
+from pipeline.study.parameters import InvalidInput, fields
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What was found of a mechanism: where its targets begin to be met, or why that is nowhere."""
+
+    mechanism: str
+    simulator: Simulator | None = None
+    found: Found | None = None
+    nowhere: Nowhere | None = None
+    error: InvalidInput | None = None
+
+    @property
+    def reach(self) -> float:
+        """How far along the unknown the targets are met."""
+        assert self.found is not None
+        return self.found.axis.reach(self.found.value)
+
+    def record(self) -> dict[str, Any]:
+        """For JSON."""
+        row: dict[str, Any] = {"mechanism": self.mechanism, "estimator": None, "boundary": None, "low": None,
+                               "high": None, "why": self._why()}
+        if self.found is not None and self.simulator is not None:
+            row["estimator"] = self.simulator.question.values["estimator"]
+            row["low"], row["boundary"], row["high"] = self.found.shown()
+        return row
+
+    def _why(self) -> str | None:
+        if self.nowhere is not None:
+            return "meets the targets everywhere" if self.nowhere.met else "does not reach the targets"
+        return str(self.error) if self.error is not None else None
+
+
+def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
+    """The mechanism that is advised, where its targets begin to be met, and what was found of each that fits.
+
+    Only the one that the person named, if any; else all of the problem that have a budget. That whose targets are met
+    over the longest stretch of the unknown is advised, whether more of it is better or less. InvalidInput where one
+    meets them everywhere, or none anywhere: why the problem's first one does not.
+    """
+    names = mechanisms(question)
+    candidates = [_candidate(question, name, 1 / len(names)) for name in names]
+    everywhere = [candidate for candidate in candidates if candidate.nowhere and candidate.nowhere.met]
+    if everywhere:
+        raise _refusal(everywhere[:1], named=len(everywhere) < len(names))
+    able = [candidate for candidate in candidates if candidate.found is not None]
+    if not able:
+        raise _refusal(candidates, named=False)
+    best = max(able, key=lambda candidate: candidate.reach)
+    assert best.simulator is not None and best.found is not None
+    rows = [candidate.record() for candidate in candidates]
+    return replace(best.simulator, portion=1.0), best.found, rows
+
+
+def mechanisms(question: Question) -> list[str]:
+    """Names of the mechanisms that are compared, the question's own first."""
+    first = question.values["mechanism"]
+    epsilon = question.advice.unknowns.get("epsilon")
+    if "mechanism" in question.chosen or epsilon is None:
+        return [first]
+    others = [name for name in sorted(question.problem.mechanisms)
+              if epsilon.parameter in fields(question.problem.part("mechanism", name)) and name != first]
+    return [first, *others]
+
+
+def _candidate(question: Question, mechanism: str, portion: float) -> Candidate:
+    """What a search finds of a mechanism."""
+    simulator = None
+    try:
+        if mechanism != question.values["mechanism"]:
+            question = question.using(mechanism)
+        simulator = Simulator(question, portion=portion)
+        return Candidate(mechanism, simulator, find(simulator))
+    except Nowhere as nowhere:
+        return Candidate(mechanism, simulator, nowhere=nowhere)
+    except InvalidInput as error:
+        return Candidate(mechanism, simulator, error=error)
+
+
+def _refusal(candidates: Sequence[Candidate], named: bool) -> InvalidInput:
+    """Why no level is advised: of the first candidate that could be searched, or else its error.
+
+    named: whether to say which mechanism it is.
+    """
+    for candidate in candidates:
+        if candidate.nowhere is not None and candidate.simulator is not None:
+            return refusal(candidate.simulator, candidate.nowhere, candidate.mechanism if named else None)
+    error = candidates[0].error
+    assert error is not None
+    return error

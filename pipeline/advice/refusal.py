@@ -1,0 +1,142 @@
+"""Why no value of an unknown can be advised, in one line, and what would help; each number in it is measured."""
+
+import math
+
+from pipeline.advice.axis import Axis
+from pipeline.advice.certificate import Certificate, Measured, measure
+from pipeline.advice.levels import rounded
+from pipeline.advice.question import Question
+from pipeline.advice.search import LOOK, Nowhere, bracket
+from pipeline.advice.simulation import STEPS, Simulator
+from pipeline.study.parameters import InvalidInput, shorten
+
+CHECKED, CHECKED_AGAIN = 400, 4000  # replications that a refusal is measured with; again where they do not tell
+HINT = 4000  # replications at most that show that a number of people reaches a target
+ERROR = 0.05  # probability that a hint is wrong
+RISES = (1.0, 1.25, 1.6, 2.0)  # numbers of people that are tried, over the least that a look saw reach a target
+
+
+def refusal(simulator: Simulator, nowhere: Nowhere, mechanism: str | None = None) -> InvalidInput:
+    """The refusal. mechanism: the one that it is about, if several were compared."""
+    question = simulator.question
+    targets = ", ".join(map(str, question.targets))
+    there = _measured(simulator, nowhere)
+    where = f"{question.word} = {question.shown(nowhere.last):g}"
+    at = f"{', '.join(_mean(target, nowhere.met) for target in there.measured)} at {where}"
+    at += f" with mechanism={mechanism}" if mechanism else ""
+    if question.unknown.helps is not None:
+        wrong = _wrong_direction(simulator, there, nowhere)
+        if wrong is not None:
+            return InvalidInput("target", targets, wrong)
+    if nowhere.met:
+        return InvalidInput("target", targets, f"is met already, {_met(question, at)}")
+    limit = shorten(nowhere.why.partition(";")[0], 120)
+    if not limit:
+        why = f"is out of reach at any {question.word}: {at}"
+    elif _of_the_machine(limit):
+        why = f"is not reached at any {question.word} that can be simulated: {at}; the next {limit}"
+    else:
+        why = f"is out of reach at any {question.word} that there can be: {at}; beyond: {limit}"
+    return InvalidInput("target", targets, why + _people_needed(question, nowhere.last))
+
+
+def _met(question: Question, at: str) -> str:
+    if question.word == "epsilon":
+        return f"a guess does as well: {at}; give a harder target"
+    return (f"it is met at every {question.word} that was tried: {at}; give a harder target, or ask for another "
+            "unknown")
+
+
+def _of_the_machine(limit: str) -> bool:
+    """Whether a limit is one of time or memory, as `Simulator` words them, and none of a part."""
+    return limit.startswith("takes ")
+
+
+def _measured(simulator: Simulator, nowhere: Nowhere) -> Certificate:
+    """What fresh replications show at the last level; more of them where a few do not tell."""
+    affordable = simulator.affordable(nowhere.last, 0.05)
+    there = measure(simulator, nowhere.last, min(CHECKED, affordable))
+    if all(_tells(target, nowhere.met) for target in there.measured):
+        return there
+    return measure(simulator, nowhere.last, min(CHECKED_AGAIN, affordable))
+
+
+def _tells(measured: Measured, met: bool) -> bool:
+    """Whether the interval of a mean lies on the side of its target that a search saw."""
+    target = measured.target
+    excess = sorted(target.sign * (end - target.value) for end in (measured.low, measured.high))
+    return excess[1] <= 0 if met else excess[0] > 0
+
+
+def _mean(measured: Measured, met: bool) -> str:
+    """A mean, with its interval where that does not tell."""
+    text = f"{measured.target.metric} = {measured.mean:.3g}"
+    if _tells(measured, met):
+        return text
+    return f"{text} [{measured.low:.3g}, {measured.high:.3g}]"
+
+
+def _wrong_direction(simulator: Simulator, there: Certificate, nowhere: Nowhere) -> str | None:
+    """That a target has the wrong direction: it is met where least is learned, and not where most is."""
+    question = simulator.question
+    axis = Axis(question, 1 if question.unknown.helps else -1)
+    level = axis.best if nowhere.met else axis.worst
+    try:
+        if simulator.cost(level) * LOOK > STEPS / 10:
+            return None
+        end = measure(simulator, level, LOOK)
+    except InvalidInput:
+        return None
+    least, most = (there, end) if nowhere.met else (end, there)
+    for worst, best in zip(least.measured, most.measured, strict=True):
+        target = worst.target
+        if target.misses(worst.mean) == 0 < target.misses(best.mean):
+            turned = ">=" if target.relation == "<=" else "<="
+            return (f"has the wrong direction: {target.metric} = {worst.mean:.3g} at {question.word} = "
+                    f"{question.shown(least.level):g}, where least is learned; write "
+                    f"{target.metric}{turned}…")
+    return None
+
+
+def _people_needed(question: Question, level: float) -> str:
+    """How many people reach the targets at a level of the unknown; nothing where no number was shown to.
+
+    The number is certified as an answer is, by replications of its own, before it is said.
+    """
+    people = question.advice.unknowns.get("people")
+    if people is None or question.word == "people" or people.parameter not in question.values:
+        return ""
+    values = {name: value for name, value in question.values.items() if name != people.parameter}
+    values[question.parameter] = level
+    other = Question(question.problem, "people", question.targets, values, {}, question.seed)
+    simulator = Simulator(other)
+    try:
+        axis, worse, better = bracket(simulator)
+        return _shown_people(simulator, axis, worse, better)
+    except Nowhere as nowhere:
+        return _no_people(simulator, nowhere)
+    except InvalidInput:
+        return ""
+
+
+def _shown_people(simulator: Simulator, axis: Axis, worse: float, better: float) -> str:
+    """The least of a few numbers of people that is certified; nothing where none is."""
+    name = axis.question.parameter
+    tried = [math.sqrt(worse * better), *(better * rise for rise in RISES)]
+    for number in tried:
+        level = axis.advisable(axis.position(number))
+        reps = min(HINT, simulator.affordable(level, 0.05))
+        if measure(simulator, level, reps, ERROR / len(tried)).given:
+            return f"; {name}={rounded(level, True):,} people reach it there"
+    return ""
+
+
+def _no_people(simulator: Simulator, nowhere: Nowhere) -> str:
+    """That no number of people reaches the targets, if fresh replications tell that the last one does not."""
+    if nowhere.met:
+        return ""
+    there = _measured(simulator, nowhere)
+    last = f"{simulator.question.parameter}={nowhere.last:,}"
+    if any(_tells(target, False) for target in there.measured):
+        return f"; no number of people that can be simulated here, up to {last}, reaches it either"
+    return ""

@@ -1,0 +1,182 @@
+"""An answer in plain words: who is asked what, what a person gives away, what is then learned; and how to ask again."""
+
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipeline.advice.certificate import ERROR, Certificate
+from pipeline.advice.person import HIGH, Budgets, budgets, certainty
+from pipeline.advice.question import Question, Target
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of the trade. pattern: of texts that have it."""
+
+    word: str
+    pattern: str
+    meaning: str
+
+
+EXPLAINED = (
+    Word("nat", r"\bnats?\b", "the unit of ε: a budget of ε changes anybody's odds by a factor of e^ε at most"),
+    Word("LADP", r"ε-LADP",
+         "local attribute differential privacy: each answer by itself is protected before it leaves the person"),
+    Word("LDP", r"ε-LDP",
+         "local differential privacy: what leaves a person is protected already, and nobody need be trusted"),
+    Word("zCDP", r"zCDP",
+         "zero-concentrated differential privacy: a budget ρ that adds up over releases and gives (ε, δ)"),
+    Word("DP", r"ε-DP|\(ε, δ\)-DP",
+         "differential privacy: with anybody's data replaced, what is released is as likely, up to a factor of e^ε, "
+         "but for a chance of δ; whoever adds the noise is trusted"),
+    Word("neighbours", r"\b[Nn]eighbours\b",
+         "two cases that whoever sees the release is to find hard to tell apart"),
+    Word("false alarms", r"false alarms", "accusing somebody of the one case where the other is true"),
+)
+QUESTIONS = {  # word of an unknown -> the question
+    "epsilon": "How small may ε be",
+    "people": "How many people are needed",
+    "items": "How many items may there be",
+    "missing": "How large a share of the answers may be missing",
+    "questions": "How many questions does each user need",
+}
+BEYOND = 1.3  # times the boundary from which on an answer says that it lies far beyond
+CONFIDENCE = f"{100 * (1 - ERROR):g} %"
+
+
+def explained(text: str, known: Iterable[Word] = ()) -> list[Word]:
+    """Words of the trade that a text has, but for those that are known already."""
+    return [word for word in EXPLAINED if word not in known and re.search(word.pattern, text)]
+
+
+def title(question: Question) -> str:
+    """The question in words."""
+    asked = QUESTIONS.get(question.word, f"Which {question.word} is needed")
+    wanted = _list(f"the {meaning_of(question, target)} is {_bound(target)}" for target in question.targets)
+    return f"{asked}, so that {wanted}?"
+
+
+def headline(question: Question, level: float, better: str) -> str:
+    """What is advised, in one line: what a person spends before the unknown's own value. better: "more" or "less"."""
+    side = "at least" if better == "more" else "at most"
+    advised = f"{question.unknown.meaning}: {side} {question.shown(level):,g}"
+    cost = budgets(question.parts(level).mechanism)
+    if cost.person is None or cost.person == float("inf"):
+        return f"{advised[0].upper()}{advised[1:]}"
+    return f"{cost.person:.4g} nats for all that a person says; {advised}"
+
+
+def survey(question: Question, level: float) -> str:
+    """Who is asked what, at a level of the unknown, in one sentence."""
+    parts = question.parts(level)
+    sentence = question.advice.survey(parts.model, parts.mechanism)
+    if not sentence:
+        people = question.advice.unknowns.get("people")
+        known = {**question.values, question.parameter: level}
+        number = f"{known[people.parameter]:,} " if people and people.parameter in known else ""
+        sentence = f"{number}people take part, as model={question.values['model']} says"
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def privacy(question: Question, level: float) -> str:
+    """What a person gives away, at a level of the unknown, in one sentence."""
+    mechanism = question.parts(level).mechanism
+    cost = budgets(mechanism)
+    if cost.person is None:
+        return f"What one person spends the mechanism does not say; its promise: {mechanism.budget}."
+    if cost.person == float("inf"):
+        return "Nothing is protected: what people say is seen as it is."
+    return f"All that one person says costs {_amounts(cost)}: {_certainties(cost)}."
+
+
+def _amounts(cost: Budgets) -> str:
+    """Budgets in nats, the person's first."""
+    text = f"ε = {cost.person:.4g} nats of privacy at most"
+    if cost.delta:
+        text += f", but for a chance of δ = {cost.delta:g}"
+    if cost.answer is not None and cost.answer != cost.person:
+        text += f", one answer {cost.answer:.4g}"
+    return text
+
+
+def _certainties(cost: Budgets) -> str:
+    """How sure somebody else can become."""
+    assert cost.person is not None
+    text = f"whoever thought two truths about a person equally likely can become {certainty(cost.person)} of one"
+    if cost.answer is not None and cost.answer != cost.person:
+        text += f", and of one answer {certainty(cost.answer)}"
+    return text
+
+
+def warning(question: Question, level: float) -> str | None:
+    """That a person's budget is so high that hardly any privacy is left; None where it is not."""
+    cost = budgets(question.parts(level).mechanism)
+    if not cost.high:
+        return None
+    if cost.person == float("inf"):
+        return "WARNING: without a mechanism nobody has any privacy."
+    return (f"WARNING: {cost.person:.4g} nats a person are more than {HIGH:g}: hardly any privacy is left to somebody "
+            "who gives all answers; ask more people, or less of each.")
+
+
+def result(question: Question, certificate: Certificate) -> str:
+    """What is learned, and how sure that is, in one sentence."""
+    met = _list(f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets)
+    shown = "show" if certificate.given else "could NOT show"
+    alone = min(target.met for target in certificate.measured)
+    what = "a single survey" if not question.derive else "a single release"
+    return (f"{met[0].upper()}{met[1:]}, on average: {certificate.replications:,} fresh simulations {shown} that with "
+            f"{CONFIDENCE} confidence; {what} meets it with probability {alone:.2g}.")
+
+
+def far_beyond(question: Question, times: float, replications: int) -> str | None:
+    """That the value lies far beyond where the targets begin to be met, and why; None where it does not."""
+    if times <= BEYOND:
+        return None
+    if question.whole:
+        return (f"this is {times:.2g} times the boundary: between them lie few whole numbers, or the mean changes too "
+                f"little for {replications:,} replications to tell")
+    return (f"this is {times:.2g} times the boundary: the mean changes so little with {question.word} that "
+            f"{replications:,} replications show no nearer value")
+
+
+def interpolated(question: Question) -> str:
+    """What is learned by a first answer, which is not certified."""
+    met = _list(f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets)
+    return (f"{met[0].upper()}{met[1:]}, on average, as cells that were simulated in advance suggest; this is NOT "
+            "certified.")
+
+
+def sentence_of(question: Question, target: Target) -> str:
+    """What a target is about: "the share of … (kendall)"."""
+    return f"the {meaning_of(question, target)} ({target.metric})"
+
+
+def meaning_of(question: Question, target: Target) -> str:
+    """What a target's metric means, as the problem says for those that decide, or else the metric itself."""
+    meaning = question.advice.decisions.get(target.metric)
+    if meaning is None:
+        return str(question.problem.part("metric", target.metric).long_name)
+    known = {name: value for name, value in question.values.items() if isinstance(value, (int, float, str))}
+    return meaning.format_map(known)
+
+
+def _bound(target: Target) -> str:
+    side = "at most" if target.relation == "<=" else "at least"
+    return f"{side} {target.value:g}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    *first, last = texts
+    return f"{', '.join(first)}, and {last}" if first else last
+
+
+def command(question: Question) -> str:
+    """The command that asks the question again; as a person types it."""
+    words = ["pipeline", "task=advise", f"problem={question.problem.name}"]
+    for name, value in question.typed.items():
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        words.append(f"{name}={text}")
+    words.append(f"target={','.join(map(str, question.targets))}")
+    return shlex.join(words)
