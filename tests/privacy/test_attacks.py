@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.privacy.attacks import Bound, FlippedBits, GaussianShifts, LaplaceShift
+from pipeline.privacy.attacks import Bound, FlippedBits, GaussianShifts, LaplaceShift, ShuffledBit
 from pipeline.privacy.integer_laws import gaussian_pmf
 from pipeline.privacy.integer_noise import discrete_laplace
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
@@ -48,6 +48,54 @@ def test_flipped_bits_against_all_their_outcomes(bits, each):
     law = [[p**k * (1 - p) ** (bits - k) for k in outcomes] for p in (1 - keep, keep)]
     for rate in RATES:
         assert FlippedBits(each, bits).power(rate) == pytest.approx(best(*law, rate), rel=1e-9)
+
+
+def reports(rows, each):
+    """Chance of every multiset of the rows' reports in random order; all outcomes, one row after the other."""
+    keep = 1 / (1 + math.exp(-each))
+    words = list(itertools.product((0, 1), repeat=len(rows[0])))
+    law = {(0,) * len(words): 1.0}
+    for row in rows:
+        chances = [math.prod(keep if bit == said else 1 - keep for bit, said in zip(row, word, strict=True))
+                   for word in words]
+        more = {}
+        for multiset, chance in law.items():
+            for k, own in enumerate(chances):
+                other = (*multiset[:k], multiset[k] + 1, *multiset[k + 1:])
+                more[other] = more.get(other, 0.0) + chance * own
+        law = more
+    return law
+
+
+def found_out(rows, each, rates):
+    """Power of the best attack on the first bit of the first row, at each rate, knowing all other bits."""
+    first, *others = rows
+    false, true = (reports([first, *others], each), reports([(1 - first[0], *first[1:]), *others], each))
+    return np.array([best(false.values(), [true[key] for key in false], rate) for rate in rates])
+
+
+@pytest.mark.parametrize("n, m, each", [(2, 1, 0.6), (5, 1, 1.2), (2, 2, 1.2), (4, 2, 0.5), (3, 3, 0.7)])
+def test_no_attack_on_a_shuffled_answer_is_better_than_the_bound(n, m, each):
+    """Of all answers that the persons may have given, by all outcomes; alone, and of few, the bound is attained."""
+    words, rates = list(itertools.product((0, 1), repeat=m)), (0.01, 0.05, 0.3, 0.6, 0.9)
+    found = np.max([found_out([first, *others], each, rates) for first in words
+                    for others in itertools.combinations_with_replacement(words, n - 1)], axis=0)
+    bound = np.array([ShuffledBit(each, m, n - 1).power(rate) for rate in rates])
+    assert (found <= bound + 1e-12).all()
+    assert ShuffledBit(each, m, 0).power(0.3) == pytest.approx(FlippedBits(each, 1).power(0.3), rel=1e-12)
+
+
+def test_many_reports_hide_a_shuffled_answer():
+    """All others gave the opposite of every answer, where the best attack was better than on any other answers."""
+    each, rates = 0.9, (0.05, 0.3)
+    found = found_out([(0, 1)] + [(1, 0)] * 24, each, rates)
+    bound, open_order = (np.array([attack.power(rate) for rate in rates]) for attack in (
+        ShuffledBit(each, 2, 24), FlippedBits(each, 1)))
+    print(f"found {found}, at most {bound}, in the order of the persons {open_order}")
+    assert (found <= bound).all() and (bound < 0.9 * open_order).all() and (found > 0.7 * bound).all()
+    assert not ShuffledBit.exact and FlippedBits.exact
+    few, many = (ShuffledBit(each, 2, others).power(0.05) for others in (100, 10**6))
+    assert 0.05 < many < 0.0503 and many < few < bound[0]
 
 
 def test_one_flipped_bit_is_the_bound_and_several_are_less():

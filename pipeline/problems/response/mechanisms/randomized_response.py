@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from pipeline.privacy import accounting
-from pipeline.privacy.attacks import Attack, Bound, FlippedBits
+from pipeline.privacy.attacks import Attack, Bound, FlippedBits, ShuffledBit
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.study.arrays import Booleans
 from pipeline.study.parameters import Checked, DataFile, parameter
@@ -102,11 +102,12 @@ class RandomizedResponse(Checked):
                 "all responses of a person, before shuffling": local, "one response": local / self.m}
 
     def attacks(self) -> dict[str, Attack]:
-        """The best attack on one response and on all of a person; shuffled, what (ε, δ) allows at most."""
+        """The best attack on one response and on all of a person; shuffled, bounds of both."""
         each = self.local_epsilon / self.m
         if self.unamplified is None:
             spent = float(accounting.shuffled_epsilon(self.local_epsilon, self.n, self.delta))
-            return {"answer": FlippedBits(each, 1), "person": Bound(spent, self.delta)}
+            answer = ShuffledBit(each, self.m, self.n - 1)
+            return {"answer": answer, "person": Bound(spent, self.delta)}
         return {"answer": FlippedBits(each, 1), "person": FlippedBits(each, self.m)}
 
     def cost(self) -> float:
