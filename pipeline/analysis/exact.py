@@ -25,16 +25,20 @@ def exact_law(margin: float, each: float = 0.0) -> dict[str, Tolerance]:
     return {TOGETHER: Within(1, margin), EACH_CELL: Contains(1, each)}
 
 
-def law_ratios(data: xr.Dataset, metric: str, predicted: str, power: float, *by: str) -> Mapping[str, Cells]:
+def law_ratios(
+    data: xr.Dataset, metric: str, predicted: str, power: float, *by: str, error_share: float = 1.0
+) -> Mapping[str, Cells]:
     """Mean of metric^power over the mean of `predicted`, the two paired in every replication.
 
     Two parts: of all cells together, with weights 1/mcse², for every level of the axes `by` at the confidence of a
     claim; and of each cell, simultaneously at confidence 1 − `FALSE_ALARM`, widened for skewed replications.
+    error_share: of the claim's error, for the first of them.
     """
     used = int((data["status"] > 0).any(REPLICATION).sum())
     alpha = FALSE_ALARM * of_look() / used
     cells = _widened(risk_ratio(data, metric, predicted, power), 1 - alpha)
-    pooled = _pooled(cells, [str(axis) for axis in cells["ratio"].dims if axis not in by])
+    others = [str(axis) for axis in cells["ratio"].dims if axis not in by]
+    pooled = _pooled(cells, others, confidence_for(error_share=error_share))
     return {TOGETHER: _estimates(pooled), EACH_CELL: _estimates(cells)}
 
 
@@ -60,9 +64,9 @@ def _estimates(cells: xr.Dataset) -> Cells:
     return labelled(cells, "ratio", "low", "high", "mcse")
 
 
-def _pooled(cells: xr.Dataset, over: list[str]) -> xr.Dataset:
-    """Ratio of all cells along some dimensions together, with weights 1/mcse²."""
+def _pooled(cells: xr.Dataset, over: list[str], confidence: float) -> xr.Dataset:
+    """Ratio of all cells along some dimensions together, with weights 1/mcse²; those left are simultaneous."""
     total = (1 / cells["mcse"] ** 2).sum(over)
     ratio, error = (cells["ratio"] / cells["mcse"] ** 2).sum(over) / total, total**-0.5
-    half = NormalDist().inv_cdf(1 - (1 - confidence_for()) / total.size / 2) * error
+    half = NormalDist().inv_cdf(1 - (1 - confidence) / total.size / 2) * error
     return xr.Dataset(dict(ratio=ratio, low=ratio - half, high=ratio + half, mcse=error))

@@ -20,11 +20,23 @@ def tanh2(c):
 
 
 def privacy():
-    def wrong(c):
-        return 0.5 - np.tanh(c["epsilon"] / 2) * xr.where(c["ability_low"] == 1, 0.5, 0.25)
+    axes = dict(epsilon=[0.1, 1.0, 8.0], ability_low=[0.5, 1.0])
 
-    found = sealed(dict(epsilon=[0.1, 1.0, 8.0], ability_low=[0.5, 1.0]), {}, noise=1e-3, answers_wrong=wrong)
-    return found.assign(answers_wrong_expected=xr.zeros_like(found["answers_wrong"]) + wrong(found))
+    def lean(c):
+        return np.tanh(c["epsilon"] / 2)
+
+    def wrong(c):
+        return 0.5 - lean(c) * xr.where(c["ability_low"] == 1, 0.5, 0.25)
+
+    def variance(c):
+        return xr.where(c["ability_low"] == 1, 0, 1 / 48)
+
+    laws = dict(answers_wrong=wrong, ones_wrong=wrong, zeros_wrong=wrong, wrong_together=lambda c: wrong(c) ** 2,
+                right_by_ability=lambda c: lean(c) * variance(c))
+    found = sealed(axes, {}, noise=1e-3, **laws)
+    exact = sealed(axes, {}, noise=0, answers_wrong_expected=wrong, ability_variance=variance,
+                   ability_mean=lambda c: xr.where(c["ability_low"] == 1, 1, 0.75))
+    return found.assign(exact.data_vars)
 
 
 def limits():
@@ -39,7 +51,8 @@ def limits():
         c, "estimator", dawid_skene=1, majority_vote=0.7))["label_error"]
     same = error.sel(mechanism="none", epsilon=40.0).values
     error.loc[dict(mechanism="randomized_response", epsilon=40.0)] = same
-    return found.assign(label_error=error, ability_error_l2=error)
+    noise = np.random.default_rng(6).standard_normal(found["wisdom"].shape)
+    return found.assign(label_error=error, ability_error_l2=error, wisdom_released=found["wisdom"] * (1 + 0.1 * noise))
 
 
 def labels():

@@ -11,7 +11,7 @@ import pipeline as pl
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
 from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
 from pipeline.problems.crowd.mechanisms import RandomizedResponse
-from pipeline.problems.crowd.metrics import abilities, labels, yardsticks
+from pipeline.problems.crowd.metrics import abilities, answers, labels, yardsticks
 from pipeline.problems.crowd.model import CrowdTruth
 from pipeline.problems.crowd.model import DawidSkene as Crowd
 from pipeline.problems.crowd.releases import ReleasedAnswers
@@ -33,6 +33,37 @@ FOUND = SimpleNamespace(
 ])
 def test_by_hand(metric, wanted):
     assert np.allclose(metric()(TRUTH, None, FOUND), wanted)
+
+
+# Labels 1, 0, 1, 0 and 1, 1, 0, 0; in the second replication the second worker has left out a task.
+RELEASED = ReleasedAnswers(np.array([[[1, 1, -1, -1], [-1, 1, 1, -1]], [[1, 1, 1, 1], [1, -1, -1, 0]]], np.int8), 0.2)
+
+
+@pytest.mark.parametrize("metric, wanted", [
+    (answers.AnswersWrong, [4 / 8, 3 / 7]), (answers.OnesWrong, [2 / 4, 1 / 4]), (answers.ZerosWrong, [2 / 4, 2 / 3]),
+    (answers.WrongTogether, [3 / 10, 1 / 8]), (answers.AbilityMean, [0.65, 0.55]),
+    (answers.AbilityVariance, [0.25**2, 0.05**2]),
+    (answers.RightByAbility, [0.25 * (0.5 - 0.5) / 2, 0.05 * (0.5 - 2 / 3) / 2]),
+    (answers.WisdomReleased, [(-1 / 3 - 1 / 3) / 2, (-1 / 3 + (3 / 9 - 1) / 2) / 2]),
+])
+def test_released_answers_by_hand(metric, wanted):
+    assert metric()(TRUTH, RELEASED, None) == pytest.approx(wanted)
+
+
+def test_labels_that_no_task_has_and_workers_of_one_answer_have_no_number():
+    truth = CrowdTruth(np.full((1, 2), 0.8), np.ones((1, 3), np.int8))
+    release = ReleasedAnswers(np.array([[[1, 1, 1], [-1, 0, 0]]], np.int8), 0.2)
+    assert np.isnan(answers.ZerosWrong()(truth, release, None)) and answers.OnesWrong()(truth, release, None) == 1 / 4
+    assert np.isnan(answers.WisdomReleased()(truth, release, None))
+
+
+def test_released_answers_show_wisdom_without_bias():
+    truth, release = simulated(8, 400, 10, 20, epsilon=0.8)
+    seen = answers.WisdomReleased()(truth, release, None)
+    wisdom = crowd_wisdom.wisdom(truth.abilities, 0.8)
+    assert mean_agrees(seen - wisdom, 0, "wisdom of released answers")
+    square = seen + (1 - seen) / 20
+    assert not mean_agrees(square - wisdom, 0, "control: mean squares of leads as they are")
 
 
 def simulated(seed, reps, n, m, epsilon=None, **law):

@@ -11,6 +11,7 @@ from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, NoException, Within
 
 from ..theory import bounds as crowd
+from . import controls
 from .common import FEW, TAIL, above_bound
 
 TASKS = 800_000  # of wang/theorem_2
@@ -61,7 +62,7 @@ CLAIMS = (
         id="wang.theorem_3.bound", row="W7",
         statement="No ability is wrong by more than 6√(log m/(mε²)).",
         source="Wang and Xu, Theorem 3",
-        experiment="wang/abilities",
+        experiment="wang/abilities", simulated=controls.COINS,
         measure=above_bound("ability_error_inf", _bound, min_levels=dict(m=2, epsilon=1), within=_informative),
         tolerance=NoException(0.05),
         only_refutable=True,  # abilities that are not debiased, too, are within the bound
@@ -74,7 +75,7 @@ CLAIMS = (
         id="wang.theorem_3.conditions",
         statement="The same where all conditions but ε ≤ 1 hold, and ε is at most 2.57, all that the proof uses.",
         source="Wang and Xu, Theorem 3, with (e^ε + 1)/(e^ε − 1) ≤ 3/ε for ε ≤ 2.57",
-        experiment="wang/theorem_2",
+        experiment="wang/theorem_2", simulated=controls.FEWER_TASKS,
         measure=above_bound("ability_error_inf", _bound, min_levels=dict(epsilon=1), least=FEW,
                             within=lambda d: d["epsilon"] <= PROOF_HOLDS),
         tolerance=NoException(0.2),
@@ -86,7 +87,7 @@ CLAIMS = (
         id="wang.theorem_3.projected",
         statement="That fails where a private ability is above 1 − λ: projection keeps the estimate away from it.",
         source="against the step from eq. (23), which is of abilities before projection, to Theorem 3",
-        experiment="wang/theorem_2",
+        experiment="wang/theorem_2", simulated=controls.UNPROJECTED,
         measure=_over_bound,
         tolerance=AtLeast(1),
         why="Such an ability is off by up to λ, whatever m is.",
@@ -97,7 +98,7 @@ CLAIMS = (
         id="wang.theorem_3.tasks",
         statement="The largest error of an ability falls like 1/√m.",
         source="Wang and Xu, Theorem 3 (its discussion prints 1/(mε²), without the root)",
-        experiment="wang/abilities",
+        experiment="wang/abilities", simulated=controls.FLIP_NOT_TOLD,
         measure=_in_tasks,
         tolerance=Within(-0.5, 0.05),
         why="Distinguishes ½ from 1; n is fixed, so that there is no log m.",
@@ -108,7 +109,7 @@ CLAIMS = (
         id="wang.theorem_3.budget",
         statement="The largest error of an ability falls like 1/ε for small ε.",
         source="Wang and Xu, Theorem 3",
-        experiment="wang/abilities",
+        experiment="wang/abilities", simulated=controls.FLIP_NOT_TOLD,
         measure=_in_epsilon,
         tolerance=Within(-1, 0.1),
         why="coth(ε/2), which it follows, has −0.92 between ½ and 1.",

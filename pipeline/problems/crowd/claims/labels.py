@@ -23,6 +23,7 @@ from pipeline.analysis.selection import select
 from pipeline.analysis.summary import REPLICATION
 from pipeline.analysis.tolerances import AtLeast, AtMost, NoException, Within
 
+from . import controls
 from .common import FEW, LABELS, TAIL, above_bound, label_error_bound
 
 RARE = "first_label_wrong_weighted"
@@ -103,7 +104,7 @@ CLAIMS = (
         id="wang.theorem_2.bound",
         statement="Where its conditions hold, the share of wrong labels is at most 2exp(−n v̂/2).",
         source="Wang and Xu, Theorem 2",
-        experiment="wang/theorem_2",
+        experiment="wang/theorem_2", simulated=controls.START,
         measure=_theorem_2(epsilon=1),
         tolerance={_ABOVE: NoException(0.1), _CONDITIONS_HOLD: AtLeast(1)},
         only_refutable=True,  # a vote has less than a hundredth of the bound, wherever the conditions can hold
@@ -115,23 +116,23 @@ CLAIMS = (
     ),
     Claim(
         id="wang.theorem_2.starts",
-        statement="The same after any number T of steps, from the worst initial vectors, and with workers who lie.",
+        statement="The same after 1, 2 and 1,000 steps, from initial vectors that are wrong at random or where most "
+                  "answers are right, and with workers who lie.",
         source="Wang and Xu, Theorem 2: every T ≥ 1 and every initial vector that eq. (14) allows",
-        experiment="wang/theorem_2_starts",
+        experiment="wang/theorem_2_starts", simulated=controls.START,
         measure=_theorem_2(ability_low=2, initial_flips=2, iterations=3),
         tolerance={_ABOVE: NoException(0.02), _CONDITIONS_HOLD: AtLeast(1)},
         only_refutable=True,  # a vote has a millionth of the bound, wherever the conditions can hold
         why=TAIL,
-        conditions="T = 1, 2 and 1,000; 0.69 % of the initial labels wrong, at random or where most released answers "
-                   "are right; all workers perfect, or each perfect or always wrong by a coin. n = 14, m = 260,000, "
-                   "ε = 4, λ = 0.1204: all printed conditions. Bound 0.003.",
+        conditions="0.69 % of the initial labels wrong; all workers perfect, or each perfect or always wrong by a "
+                   "coin. n = 14, m = 260,000, ε = 4, λ = 0.1204: all printed conditions. Bound 0.003.",
         control=NegativeControl("initial labels in place of the final ones", replaced("label_error", "start_error")),
     ),
     Claim(
         id="wang.theorem_2.majority", row="W6",
         statement="Started at the mean vote, with a small λ, the share of wrong labels is at most 2exp(−n v̂/2) too.",
         source="beyond Wang and Xu, Theorem 2",
-        experiment="wang/labels",
+        experiment="wang/labels", simulated=controls.FLIPPED_TWICE,
         measure=above_bound("label_error", label_error_bound, "label_error_bound", at=_METHOD, min_levels=LABELS,
                             within=_small_bound),
         tolerance=NoException(0.02),
@@ -146,7 +147,7 @@ CLAIMS = (
         id="wang.theorem_2.rate",
         statement="The share of wrong labels falls at least as fast as exp(−n v̂/2).",
         source="Wang and Xu, Theorem 2",
-        experiment="wang/labels",
+        experiment="wang/labels", simulated=controls.HALF_WISDOM,
         measure=_decay,
         tolerance=AtMost(-0.5),
         why="The theorem's exponent.",
@@ -159,7 +160,7 @@ CLAIMS = (
         statement="½ is the right rate where abilities are near ½, as privacy makes them: errors fall like "
                   "exp(−n v̂/2)/√(n v̂).",
         source="sharpens Wang and Xu, Theorem 2; Bhattacharyya's coefficient of the oracle",
-        experiment="wang/labels",
+        experiment="wang/labels", simulated=controls.HALF_WISDOM,
         measure=_sharp,
         tolerance=Within(-0.5, 0.06),
         why="Distinguishes ½ from ¼ and 1. A normal vote errs with probability Φ(−√(n v̂)), with exponent −0.49 here.",
@@ -170,7 +171,7 @@ CLAIMS = (
         id="wang.labels.oracle",
         statement="Not knowing the abilities costs less than half as many wrong labels again.",
         source="beyond Wang and Xu: errors of an oracle that knows abilities and flips",
-        experiment="wang/labels",
+        experiment="wang/labels", simulated=controls.VOTE,
         measure=_over_oracle,
         tolerance=AtMost(1.5),
         why="A vote that weighs all alike has 1.8 to 4 times the oracle's errors.",
@@ -182,7 +183,7 @@ CLAIMS = (
         id="wang.vote",
         statement="Private majority vote errs as the Poisson–binomial law says.",
         source="Wang and Xu, eq. (18) and the proof of Theorem 4; exact law of the number of right answers",
-        experiment="wang/labels",
+        experiment="wang/labels", simulated=controls.FLIPPED_TWICE,
         measure=_vote,
         tolerance=exact_law(0.02),
         why="An exact law, given the abilities.",
@@ -195,7 +196,7 @@ CLAIMS = (
         id="wang.rare",
         statement="A label's error stays below 2exp(−n v̂/2) where that is as small as 4·10⁻⁷.",
         source="Wang and Xu, Theorem 2",
-        experiment="wang/rare",
+        experiment="wang/rare", simulated=controls.UNWEIGHTED,
         measure=_rare,
         tolerance=AtLeast(1),
         why="The theorem's bound at the abilities that were drawn, on average. Without weights the mean would be 0.",
@@ -209,7 +210,7 @@ CLAIMS = (
         id="wang.rare.vote",
         statement="Private majority vote errs as the Poisson–binomial law says, down to 10⁻⁷.",
         source="Wang and Xu, eq. (18) and the proof of Theorem 4; exact law of the number of right answers",
-        experiment="wang/rare",
+        experiment="wang/rare", simulated=controls.COPIES,
         measure=_rare_vote,
         tolerance=Within(1, 0.25),
         why="An exact law, given the abilities; 95 % intervals of means reach 10 % to both sides.",

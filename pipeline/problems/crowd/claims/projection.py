@@ -8,6 +8,8 @@ from pipeline.analysis.measures import Cells, measure_every_cell, paired_cells
 from pipeline.analysis.selection import NotTested, select
 from pipeline.analysis.tolerances import AtMost
 
+from . import controls
+
 OFF = 1e-12  # λ that lets an ability be 1 up to rounding
 
 
@@ -26,7 +28,7 @@ CLAIMS = (
         statement="Projection frees EM from wrong initial labels that some worker wholly agrees with: λ = 0.1 leaves "
                   "fewer of them wrong than none.",
         source="Wang and Xu, after eq. (10): an ability of 0 or 1 is trapped",
-        experiment="wang/projection",
+        experiment="wang/projection", simulated=controls.UNPROJECTED,
         measure=_freed,
         tolerance=AtMost(-0.05),
         why="One label in twenty; a third of the initial labels are wrong.",

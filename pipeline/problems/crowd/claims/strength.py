@@ -7,6 +7,7 @@ import xarray as xr
 from pipeline.analysis.claims import Claim
 from pipeline.analysis.tolerances import AtLeast, AtMost
 
+from . import controls
 from .common import DIRECTION, EXCHANGED, LABELS, OPEN, STRENGTH, method_less_vote
 
 WEAK, STRONG = 2.3, 3.4  # strength a v̂ √(nm): below a vote is better, above Dawid and Skene's method
@@ -27,7 +28,7 @@ def _claims(name: str, crowd: str, min_levels: Mapping[str, int]) -> Iterator[Cl
         id=f"wang.{name}.weak",
         statement="In a weak crowd majority vote labels better than Dawid and Skene's method started at it.",
         source=OPEN,
-        experiment=f"wang/{name}",
+        experiment=f"wang/{name}", simulated=controls.MORE_WISDOM,
         measure=method_less_vote("crowd_strength", min_levels=min_levels, within=_weak),
         tolerance=AtLeast(0),
         why=_WHY,
@@ -38,7 +39,7 @@ def _claims(name: str, crowd: str, min_levels: Mapping[str, int]) -> Iterator[Cl
         id=f"wang.{name}.strong",
         statement="In a strong crowd Dawid and Skene's method labels better than majority vote.",
         source=OPEN,
-        experiment=f"wang/{name}",
+        experiment=f"wang/{name}", simulated=controls.COPIES,
         measure=method_less_vote("crowd_strength", min_levels=min_levels, within=_strong),
         tolerance=AtMost(0),
         why=_WHY,
