@@ -150,9 +150,9 @@ class NoException:
 
         Where lost replications may be exceptions, which leaves the value above 0 and the low end at 0, none is known.
         """
-        if estimate.low > 0:
-            return CONTRADICTED
-        return INCONCLUSIVE if estimate.value > 0 else compare(estimate, -math.inf, self.largest)
+        if estimate.value == 0:
+            return compare(estimate, -math.inf, self.largest)
+        return INCONCLUSIVE if estimate.lost and estimate.low <= 0 else CONTRADICTED
 
     def __str__(self) -> str:
         return f"none, in enough data to exclude a share of {100 * self.largest:g} %"
