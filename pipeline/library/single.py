@@ -8,11 +8,14 @@ import dataclasses
 import typing
 from collections.abc import Mapping
 from functools import cache
+from types import MethodType
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from pipeline.study.arrays import Array
+from pipeline.study.frozen import frozen, is_frozen
+from pipeline.study.handover import call
 from pipeline.study.parameters import InvalidInput, check, fields, parameter, shorten
 from pipeline.study.protocols import Data, Mechanism, Model, Truth
 from pipeline.study.study import Study
@@ -44,8 +47,9 @@ def simulate_data(model: Model, *, seed: int = 0, replications: int | None = Non
     _check_part("model", model, Model)
     seed, replications = check(SEED, seed, "seed"), check(REPLICATIONS, replications, "replications")
     rng, population = (np.random.default_rng([seed, stream]) for stream in (0, 1))
-    truth = model.truth(rng, replications or 1, population)
-    data = model.simulate(truth, rng)
+    name = f"model {type(model).__name__}"
+    truth = call(name, model.truth, (), rng, replications or 1, population)
+    data = call(name, model.simulate, (truth,), rng)
     single = replications is None
     return Simulated(without_replications(truth) if single else truth, data, single)
 
@@ -73,7 +77,7 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
     elif isinstance(data, mechanism.accepts) and hasattr(type(data), "plain_release"):
         people, single = with_replications(data) if axes_of(data) else (data, False)
     elif hasattr(mechanism.accepts, "from_array"):
-        people, single = mechanism.accepts.from_array(_numbers(data)), True
+        people, single = mechanism.accepts.from_array(_numbers(data).copy()), True
     else:
         raise InvalidInput("data", type(data).__name__, f"{type(mechanism).__name__} needs "
                            f"{mechanism.accepts.__name__}; simulate_data makes them, of the problem's model")
@@ -81,7 +85,8 @@ def simulate_release(mechanism: Any, data: Any, *, seed: int = 0) -> Any:
         raise InvalidInput("data", type(people).__name__, f"{type(mechanism).__name__} needs "
                            f"{mechanism.accepts.__name__}")
     _check_sizes(mechanism, people, _sizes(people))
-    release = people.release_plainly() if mechanism.releases is object else mechanism.release(people, rng)
+    name = f"mechanism {type(mechanism).__name__}"
+    release = call(name, mechanism.release, (people,), rng)
     return without_replications(release) if single else release
 
 
@@ -118,7 +123,8 @@ def estimator(cls: type[Any]) -> type[Any]:
             raise InvalidInput("release", type(release).__name__, f"{cls.__name__} needs {cls.accepts.__name__}")
         block, single = with_replications(release)
         _check_sizes(self, block, _sizes(block))
-        estimate = cls.fit(self, block, np.random.default_rng(0) if rng is None else rng)
+        generator = np.random.default_rng(0) if rng is None else rng
+        estimate = call(f"estimator {cls.__name__}", MethodType(cls.fit, self), (block,), generator)
         return without_replications(estimate) if single else estimate
 
     def reduce(self: Any) -> tuple[Any, ...]:  # the class itself has no name that pickle could import
@@ -142,6 +148,8 @@ def with_replications(value: Any) -> tuple[Any, bool]:
         if array is None:
             continue
         array = np.asarray(array)
+        if not is_frozen(array):
+            array = array.copy()  # a person's own arrays stay writable
         if array.ndim > len(named):
             raise InvalidInput(name, f"array of shape {array.shape}", f"must be ({', '.join(named)}), or this without "
                                "the first ones where they are 1")
@@ -158,7 +166,7 @@ def without_replications(value: Any) -> Any:
     """The object of a single replication without the dimension; arrays of one value become numbers."""
     changed = {name: array[0] for name, named in axes_of(value).items()
                if named[0] == REPS and (array := getattr(value, name)) is not None}
-    return dataclasses.replace(value, **changed) if changed else value
+    return frozen(dataclasses.replace(value, **changed)) if changed else value
 
 
 def axes_of(value: Any) -> dict[str, tuple[str, ...]]:

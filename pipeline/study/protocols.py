@@ -7,6 +7,7 @@ that the same part with the same generator gives the same numbers, in any proces
 (truth, data, release) is each problem's own: only `Estimate.converged` is read by the study itself. So the parameters
 of methods have type `Any` here, each problem's own classes in its parts, and `accepts` tells the study which.
 Parts whose units may be simulated in slices of replications say so: `pipeline.study.slices`.
+What a method is given by other parts is read-only (`pipeline.study.frozen`): one that must write copies it first.
 """
 
 from dataclasses import Field

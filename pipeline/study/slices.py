@@ -23,6 +23,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from pipeline.study.arrays import Array
+from pipeline.study.handover import Chain
 from pipeline.study.protocols import Components, Truth
 from pipeline.study.streams import Stream
 
@@ -165,20 +166,19 @@ def _says(part: Any, name: str) -> bool:
     return name in vars(type(part)) and bool(getattr(part, name))
 
 
-def sliced_unit(
-    parts: Components, streams: Mapping[str, Stream], cuts: Sequence[slice], measure: Callable[..., dict[str, Array]]
-) -> dict[str, Array]:
-    """The numbers of a unit, slice by slice. measure: (parts, truth, release, estimate) -> values of a slice."""
-    truth = parts.model.truth(streams["truth"].generator(), cuts[-1].stop, streams["population"].generator())
+def sliced_unit(chain: Chain, streams: Mapping[str, Stream], cuts: Sequence[slice]) -> dict[str, Array]:
+    """The numbers of a unit, slice by slice."""
+    population = streams["population"].generator()
+    truth = chain.truth(streams["truth"].generator(), cuts[-1].stop, population)
     drawn = [InOrder(generator) if _says(part, "in_order") else ByCall(generator, cuts) for part, generator in
-             zip(parts[:3], (streams[role].generator() for role in ("data", "noise", "estimator")), strict=True)]
+             zip(chain.parts[:3], (streams[role].generator() for role in ("data", "noise", "estimator")), strict=True)]
     data, noise, own = (one.generator if isinstance(one, InOrder) else cast(np.random.Generator, one) for one in drawn)
 
     def step(number: int) -> dict[str, Array]:
         rows = cuts[number]
         part = some(truth, rows)
-        release = parts.mechanism.release(parts.model.simulate(part, data), noise)
-        values = measure(parts, part, release, parts.estimator.fit(release, own))
+        release = chain.release(chain.data(part, data), noise)
+        values = chain.values(part, release, chain.estimate(release, own))
         if {len(value) for value in values.values()} != {rows.stop - rows.start}:
             raise Uncut
         return values

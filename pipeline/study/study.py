@@ -8,9 +8,10 @@ One unit is (cell, block of replications). Its numbers pass through four steps, 
     fit     = estimator.fit(release, rng)            has `converged`, (reps,)
     values  = metric(truth, release, fit)            (reps,)
 
-Only neighbours in this chain know each other's types: what each part must offer is in `pipeline.study.protocols`. Every
-component is a frozen dataclass whose fields are parameters of the study, matched by name. Parameters come from three
-sources: constants, the labels of the cell, and derivations (functions of other parameters).
+What one step gives is read-only for the next (`pipeline.study.handover`). Only neighbours in this chain know each
+other's types: what each part must offer is in `pipeline.study.protocols`. Every component is a frozen dataclass whose
+fields are parameters of the study, matched by name. Parameters come from three sources: constants, the labels of the
+cell, and derivations (functions of other parameters).
 """
 
 import contextlib
@@ -28,6 +29,7 @@ from pipeline.study import checks
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES, Declarations
 from pipeline.study.grid import Grid, Level, read_products
+from pipeline.study.handover import Chain
 from pipeline.study.parameters import (
     Checked,
     DataFile,
@@ -40,11 +42,10 @@ from pipeline.study.parameters import (
     shorten,
 )
 from pipeline.study.problem import Problem
-from pipeline.study.protocols import Components, Estimate, Release, Truth
+from pipeline.study.protocols import Components, Release, Truth
 from pipeline.study.refinement import Refinement, read_refinement
 from pipeline.study.registry import problem
 from pipeline.study.slices import Whole, sliced_unit, slices
-from pipeline.study.status import NOT_CONVERGED, OK
 from pipeline.study.streams import Stream, canonical, digest
 from pipeline.study.targets import Target, read_targets
 from pipeline.study.until import Until, read_until
@@ -327,35 +328,32 @@ class Study(Checked):
         parts = self.components(labels)
         streams = {role: self.stream(role, labels, block, parts.model)
                    for role in ("population", "truth", "data", "noise", "estimator")}
+        names = {role: labels.get(role, self.parameters.get(role)) for role in ROLES}
+        chain = Chain(parts, names, self.metrics)
         if (cuts := slices(self.block, parts, slice_bytes)) is not None:
             memo.clear()  # what it holds may be large
             with contextlib.suppress(Whole):
-                return sliced_unit(parts, streams, cuts, self._measure)
-        truth, release = self._release(parts, streams, memo)
+                return sliced_unit(chain, streams, cuts)
+        truth, release = self._release(chain, streams, memo)
         key = (memo["release"][0], parts.estimator, streams["estimator"])
         if "estimate" not in memo or memo["estimate"][0] != key:
-            memo["estimate"] = key, parts.estimator.fit(release, streams["estimator"].generator())
-        return self._measure(parts, truth, release, memo["estimate"][1])
+            memo["estimate"] = key, chain.estimate(release, streams["estimator"].generator())
+        return chain.values(truth, release, memo["estimate"][1])
 
-    def _measure(self, parts: Components, truth: Truth, release: Release, estimate: Estimate) -> dict[str, Array]:
-        """Values of all metrics, and the status."""
-        values = {name: np.asarray(metric(truth, release, estimate), float)
-                  for name, metric in zip(self.metrics, parts.metrics, strict=True)}
-        return {**values, "status": np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)}
-
-    def _release(self, parts: Components, streams: Mapping[str, Stream], memo: Memo) -> tuple[Truth, Release]:
+    def _release(self, chain: Chain, streams: Mapping[str, Stream], memo: Memo) -> tuple[Truth, Release]:
         """Truth and release of one unit, from the memo where they were made before."""
-        model, mechanism = parts.model, parts.mechanism
+        model, mechanism = chain.parts.model, chain.parts.mechanism
         data_key = (model, streams["truth"], streams["data"], self.block)
         if "data" not in memo or memo["data"][0] != data_key:
             memo.clear()  # before the next are drawn: they may be large
-            truth = model.truth(streams["truth"].generator(), self.block, streams["population"].generator())
-            memo["data"] = data_key, (truth, model.simulate(truth, streams["data"].generator()))
+            population = streams["population"].generator()
+            truth = chain.truth(streams["truth"].generator(), self.block, population)
+            memo["data"] = data_key, (truth, chain.data(truth, streams["data"].generator()))
         truth, data = memo["data"][1]
         release_key = (data_key, mechanism, streams["noise"])
         if "release" not in memo or memo["release"][0] != release_key:
             memo.pop("release", None), memo.pop("estimate", None)
-            memo["release"] = release_key, mechanism.release(data, streams["noise"].generator())
+            memo["release"] = release_key, chain.release(data, streams["noise"].generator())
         return truth, memo["release"][1]
 
     def cost(self, labels: Mapping[str, Any]) -> float:

@@ -14,7 +14,8 @@ from pipeline.problems.crowd.mechanisms import RandomizedResponse
 from pipeline.problems.crowd.releases import ReleasedAnswers
 from pipeline.problems.response import pair_counts
 from pipeline.problems.response.estimators import likelihood, spectral
-from pipeline.study import slices
+from pipeline.study import checks, slices
+from pipeline.study.handover import Chain
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.protocols import Components
 from pipeline.study.registry import problem
@@ -67,10 +68,17 @@ def parts_of(name, model, mechanism, estimator, values):
     return Components(*chain, ()) if issubclass(releases, chain[2].accepts) else None
 
 
-def numbers(parts, truth, release, estimate):
+def numbers(release, estimate):
     """All arrays of a release and an estimate that have replications."""
     return {f"{type(one).__name__}.{name}": getattr(one, name) for one in (release, estimate)
             for name in slices._by_replication(type(one)) if getattr(one, name) is not None}
+
+
+class Numbers(Chain):
+    """A chain whose values are all arrays of its release and its estimate."""
+
+    def values(self, truth, release, estimate):
+        return numbers(release, estimate)
 
 
 def drawn(parts, memory, block=3):
@@ -78,7 +86,7 @@ def drawn(parts, memory, block=3):
     streams = {role: Stream(1, role, "", block) for role in ROLES}
     cuts = slices.slices(REPS, parts, memory) or [slice(0, REPS)]
     with np.errstate(all="ignore"):
-        found = slices.sliced_unit(parts, streams, cuts, numbers)
+        found = slices.sliced_unit(Numbers(parts, dict.fromkeys(checks.ROLES, ""), ()), streams, cuts)
     return {name: value.tobytes() for name, value in found.items()}, [cut.stop - cut.start for cut in cuts]
 
 
@@ -88,7 +96,7 @@ def whole(parts, block=3):
     with np.errstate(all="ignore"):
         truth = parts.model.truth(rng["truth"], REPS, rng["population"])
         release = parts.mechanism.release(parts.model.simulate(truth, rng["data"]), rng["noise"])
-        found = numbers(parts, truth, release, parts.estimator.fit(release, rng["estimator"]))
+        found = numbers(release, parts.estimator.fit(release, rng["estimator"]))
     return {name: value.tobytes() for name, value in found.items()}
 
 

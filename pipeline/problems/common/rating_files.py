@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile, InvalidInput, shorten
 
 from . import tables
@@ -72,6 +73,7 @@ class Ratings:
 
 
 @lru_cache(maxsize=4)
+@read_only
 def load(path: DataFile, other_ratings: bool = False) -> Ratings:
     """The ratings of a file; InvalidInput with the row of the first mistake, or what was found and expected.
 

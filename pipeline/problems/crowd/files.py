@@ -16,6 +16,7 @@ from pipeline.problems.common import sheets, tables
 from pipeline.problems.common.sheets import PERSON, Sheet, plain, range_of
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Floats
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import LISTED, DataFile, InvalidInput, shorten
 
 TASK = ("task", "taskid", "item", "itemid", "question", "questionid", "example", "exampleid", "instance", "unit",
@@ -87,6 +88,7 @@ def crowd_tasks(
 
 
 @lru_cache(maxsize=4)
+@read_only
 def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
     """The crowd in two files, or the stand-in for no files; InvalidInput with the row of the first mistake.
 

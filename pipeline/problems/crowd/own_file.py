@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 
 from pipeline.study.arrays import Floats
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile, InvalidInput
 
 from .estimators.estimate import CrowdEstimate
@@ -22,6 +23,7 @@ Most = Annotated[int, "tasks at most that are followed by name"]
 
 
 @lru_cache(maxsize=4)
+@read_only
 def plain_fit(path: DataFile | None, truth: DataFile | None, projection: float) -> CrowdEstimate:
     """Dawid and Skene's fit to all answers without privacy; one replication."""
     return fit_without_privacy(Answers(load(path, truth).answers[None]).release_plainly(), projection)

@@ -19,6 +19,7 @@ from pipeline.problems.common.rating_files import RATINGS, Ratings, indices, pos
 from pipeline.problems.common.sheets import COUNT, ITEM, MOST_PERSONS, PERSON, Sheet, plain, range_of
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import LISTED, DataFile, InvalidInput, shorten
 
 ROLES = {
@@ -102,6 +103,7 @@ class Choices:
 
 
 @lru_cache(maxsize=4)
+@read_only
 def load(path: DataFile, items: DataFile | None = None, other_ratings: bool = False) -> Ratings | Choices:
     """What a file says; InvalidInput with the row of the first mistake, or what was found and expected.
 

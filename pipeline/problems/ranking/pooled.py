@@ -10,6 +10,7 @@ from pipeline.privacy.budget_groups import groups_of
 from pipeline.problems.common.components import unconnected
 from pipeline.problems.common.own_items import of_item, ranks, with_all
 from pipeline.study.arrays import Floats, Integers
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
 
 from . import stand_in
@@ -42,6 +43,7 @@ class Pool(NamedTuple):
 
 
 @lru_cache(maxsize=8)
+@read_only
 def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> Pool:
     """Everybody's comparisons in a file; InvalidInput where they cannot be read or do not connect all items.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.problems.common.components import unconnected
 from pipeline.study.arrays import Array, Floats, Integers
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
 
 from . import stand_in
@@ -165,6 +166,7 @@ class Recorded(Checked):
 
 
 @lru_cache(maxsize=8)
+@read_only
 def _answers(m: int, rule: str, path: DataFile | None, items: DataFile | None, other_ratings: bool) -> Answers:
     """Checked answers; once for each rule and content of files."""
     if path is None and items is not None:

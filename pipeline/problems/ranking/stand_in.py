@@ -6,11 +6,13 @@ import numpy as np
 
 from pipeline.problems.common.rating_files import Ratings
 from pipeline.study.arrays import Floats
+from pipeline.study.frozen import read_only
 
 USERS, FILMS = 610, 40
 
 
 @lru_cache(maxsize=1)
+@read_only
 def ratings() -> Ratings:
     """610 users × 40 films; the same on every machine: sums of integers, no library function.
 

@@ -16,6 +16,7 @@ from pipeline.problems.common import rating_files, sheets, tables
 from pipeline.problems.common.sheets import COUNT, ITEM, MOST_PERSONS, PERSON, WHOLE, Sheet, plain
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Array, Booleans, Integers
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile, InvalidInput, shorten
 
 from . import rating_completion
@@ -78,6 +79,7 @@ class Shape:
 
 
 @lru_cache(maxsize=4)
+@read_only
 def load(path: DataFile, other_ratings: bool = False) -> Table:
     """The responses of a file; InvalidInput with the row of the first mistake, or what was found and expected.
 

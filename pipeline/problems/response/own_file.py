@@ -7,6 +7,7 @@ import numpy as np
 
 from pipeline.problems.common.own_items import of_item, ranks, with_all
 from pipeline.study.arrays import Floats, Integers
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile
 
 from .files import load
@@ -29,6 +30,7 @@ class Items(NamedTuple):
 
 
 @lru_cache(maxsize=4)
+@read_only
 def _items(path: DataFile | None, other_ratings: bool) -> Items:
     table = stand_in_table(STAND_IN_ITEMS) if path is None else load(path, other_ratings)
     theta = spectral_fit(table.differences[None], None if table.observed is None else table.pairs[None])[0]

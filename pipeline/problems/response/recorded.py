@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import Checked, DataFile, InvalidInput, parameter
 
 from . import stand_in
@@ -124,6 +125,7 @@ def all_observed(data_path: DataFile | None, other_ratings: bool = False) -> boo
 
 
 @lru_cache(maxsize=8)
+@read_only
 def stand_in_table(items: int) -> Table:
     """The stand-in's table of 1,000 persons; `InvalidInput` above 1,000 items."""
     if items > stand_in.MOST_ITEMS:

@@ -13,6 +13,7 @@ import numpy as np
 from pipeline.problems.common.controls import Control
 from pipeline.problems.common.recovery import TopK
 from pipeline.study.arrays import Floats
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 from ..estimators.moments import PreferenceEstimate
@@ -146,6 +147,7 @@ def _inversions(truth: Preferences, release: ReleasedWins) -> tuple[Floats, Floa
 
 
 @lru_cache(maxsize=16)
+@read_only
 def _wrong_order(theta: tuple[float, ...], epsilon: float, users: int) -> Floats:
     return wrong_order(np.array(theta), epsilon, users)
 

@@ -4,6 +4,8 @@ import weakref
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
 
+from pipeline.study.frozen import frozen
+
 from ..estimators.moments import PreferenceEstimate
 from ..model import Preferences
 from ..releases import ReleasedWins
@@ -25,7 +27,7 @@ class Last(Generic[Value]):
         key = estimate and estimate.ridge, None if weights is None else weights.tobytes()
         of_truth, of_release, known, value = self._kept
         if of_truth() is not truth or of_release() is not release or known != key:
-            value = make()
+            value = frozen(make())
             self._kept = weakref.ref(truth), weakref.ref(release), key, value
         found: Value = value
         return found

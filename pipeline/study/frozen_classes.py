@@ -1,0 +1,73 @@
+"""What `frozen` asks of classes: whose they are, what their objects hold, and what their methods may change."""
+
+import dataclasses
+import dis
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+PROGRAM = __name__.partition(".")[0]
+LIBRARIES = ("numpy", "scipy", "pandas", "xarray")  # whose objects are searched for arrays
+STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR")  # in bytecode
+STORING = {"__setattr__", "__dict__", "setattr", "vars", "append", "extend", "insert", "setdefault", "update"}
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _cached(function: Callable[P, T]) -> Callable[P, T]:
+    return cast(Callable[P, T], functools.cache(function))
+
+
+@_cached
+def package_of(kind: Any) -> str:
+    """Name of the package that a class comes from."""
+    return str(kind.__module__).partition(".")[0]
+
+
+@_cached
+def slot_names(kind: Any) -> tuple[str, ...]:
+    """Attributes of an object that are in slots, without those of Python itself."""
+    declared = [vars(base).get("__slots__", ()) for base in kind.__mro__]
+    names = [name for one in declared for name in ([one] if isinstance(one, str) else one)]
+    return tuple(name for name in names if not name.startswith("__"))
+
+
+@_cached
+def frozen_fields(kind: Any) -> frozenset[str]:
+    """Fields of a frozen dataclass; none of any other class."""
+    settings = getattr(kind, "__dataclass_params__", None)
+    if settings is None or not settings.frozen:
+        return frozenset()
+    return frozenset(field.name for field in dataclasses.fields(kind))
+
+
+@_cached
+def is_own(kind: Any, package: str) -> bool:
+    """Whether a class is the program's, a person's own, or of the package that the object handed over comes from."""
+    name = package_of(kind)
+    if name in sys.stdlib_module_names or name in LIBRARIES:
+        return False
+    if name in (PROGRAM, package):
+        return True
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return "site-packages" not in file and "dist-packages" not in file
+
+
+def is_searched(kind: Any) -> bool:
+    """Whether objects of a library's class are searched for arrays."""
+    return kind is types.SimpleNamespace or package_of(kind) in LIBRARIES
+
+
+def may_store(member: Any) -> bool:
+    """Whether a member of a class may change its object, or keep what it gives, as far as its code tells.
+
+    It is asked of the program's own classes only, to which the tests hold it.
+    """
+    function = member.fget if isinstance(member, property) else member
+    if not isinstance(function, types.FunctionType) or function.__closure__:
+        return hasattr(type(member), "__get__")
+    steps = list(dis.get_instructions(function.__code__))
+    names = {str(step.argval) for step in steps}
+    return any(step.opname.startswith(STORES) for step in steps) or not names.isdisjoint(STORING)

@@ -1,0 +1,173 @@
+"""The one door through which a part is called: what it is given, and what it gives, is read-only.
+
+So what several parts share is the same for each of them, whatever their order and the number of workers.
+Not all code heeds that: `ufunc.at` of NumPy does not, nor does much that is compiled. So what a part is given that
+is not the program's own is compared before and after: sums over rows and columns of its memory, which takes half
+of the time of a copy. What was changed nevertheless is refused from then on, as caches of this process may have it.
+"""
+
+import re
+import traceback
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar, cast
+
+import numpy as np
+
+from pipeline.study import frozen as freezing
+from pipeline.study import frozen_containers
+from pipeline.study.arrays import Array
+from pipeline.study.errors import PipelineError
+from pipeline.study.frozen import THREAD, arrays, frozen
+from pipeline.study.frozen_classes import PROGRAM
+from pipeline.study.frozen_containers import ReadOnly
+from pipeline.study.protocols import Components, Data, Estimate, Release, Truth
+from pipeline.study.status import NOT_CONVERGED, OK
+
+ROW = 256  # words of eight bytes whose sum is compared
+REFUSAL = re.compile("read-?only|writeable|writable", re.IGNORECASE)  # in what is said of it
+ADVICE = "other parts read it, too; a part that must write copies first: np.array(x)"
+SKIPPED = (str(Path(np.__file__).parent), freezing.__file__, frozen_containers.__file__)  # in search of the line
+T = TypeVar("T")
+_spoilt: dict[int, tuple[Array, str]] = {}  # owners of memory that was changed nevertheless, and by which part
+
+
+class InputWritten(PipelineError):
+    """A part writes into what it is given: its name, the line, and what to do instead."""
+
+
+def call(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
+    """What a method of a part, named `name` in errors, gives for objects of other parts, and for more.
+
+    given: is read-only from now on, as is the result. Raises InputWritten where the part writes into it.
+    """
+    return frozen(measured(name, method, given, *more))
+
+
+def measured(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
+    """The same of a metric, whose result no other part gets: it is as the metric gives it."""
+    safe = tuple(map(frozen, given))
+    if _spoilt:
+        _check_not_spoilt(safe)
+    try:
+        if _is_the_programs(cast(Hashable, type(getattr(method, "__self__", method)))):
+            return method(*safe, *more)
+        with _Watch(name, safe):
+            return method(*safe, *more)
+    except (ValueError, TypeError, ReadOnly) as error:
+        if not REFUSAL.search(str(error)):
+            raise
+        raise InputWritten(f"{name} writes into what it is given{_line(error)}: {ADVICE}") from error
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The parts of a cell, called one after the other. names: of model, mechanism and estimator, for errors.
+
+    metrics: names of the metrics, in their order.
+    """
+
+    parts: Components
+    names: Mapping[str, str]
+    metrics: tuple[str, ...]
+
+    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Truth:
+        """What is to be learned, for so many replications."""
+        return call(self._named("model"), self.parts.model.truth, (), rng, reps, population)
+
+    def data(self, truth: Truth, rng: np.random.Generator) -> Data:
+        """What people answered."""
+        return call(self._named("model"), self.parts.model.simulate, (truth,), rng)
+
+    def release(self, data: Data, rng: np.random.Generator) -> Release:
+        """What leaves their hands."""
+        return call(self._named("mechanism"), self.parts.mechanism.release, (data,), rng)
+
+    def estimate(self, release: Release, rng: np.random.Generator) -> Estimate:
+        """What is learned from it."""
+        return call(self._named("estimator"), self.parts.estimator.fit, (release,), rng)
+
+    def values(self, truth: Truth, release: Release, estimate: Estimate) -> dict[str, Array]:
+        """Values of all metrics, (reps,) float64 each, and the status, (reps,) int8."""
+        values = {}
+        for name, metric in zip(self.metrics, self.parts.metrics, strict=True):
+            value = measured(f"metric {name}", metric, (truth, release, estimate))
+            values[name] = np.asarray(value, float)
+        status = np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)
+        return {**values, "status": status}
+
+    def _named(self, role: str) -> str:
+        return f"{role} {self.names[role]}"
+
+
+def _line(error: Exception) -> str:
+    """The line of a part in which an error arose, and what it says."""
+    steps = traceback.extract_tb(error.__traceback__)
+    own = [step for step in steps if step.line and not step.filename.startswith(SKIPPED)]
+    if not own:
+        return f" ({error})"
+    return f" (line {own[-1].lineno} of {Path(own[-1].filename).name}: {error})"
+
+
+class _Memory(NamedTuple):
+    """The array that owns memory, and sums of what it held: of columns, and of rows; then the rest."""
+
+    owner: Array
+    sums: tuple[bytes, ...]
+
+
+@cache
+def _is_the_programs(part: Hashable) -> bool:
+    """Whether the class of a part is the program's own: its code is watched by the tests."""
+    module: str = vars(part)["__module__"]
+    return module.partition(".")[0] == PROGRAM
+
+
+class _Watch:
+    """Compares what a part is given before and after."""
+
+    def __init__(self, name: str, given: tuple[Any, ...]):
+        self._name, self._given = name, given
+        self._before: dict[int, _Memory] = {}
+
+    def __enter__(self) -> Self:
+        self._outer = THREAD.watch
+        THREAD.watch = self._add
+        for array in arrays(self._given):
+            self._add(array)
+        return self
+
+    def __exit__(self, kind: Any, error: Any, steps: Any) -> None:
+        THREAD.watch = self._outer
+        changed = [one.owner for one in self._before.values() if _sums(one.owner) != one.sums]
+        for owner in changed:
+            _spoilt[id(owner)] = owner, self._name
+        if changed and kind is None:
+            _check_not_spoilt(changed)
+
+    def _add(self, array: Array) -> None:
+        """Note what an array holds now."""
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        if id(array) not in self._before and not array.dtype.hasobject:
+            self._before[id(array)] = _Memory(array, _sums(array))
+
+
+def _sums(owner: Array) -> tuple[bytes, ...]:
+    octets = owner.ravel(order="K").view(np.uint8)
+    whole = octets.size // (8 * ROW) * 8 * ROW
+    table = octets[:whole].view(np.uint64).reshape(-1, ROW)
+    return table.sum(axis=0).tobytes(), table.sum(axis=1).tobytes(), octets[whole:].tobytes()
+
+
+def _check_not_spoilt(given: Iterable[Any]) -> None:
+    """Raise InputWritten where a part changed an array that was read-only."""
+    for array in arrays(tuple(given)):
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        if id(array) in _spoilt:
+            name = _spoilt[id(array)][1]
+            raise InputWritten(f"{name} writes into what it is given, by code that does not heed that it is "
+                               f"read-only, such as np.add.at: {ADVICE}")
