@@ -15,6 +15,7 @@ from ..theory import rates
 from ..theory.ordering import bernoulli_divergence
 from ..theory.risk import curvature
 
+WIDEST = 700.0  # logits that θ may span where `curvature` is computed
 CONSTANT = 4  # δ over κG log(mL)/(mL), which the theorem leaves open: 16/log(mL) is enough for Lemma S7
 
 
@@ -33,18 +34,27 @@ def _excess(truth: Preferences, release: ReleasedWins) -> Floats:
 
 @dataclass(frozen=True)
 class HessianRatio(_Ratio):
-    """The larger of 2λ/Λ_min and Λ_max over 2(λ + max_i Σ_j w_ij), Λ of the Hessian at θ̂. Source: Lemma S5."""
+    """The larger of 2λ/Λ_min and Λ_max over 2(λ + max_i Σ_j w_ij), Λ of the Hessian at θ̂. Source: Lemma S5.
+
+    NaN where θ̂ spans so many logits that weights w_ij are no numbers any more.
+    """
 
     long_name: ClassVar[str] = "eigenvalues of the Hessian over their bounds"
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
         """One value per replication, (reps,). O(reps · m³)."""
-        weights, m = curvature(estimate.theta), release.items
+        ratio = np.full(len(estimate.theta), np.nan)
+        narrow = np.ptp(estimate.theta, axis=1) < WIDEST
+        ratio[narrow] = self._ratio(estimate.theta[narrow], estimate.ridge)
+        return ratio
+
+    def _ratio(self, theta: Floats, ridge: float) -> Floats:
+        weights, m = curvature(theta), theta.shape[1]
         rows = weights.sum(axis=2)
-        hessian = rows[:, :, None] * np.eye(m) - weights + 2 * estimate.ridge * np.eye(m)
+        hessian = rows[:, :, None] * np.eye(m) - weights + 2 * ridge * np.eye(m)
         eigenvalues = np.linalg.eigvalsh(hessian)
-        largest = eigenvalues[:, -1] / (2 * (estimate.ridge + rows.max(axis=1)))
-        ratio: Floats = np.maximum(2 * estimate.ridge / eigenvalues[:, 0], largest)
+        largest = eigenvalues[:, -1] / (2 * (ridge + rows.max(axis=1)))
+        ratio: Floats = np.maximum(2 * ridge / eigenvalues[:, 0], largest)
         return ratio
 
 
