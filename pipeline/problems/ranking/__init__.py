@@ -60,6 +60,7 @@ PROBLEM = Problem(
         "hamming_top_k_weighted": ".metrics.rare:HammingTopKWeighted",
         "kendall_weighted": ".metrics.rare:KendallWeighted",
         "top_k_missed_weighted": ".metrics.rare:TopKMissedWeighted",
+        "wins_dispersion": ".metrics.rare:WinsDispersion",
         "kendall_control": ".metrics.controls:KendallControl",
         "noise_control": ".metrics.controls:NoiseControl",
         "noise_control_squared": ".metrics.controls:NoiseControlSquared",

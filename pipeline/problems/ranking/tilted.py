@@ -40,6 +40,20 @@ class TiltedPreferences(Preferences):
     chosen: Annotated[Integers, "reps"]
     proposals: Floats
 
+    @cached_property
+    def chances(self) -> Floats:
+        """(reps, groups, pairs): P(i beats j), i < j, by which each replication's comparisons are drawn."""
+        reps, m = self.theta.shape
+        proposals = np.broadcast_to(self.proposals, (reps, *self.proposals.shape[1:]))
+        drawn = proposals[np.arange(reps), :, self.chosen]
+        first, second = np.triu_indices(m, 1)
+        ranked = np.full((reps, drawn.shape[1], m, m), 0.5)
+        ranked[..., first, second] = drawn
+        ranked[..., second, first] = 1 - drawn
+        rank = np.argsort(self.order, axis=1)
+        chances: Floats = ranked[np.arange(reps)[:, None], :, rank[:, first], rank[:, second]].swapaxes(1, 2)
+        return chances
+
 
 @dataclass(frozen=True)
 class TiltedBTL(BTL):
@@ -104,16 +118,10 @@ class TiltedBTL(BTL):
         """Comparisons of L users; cost O(reps · groups · m²), whatever L."""
         if not isinstance(truth, TiltedPreferences):
             return super().simulate(truth, rng)
-        reps, m = truth.theta.shape
-        drawn = np.broadcast_to(truth.proposals, (reps, *truth.proposals.shape[1:]))[np.arange(reps), :, truth.chosen]
-        ranked = np.full((reps, drawn.shape[1], m, m), 0.5)
-        first, second = np.triu_indices(m, 1)
-        ranked[..., first, second], ranked[..., second, first] = drawn, 1 - drawn
-        rank = np.argsort(truth.order, axis=1)
-        chances = ranked[np.arange(reps)[:, None], :, rank[:, first], rank[:, second]].swapaxes(1, 2)
+        chances = truth.chances
         if chances.shape[1] == 1:
-            return Comparisons(chances[:, 0], self.L, m, rng)
-        return GroupedComparisons(chances, self.groups[0], m, rng)
+            return Comparisons(chances[:, 0], self.L, self.m, rng)
+        return GroupedComparisons(chances, self.groups[0], self.m, rng)
 
 
 class GroupedComparisons(Comparisons):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from pipeline.problems.ranking.metrics.rare import (
     HammingTopKWeighted,
     KendallWeighted,
     TopKMissedWeighted,
+    WinsDispersion,
     log_weights,
 )
 from pipeline.problems.ranking.model import BTL
@@ -191,3 +193,20 @@ def test_redrawn_preferences_and_other_releases():
     found = simulated(50, mechanism=Laplace, **values)
     weighted, unweighted = KendallWeighted()(*found), Kendall()(*found)
     assert np.isnan(weighted[unweighted > 0]).all()
+
+
+@pytest.mark.parametrize("model, values", [
+    (TiltedBTL, dict(m=2, L=400, spacing=0.6, epsilon=0.5)),
+    (TiltedBTL, dict(m=5, L=400, spacing=0.3, epsilon=0.5, profile="0.5:1,0.5:4")),
+    (BTL, dict(m=5, L=400, spacing=0.3, epsilon=0.5))], ids=str)
+def test_released_wins_vary_as_the_law_by_which_they_are_weighted_says(model, values):
+    truth, release, estimate = simulated(4000, model=model, **values)
+    assert mean_agrees(WinsDispersion()(truth, release, estimate), 1, "dispersion")
+    unflipped = replace(release, epsilon=np.full(len(release.epsilon), 700.0))
+    wrong = WinsDispersion()(truth, unflipped, estimate)
+    assert values["m"] == 2 or not mean_agrees(wrong, 1, "control: as if no answer had been flipped")
+
+
+def test_other_releases_have_no_dispersion():
+    truth, release, estimate = simulated(10, model=BTL, mechanism=Laplace, m=3, L=40, spacing=0.3, epsilon=0.5)
+    assert np.isnan(WinsDispersion()(truth, release, estimate)).all()

@@ -71,6 +71,35 @@ class TopKMissedWeighted(_Weighted, TopK):
         return 1 - ExactTopK(self.m, self.K)(truth, release, estimate)
 
 
+@dataclass(frozen=True)
+class WinsDispersion:
+    """Mean over pairs and groups of (x − n p̃)²/(n p̃(1 − p̃)), x the released wins, p̃ the chance of one: its mean is 1.
+
+    p̃ is that of the law by which the replication was drawn, tilted or not, and of randomized response with the
+    release's budgets: that by which errors are weighed. NaN for other releases, and where no group made comparisons.
+    Source: Xu, Sun and Cheng, Lemma 1.
+    """
+
+    long_name: ClassVar[str] = "variance of released wins over that of their law"
+    units: ClassVar[str] = "1"
+    least: ClassVar[float] = 0.0
+
+    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+        """One value per replication, (reps,). O(reps · groups · m²)."""
+        if not isinstance(release, FlippedWins):
+            return np.full(len(truth.theta), np.nan)
+        raw = truth.chances if isinstance(truth, TiltedPreferences) else win_probability(truth.theta)[:, None]
+        chance = released_probability(raw, release.epsilon[:, None])
+        made = release.users[:, None] if release.compared is None else release.compared
+        variance = made * chance * (1 - chance)
+        square = (release.wins - made * chance) ** 2
+        varies = variance > 0
+        ratios = np.divide(square, variance, out=np.zeros(square.shape), where=varies)
+        count = varies.sum(axis=(1, 2))
+        dispersion: Floats = np.divide(ratios.sum(axis=(1, 2)), count, out=np.full(len(raw), np.nan), where=count > 0)
+        return dispersion
+
+
 def log_weights(truth: TiltedPreferences, release: ReleasedWins) -> Floats:
     """(reps,): log P(x | σ) − log mean_c P(x | q_c) of the released wins x; NaN for releases of another law or groups.
 
