@@ -78,7 +78,7 @@ def in_secret(change: Change, *also: str) -> Change:
     return secret
 
 
-def data_of(make: Callable[[Truth], Truth]) -> Change:
+def data_of(make: Callable[[Any], Truth]) -> Change:
     """People answer by another truth than the one that is to be learned and that metrics compare with.
 
     make: the truth -> that by which they answer.
@@ -94,12 +94,12 @@ def answers_of(make: Callable[[Part], Part]) -> Change:
     return replaced_part("model", lambda part: OtherAnswers(part, make(part)))
 
 
-def changed_data(make: Callable[[Data, np.random.Generator], Data]) -> Change:
+def changed_data(make: Callable[[Any, np.random.Generator], Data]) -> Change:
     """Data that are changed before mechanisms see them. make: data and a generator -> data of the same type."""
     return replaced_part("model", lambda part: ChangedData(part, make))
 
 
-def changed_release(make: Callable[[Release, np.random.Generator], Release], privately: bool = True) -> Change:
+def changed_release(make: Callable[[Any, np.random.Generator], Release], privately: bool = True) -> Change:
     """Releases that are changed before estimators see them. make: a release and a generator -> another.
 
     privately: whether releases of mechanism=none stay as they are.
@@ -111,7 +111,7 @@ def changed_release(make: Callable[[Release, np.random.Generator], Release], pri
     return replaced_part("mechanism", change)
 
 
-def changed_estimate(make: Callable[[Estimate], Estimate]) -> Change:
+def changed_estimate(make: Callable[[Any], Estimate]) -> Change:
     """Estimates that are changed before metrics see them."""
     return replaced_part("estimator", lambda part: ChangedEstimate(part, make))
 

@@ -109,19 +109,31 @@ def exponent_in_users(estimand: str, metric: str, at: Mapping[str, str], least: 
 
 
 IN_SAMPLE = "in mL/G(ε) at fixed m"
+RATIO_IN_ITEMS = "of its ratio to the power of mL/G(ε), in m at fixed L and x"
 RATIO_IN_USERS = "of its ratio to the rate, in L at fixed m and x"
 
 
-def rate_and_ratio(metric: str, symbol: str, over_rate: Callable[[xr.Dataset], xr.DataArray]) -> Measure:
-    """Exponent of a mean in the released sample, and that of its ratio to a theorem's rate in the number of users."""
+def rate_and_ratio(
+    metric: str, symbol: str, over_rate: Callable[[xr.Dataset], xr.DataArray], power: float | None = None
+) -> Measure:
+    """Exponent of a mean in the released sample, and that of its ratio to a theorem's rate in the number of users.
+
+    power: also the exponent of mean · (mL/G(ε))^power in the number of items.
+    """
+    share = 1 / 3 if power else 1 / 2
 
     @measure(f"exponents of the mean {symbol}")
     def exponents(results: xr.Dataset) -> Mapping[str, Estimate]:
         large = phase(results, metric, within=large_sample_small_budget)
+        in_sample = exponent(large, metric, ("m",), share, size=released_sample(large))
         data = phase(results, metric)
         data[metric] = over_rate(data)
-        return {IN_SAMPLE: exponent(large, metric, ("m",), error_share=0.5, size=released_sample(large)),
-                RATIO_IN_USERS: exponent(data, metric, ("m", "x"), error_share=0.5, L=data["L"])}
+        in_users = exponent(data, metric, ("m", "x"), share, L=data["L"])
+        if power is None:
+            return {IN_SAMPLE: in_sample, RATIO_IN_USERS: in_users}
+        large[metric] = large[metric] * released_sample(large) ** power
+        in_items = exponent(large, metric, ("L", "x"), share, m=large["m"])
+        return {IN_SAMPLE: in_sample, RATIO_IN_ITEMS: in_items, RATIO_IN_USERS: in_users}
 
     return exponents
 

@@ -12,6 +12,7 @@ from pipeline.analysis.summary import mean_over_replications
 from pipeline.analysis.tolerances import AtMost, Within
 
 from .common import one_budget
+from .controls import NO_FLIPS
 
 _MARGIN = 0.003
 _NEXT = "against the next item"
@@ -45,5 +46,6 @@ CLAIMS = (
         why="25/41 − 3/5 = 0.0098; shares over 1,000 users and 4,000 replications are known to ±0.001.",
         conditions="θ* = (−log 2, 0, log 2), flipping probability 1/3, which is ε = log 2.",
         control=NegativeControl("raw comparisons, not flipped: 2/3 and 4/5", _raw),
+        simulated=NO_FLIPS,
     ),
 )

@@ -14,6 +14,7 @@ from pipeline.analysis.tolerances import NoException
 from pipeline.privacy.randomized_response_laws import attenuation
 
 from .common import DOUBLED_BUDGETS, gain, one_budget
+from .controls import NO_FLIPS, NOT_CENTRED, PAIRS
 
 MARGIN = 0.01
 ROUNDING = 1e-9  # logits
@@ -53,7 +54,8 @@ _CELLS = ("Any m, L and ε > 0: all cells. θ* is redrawn, so every replication 
 CLAIMS = (
     Claim(
         id="xu.lemma_1",
-        statement="A released comparison leans towards the better item by tanh(ε/2) times its true lean.",
+        statement="Released comparisons lean towards the better item by tanh(ε/2) times their true lean, on average "
+                  "over pairs.",
         source="Xu, Sun and Cheng, Lemma 1",
         experiment="xu/lemmas",
         measure=_law("mean released lean over mean t(ε)·(true lean), t(ε) = tanh(ε/2)",
@@ -61,11 +63,11 @@ CLAIMS = (
         tolerance=exact_law(MARGIN),
         why=_WHY,
         conditions=_CELLS,
-        control=DOUBLED_BUDGETS,
+        control=DOUBLED_BUDGETS, simulated=NO_FLIPS,
     ),
     Claim(
         id="xu.lemma_2.mean",
-        statement="A debiased comparison is unbiased: on average it leans exactly as the raw one does.",
+        statement="Debiased comparisons lean exactly as raw ones do, on average over pairs.",
         source="Xu, Sun and Cheng, Lemma 2 (mean)",
         experiment="xu/lemmas",
         measure=_law("mean debiased lean over mean true lean",
@@ -75,11 +77,12 @@ CLAIMS = (
         conditions=_CELLS + " With one ε for all, debiasing is linear: this claim and Lemma 1 are true or false "
                    "together.",
         control=NegativeControl("released comparisons in place of the debiased",
-                                replaced("lean_debiased", "lean_released")),
+                                replaced("lean_debiased", "lean_released")), simulated=NO_FLIPS,
     ),
     Claim(
         id="xu.lemma_2.variance",
-        statement="A debiased comparison has the variance a(ε)²·(¼ − t(ε)²·(true lean)²), where a = 1/t.",
+        statement="Debiased comparisons have the variance a(ε)²·(¼ − t(ε)²·(true lean)²), a = 1/t, on average over "
+                  "pairs.",
         source="Xu, Sun and Cheng, Lemma 2 (variance)",
         experiment="xu/lemmas",
         measure=_law("mean L·(z̄ − σ)² over mean predicted variance", "error_debiased_squared",
@@ -88,19 +91,20 @@ CLAIMS = (
         why=_WHY,
         conditions=_CELLS + " Users are independent, so the mean of L·(z̄ − σ)² is that of one.",
         control=NegativeControl("a variance that grows by a(ε) instead of a(ε)²", scaled("error_debiased_squared", _t)),
+        simulated=PAIRS,
     ),
     Claim(
         id="xu.lemma_3",
         statement="The estimated preferences sum to zero.",
-        source="Xu, Sun and Cheng, Lemma 3",
+        source="Xu, Sun and Cheng, Lemma 3", identity=True,
         experiment="xu/lemmas",
         measure=_sum_not_zero,
         tolerance=NoException(1e-3),
         why="40 numbers of size 4 sum up with a rounding error of about 1e-13. 1e-9 is far above that, and far below "
             "any error that matters.",
-        conditions="λ > 0: all cells. The solver works in the subspace of sum zero, as the lemma allows, so this shows "
-                   "that it stays there. That the free minimum lies there too is a unit test.",
+        conditions="λ > 0: all cells. The solver works in the subspace of sum zero, as the lemma allows, so that this "
+                   "holds for any release, and shows that it stays there. That the free minimum lies there is a test.",
         control=NegativeControl("one estimate of every replication shifted by 1e-8 logits",
-                                lambda r: r.assign(estimate_sum=r["estimate_sum"] + 1e-8)),
+                                lambda r: r.assign(estimate_sum=r["estimate_sum"] + 1e-8)), simulated=NOT_CENTRED,
     ),
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl, PositiveControl
+from pipeline.analysis.claims import Claim, NegativeControl, NotSimulated, PositiveControl
 from pipeline.analysis.controls import exchanged, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
@@ -22,6 +22,7 @@ from pipeline.analysis.tolerances import AtLeast, AtMost
 from pipeline.problems.common.rating_files import MOVIELENS
 
 from .common import DIRECTION, NORMS, SCHEMES, one_budget, trend
+from .controls import FADING, FADING_SUPPORTS, FOLLOWERS, INDEPENDENT, NO_PRIVACY, SWAPPED
 
 _ERRORS = {**NORMS, "kendall": ("kendall", "Kendall distance"), "top_k": ("hamming_top_k", "top-10 error H₁₀")}
 _RECORDED = RecordedData(dict.fromkeys(MOVIELENS, "MovieLens"), "data.path=ratings.csv")
@@ -102,15 +103,12 @@ def _log_claim(error: str) -> Claim:
         id=f"xu.figure_7.log.{error}",
         statement=f"With ε ∝ log(mL)/√(mL) the {name} of the films' ranking falls as users are added, and ends below "
                   "that with ε ∝ 1/(√(mL) log(mL)).",
-        source=_FIGURE_7,
-        experiment="xu/movielens",
+        source=_FIGURE_7, experiment="xu/movielens",
         measure=_falls(metric, name),
-        tolerance={_SLOPE: AtMost(-0.05), _APART: AtMost(0)},
-        why="A tenth of the exponent −½ of consistent estimation. The error falls under every scheme here, so the "
-            "difference between schemes is judged as well.",
+        tolerance={_SLOPE: AtMost(-0.05), _APART: AtMost(0)}, simulated=FADING,
+        why="A tenth of −½. The error falls under every scheme, so the difference between schemes is judged as well.",
         conditions=_OURS,
-        control=_EXCHANGED,
-        recorded=_RECORDED,
+        control=_EXCHANGED, recorded=_RECORDED,
     )
 
 
@@ -129,7 +127,7 @@ def _inverse_log_claim(error: str) -> Claim:
                            "(xu.figure_7.independent).",
         control=_EXCHANGED,
         positive=PositiveControl("errors multiplied by √(L/100)", scaled(metric, lambda r: (r["L"] / 100) ** 0.5)),
-        recorded=_RECORDED,
+        simulated=FADING_SUPPORTS if error == "top_k" else INDEPENDENT, recorded=_RECORDED,
     )
 
 
@@ -145,7 +143,7 @@ def _independent_claim(error: str) -> Claim:
         tolerance=AtLeast(0),
         why=f"{DIRECTION} The factor log(mL) changes the exponent by 0.1 or so.",
         conditions=_OURS + " Comparisons drawn independently from the model at θ*, not those of the users.",
-        control=_EXCHANGED,
+        control=_EXCHANGED, simulated=NO_PRIVACY,
         recorded=_RECORDED,
     )
 
@@ -170,6 +168,7 @@ def _added_claim(scheme: str) -> Claim:
         why="From L = 100 to 600 the factor log²(mL) changes the exponent by ±0.2 or more.",
         conditions=_OURS,
         control=NegativeControl(f"this scheme's errors multiplied by (L/100)^({written})", tilt),
+        simulated=FOLLOWERS if scheme == "critical" else SWAPPED,
         recorded=_RECORDED,
     )
 
@@ -188,13 +187,13 @@ CLAIMS = (
                   "come from two unequal ratings.",
         source="Xu, Sun and Cheng, section 5.4: equal ratings and two missing ones are decided by a coin, a missing "
                "one loses",
-        experiment="xu/movielens", measure=_deciders,
-        tolerance={_RATED: AtMost(0.15), _COINS: AtLeast(0.5)},
+        experiment="xu/movielens", measure=_deciders, tolerance={_RATED: AtMost(0.15), _COINS: AtLeast(0.5)},
         why="A count, not an estimate: MovieLens has 12.4 % and 54.4 %.",
         conditions="All users and the 40 films with most ratings, whatever L. The study is also run without the coins "
                    "(rule decided) and on two ratings alone (rule rated).",
         control=NegativeControl("the two shares under each other's name", lambda r: r.assign(
             share_two_ratings=r["share_coin_flips"], share_coin_flips=r["share_two_ratings"])),
+        simulated=NotSimulated("Nothing is random: it counts the ratings of the file."),
         recorded=_RECORDED,
     ),
 )

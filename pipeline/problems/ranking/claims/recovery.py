@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.boundaries import INSIDE, boundary_exponent, crossing
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, NotSimulated
 from pipeline.analysis.controls import Make, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.exact import exact_law, law_ratios
@@ -30,6 +30,7 @@ from pipeline.analysis.tolerances import AtLeast, NoException, Within
 from pipeline.study.arrays import Floats
 
 from .common import DOUBLED_BUDGETS, RANKINGS, gain, one_budget
+from .controls import CROWDS, FOURS, PAIRS, SOME_FOLLOWERS
 
 ONSET = 8  # signal from which the errors are in their tail
 RARE = 48  # signal beyond which 4,000 replications have too few errors
@@ -148,22 +149,23 @@ def _decay_claim(theorem: int, ranking: str) -> Claim:
             "rate where the signal doubles, an exponential keeps it.",
         conditions=f"Signal from {ONSET} to {RARE}; θ* evenly spaced, K = m/2, κ = exp(Δ(m−1)) from 1.2 to 6.7. "
                    "Budgets are common, so H(ε) ≤ G(ε).",
-        control=NegativeControl("mean errors that fall like signal^(−4)", _power_law(metric)),
+        control=NegativeControl("mean errors that fall like signal^(−4)", _power_law(metric)), simulated=CROWDS,
     )
 
 
 CLAIMS = (
     Claim(
         id="xu.lemma_4",
-        statement="The top-K error is at most the share of items that are on the wrong side of the midpoint between "
-                  "the true K-th and (K+1)-th.",
-        source="Xu, Sun and Cheng, Lemma 4",
+        statement="The top-K error is at most the number of items on the wrong side of the midpoint between the true "
+                  "K-th and (K+1)-th, over K.",
+        source="Xu, Sun and Cheng, Lemma 4", identity=True,
         experiment="xu/recovery",
         measure=_above_lemma_4,
         tolerance=NoException(1e-3),
         why="The inequality holds in every replication, not only on average.",
-        conditions="Any θ*, K and estimator: all cells.",
+        conditions="K = m/2, θ* evenly spaced: all cells. It counts, and holds for any numbers in place of θ̂.",
         control=NegativeControl("half of the bound", scaled("lemma_4_bound", 0.5)),
+        simulated=NotSimulated("The inequality holds for every vector θ̂, whatever is released and however it is made."),
     ),
     Claim(
         id="xu.theorem_4",
@@ -175,7 +177,7 @@ CLAIMS = (
         why="The theorem's probability tends to 1, and its constant is open: with 4 Gaussian scores give 0.98 or more "
             "here. 4,000 replications are enough to distinguish 0.95 from 0.9.",
         conditions="Cells with mLΔ²/G(ε) ≥ 4 log(mL); θ* evenly spaced, K = m/2, κ from 1.2 to 6.7.",
-        control=DOUBLED_BUDGETS,
+        control=DOUBLED_BUDGETS, simulated=FOURS,
     ),
     Claim(
         id="xu.theorem_4.scaling",
@@ -190,6 +192,7 @@ CLAIMS = (
         conditions="Gaps with κ = exp(Δ(m−1)) ≤ e at every m: the users needed grow a little with κ.",
         control=NegativeControl("gaps Δ raised to the power 7/6",
                                 lambda r: r.assign_coords(spacing=r["spacing"] ** (7 / 6))),
+        simulated=SOME_FOLLOWERS,
     ),
     _decay_claim(5, "top_k"),
     _decay_claim(6, "kendall"),
@@ -204,6 +207,6 @@ CLAIMS = (
             "only, not as κ⁴. Scores are normal in the limit only: at m = 10, Δ = 0.1, ε = 2 and signal 1 the distance "
             "is 0.26 % larger (400,000 replications, ± 0.06 %).",
         conditions="Signal up to 32: beyond, 4,000 replications have too few errors.",
-        control=NegativeControl("predictions 5 % smaller", scaled("kendall_predicted", 0.95)),
+        control=NegativeControl("predictions 5 % smaller", scaled("kendall_predicted", 0.95)), simulated=PAIRS,
     ),
 )
