@@ -15,12 +15,18 @@
 #BSUB -W 04:00
 # BSUB -q NAME  (without the blank, when it is needed; the same for -P NAME)
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}
-MORE=${MORE:-$HOME/.pipeline/environment}  # read if it is there: exports, such as the keys of a bucket, which
+MORE=${MORE:-$HOME/.pipeline/environment}  # sourced if it is there: exports, such as the keys of a bucket, which
                                            # everybody would see if they came with the job (mode 0600)
 # --------------------------------------------------------------------------------------------------------------
 
 # TERM comes two minutes before the walltime; 75, more to do, makes LSF queue the job again.
-[[ -r $MORE ]] && . "$MORE"
+if [[ -r $MORE ]]; then
+    if [[ ! -O $MORE || ! -O ${MORE%/*} || $(find -H "$MORE" "${MORE%/*}" -prune \( -perm -020 -o -perm -002 \); echo $?) != 0 ]]; then
+        echo "error: $MORE: must be yours, and neither it nor its folder writable by others (chmod go-w)" >&2
+        exit 1
+    fi
+    . "$MORE"
+fi
 read -ra words <<< "$WORDS"
 words+=("cluster.workers=${LSB_DJOB_NUMPROC:-1}")
 if [[ ${LSB_JOBINDEX:-0} != 0 ]]; then

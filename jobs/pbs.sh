@@ -15,11 +15,17 @@
 CORES=${CORES:-4}                          # as above
 SECONDS_TO_RUN=${SECONDS_TO_RUN:-14280}    # the walltime, less two minutes for finishing what runs
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}
-MORE=${MORE:-$HOME/.pipeline/environment}  # read if it is there: exports, such as the keys of a bucket, which
+MORE=${MORE:-$HOME/.pipeline/environment}  # sourced if it is there: exports, such as the keys of a bucket, which
                                            # everybody would see if they came with the job (mode 0600)
 # --------------------------------------------------------------------------------------------------------------
 
-[[ -r $MORE ]] && . "$MORE"
+if [[ -r $MORE ]]; then
+    if [[ ! -O $MORE || ! -O ${MORE%/*} || $(find -H "$MORE" "${MORE%/*}" -prune \( -perm -020 -o -perm -002 \); echo $?) != 0 ]]; then
+        echo "error: $MORE: must be yours, and neither it nor its folder writable by others (chmod go-w)" >&2
+        exit 1
+    fi
+    . "$MORE"
+fi
 cd "$PBS_O_WORKDIR" || exit 1
 read -ra words <<< "$WORDS"
 limits=("cluster.workers=$CORES" "stop_after=$SECONDS_TO_RUN")

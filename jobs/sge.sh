@@ -15,11 +15,17 @@
 #$ -l s_rt=03:58:00,h_rt=04:00:00
 # $ -pe smp 4  (without the blank, for several cores; qconf -spl names the environments; the same for -q, -P)
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}
-MORE=${MORE:-$HOME/.pipeline/environment}  # read if it is there: exports, such as the keys of a bucket, which
+MORE=${MORE:-$HOME/.pipeline/environment}  # sourced if it is there: exports, such as the keys of a bucket, which
                                            # everybody would see if they came with the job (mode 0600)
 # --------------------------------------------------------------------------------------------------------------
 
-[[ -r $MORE ]] && . "$MORE"
+if [[ -r $MORE ]]; then
+    if [[ ! -O $MORE || ! -O ${MORE%/*} || $(find -H "$MORE" "${MORE%/*}" -prune \( -perm -020 -o -perm -002 \); echo $?) != 0 ]]; then
+        echo "error: $MORE: must be yours, and neither it nor its folder writable by others (chmod go-w)" >&2
+        exit 1
+    fi
+    . "$MORE"
+fi
 words=("$@" "cluster.workers=${NSLOTS:-1}")
 if [[ ${SGE_TASK_ID:-undefined} != undefined ]]; then
     words+=("shard=$SGE_TASK_ID/${SHARDS:-$SGE_TASK_LAST}")

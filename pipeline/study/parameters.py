@@ -34,11 +34,12 @@ class InvalidInput(PipelineError, ValueError):
 
 
 def path_of(path: str, key: str) -> Path:
-    """The file or folder of a path, where "~" means the home folder. Raises InvalidInput if there is no such user."""
+    """The file or folder of a path, where "~" means the home folder. Raises InvalidInput if there is none."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
-        raise InvalidInput(key, path, "there is no such user; write the whole path") from None
+        missing = "no home folder is known here" if path.split("/")[0] == "~" else "there is no such user"
+        raise InvalidInput(key, path, f"{missing}; write the whole path") from None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib.util
+import os
 import re
 import shlex
 import shutil
@@ -17,6 +18,7 @@ from pipeline.__main__ import main
 from pipeline.execution import plan
 from pipeline.execution.clusters import LSF, PBS, SGE, Slurm
 from pipeline.execution.clusters.jobs import Jobs, Refused, call
+from pipeline.execution.clusters.private_files import LINES, check_sourced
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 
@@ -202,12 +204,57 @@ def test_no_secret_goes_where_a_queue_would_show_it(queue, monkeypatch, hides_en
 
 def test_jobs_read_a_private_file_if_there_is_one(tmp_path):
     """As a shell reads the script: without the file, with it, and from a folder that a person chose."""
-    lines = Slurm(folder=str(tmp_path)).script().splitlines()
-    line, = (line for line in lines if "/environment" in line)
     for said in ("", "planted"):
-        done = subprocess.run(["bash", "-ec", f"{line}\necho [$KEY]"], capture_output=True, text=True, check=True)
-        assert done.stdout == f"[{said}]\n"
+        done = as_a_job_reads_it(tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"[{said}]\n", "")
         (tmp_path / "environment").write_text("export KEY=planted\n")
+
+
+def as_a_job_reads_it(folder):
+    """What bash makes of the lines in a job's script that source the private file."""
+    script = Slurm(folder=str(folder)).script()
+    start = script.index("MORE=")
+    lines = script[start:script.index("\nfi\n", start) + 4]
+    return subprocess.run(["bash", "-c", f"{lines}\necho [$KEY]"], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("name, mode", [("environment", 0o620), ("environment", 0o602), (".", 0o770), (".", 0o1777)])
+def test_a_private_file_that_others_may_write_is_not_sourced(tmp_path, monkeypatch, name, mode):
+    """By no job, and before any is submitted; the same for one of another user, whom the folder or the file has."""
+    (tmp_path / "environment").write_text("export KEY=planted\n")
+    file = tmp_path / "environment"
+    check_sourced(file)
+    (tmp_path / name).chmod(mode)
+    done = as_a_job_reads_it(tmp_path)
+    assert done.returncode == 1 and done.stdout == "" and "must be yours, and neither it nor its folder" in done.stderr
+    with pytest.raises(InvalidInput, match="must be yours, and neither it nor its folder writable by others"):
+        check_sourced(file)
+    (tmp_path / name).chmod(0o700)
+    assert as_a_job_reads_it(tmp_path).stdout == "[planted]\n"
+    check_sourced(file)
+    if os.geteuid() == 0:  # only root may give files away
+        os.chown(file, 54321, -1)
+        assert as_a_job_reads_it(tmp_path).returncode == 1
+        os.chown(file, 0, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(InvalidInput, match="must be yours"):
+        check_sourced(file)
+
+
+def test_all_scripts_of_jobs_read_the_private_file_in_the_same_way():
+    scripts = {path.name: path.read_text() for path in (ROOT / "jobs").glob("*.sh")}
+    reading = {name for name, text in scripts.items() if "\n".join(LINES) in text}
+    assert reading == {"sge.sh", "pbs.sh", "lsf.sh"} == {name for name, text in scripts.items() if "MORE" in text}
+
+
+def test_folders_of_jobs_are_private(tmp_path):
+    mask = os.umask(0)
+    try:
+        Slurm(folder=str(tmp_path / "a/.pipeline")).make_folders()
+    finally:
+        os.umask(mask)
+    for name in ("a/.pipeline", "a/.pipeline/output"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
 
 
 def test_adaptive_jobs_follow_the_work(queue, monkeypatch):

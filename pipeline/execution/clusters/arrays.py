@@ -75,7 +75,7 @@ class Submission:
         if name in ("pbs", "lsf") and (bad := next((w for w in (*self.words, *self.again) if re.search(r"\s", w)), "")):
             raise InvalidInput("command line", bad, f"no blanks inside a word: jobs of {name} would split it there")
         try:
-            self.output.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.cluster.make_folders()
         except OSError as error:
             raise InvalidInput("cluster.folder", self.cluster.folder, f"cannot be written: {error.strerror}") from None
         question = {"slurm": ["sbatch", "--test-only"], "sge": ["qsub", "-w", "v"]}.get(name)

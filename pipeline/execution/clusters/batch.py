@@ -19,6 +19,7 @@ from pipeline.execution.clusters import route
 from pipeline.execution.clusters.executor import DASK, Cluster, Executor, describe, scheduler, scratch, size, threads
 from pipeline.execution.clusters.jobs import Jobs, Refused, call, user
 from pipeline.execution.clusters.keys import temporary
+from pipeline.execution.clusters.private_files import check_sourced, make_folder, source_lines
 from pipeline.execution.workers import ENVIRONMENT
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
 
@@ -110,6 +111,7 @@ class Batch(Cluster, Checked):
     def check(self) -> None:
         """Ask the batch system whether it would accept such jobs; InvalidInput if not, or if it is not there."""
         script = self.script()
+        check_sourced(self._sourced)
         if self.interface not in (None, *(known := [name for _, name in socket.if_nameindex()])):
             raise InvalidInput("cluster.interface", self.interface, f"this machine has {', '.join(known)}")
         self._check_route()
@@ -128,7 +130,7 @@ class Batch(Cluster, Checked):
         """The script of one job as submitted, with placeholders for the scheduler's address and the keys' folder."""
         if importlib.util.find_spec("dask_jobqueue") is None:
             raise InvalidInput("cluster", self.name, "needs this package: pip install dask-jobqueue (or make hpc)")
-        job = self._make("tls://SCHEDULER:PORT", path_of(self.folder, "folder") / "KEYS", "job1")
+        job = self._make("tls://SCHEDULER:PORT", self._root / "KEYS", "job1")
         return str(job.job_script())
 
     @contextlib.contextmanager
@@ -211,9 +213,9 @@ class Batch(Cluster, Checked):
     @contextlib.contextmanager
     def _keys(self) -> Iterator[Path]:
         """A private folder for the keys, removed on leaving; also remove those of drivers that were killed."""
-        root, host = path_of(self.folder, "folder").absolute(), re.sub(r"\W", "_", socket.gethostname())
+        root, host = self._root, re.sub(r"\W", "_", socket.gethostname())
         try:
-            self._output().mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.make_folders()
             for left in root.glob(f"keys-{host}-*"):
                 if not _alive(int(left.name.split("-")[2])):
                     shutil.rmtree(left, ignore_errors=True)
@@ -223,8 +225,22 @@ class Batch(Cluster, Checked):
         with folder as name:
             yield Path(name)
 
+    def make_folders(self) -> None:
+        """The folder and that of the jobs' output; OSError if they cannot be made."""
+        make_folder(self._root)
+        make_folder(self._output())
+
+    @property
+    def _root(self) -> Path:
+        return path_of(self.folder, "cluster.folder").absolute()
+
+    @property
+    def _sourced(self) -> Path:
+        """The file that jobs source if it is there."""
+        return self._root / "environment"
+
     def _output(self) -> Path:
-        return path_of(self.folder, "folder").absolute() / "output"
+        return self._root / "output"
 
     @property
     def _walltime(self) -> str:
@@ -246,7 +262,6 @@ class Batch(Cluster, Checked):
         cert = str(keys / "cert.pem")
         python = shlex.quote(sys.executable)
         driver = address.removeprefix("tls://").rpartition(":")[0]
-        more = shlex.quote(str(path_of(self.folder, "folder").absolute() / "environment"))
         ours = {f"DASK_{key.upper().replace('.', '__').replace('-', '_')}": value
                 for key, value in DASK.items() if key.startswith("distributed.worker.")}
         return getattr(dask_jobqueue, self.jobqueue).job_cls(
@@ -262,7 +277,7 @@ class Batch(Cluster, Checked):
                 "--lifetime", f"{self.seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
             job_script_prologue=[
                 *(f"export {name}={value}" for name, value in (ENVIRONMENT | ours).items()),
-                f"test ! -r {more} || . {more}"],
+                *source_lines(self._sourced)],
             job_extra_directives=[*self._own_directives(), *self.further], **self._account())
 
     def refusal(self, error: Refused) -> InvalidInput:

@@ -191,8 +191,11 @@ class Jobs:
 
 
 def user() -> str:
-    """Name of the user, as batch systems list it."""
-    return getpass.getuser()
+    """Name of the user, as batch systems list it; the number of one whom no list names, as in containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # of no entry in passwd: the first up to Python 3.12, the second from then on
+        return str(os.getuid())
 
 
 def _job_of(worker: Any) -> str:
