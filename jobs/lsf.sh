@@ -29,6 +29,7 @@ if [[ -r $MORE ]]; then
 fi
 read -ra words <<< "$WORDS"
 words+=("cluster.workers=${LSB_DJOB_NUMPROC:-1}")
+[[ -n ${WORKER_MEMORY:-} ]] && words+=("cluster.memory=$WORKER_MEMORY")  # one unit too large ends no job
 if [[ ${LSB_JOBINDEX:-0} != 0 ]]; then
     words+=("shard=$LSB_JOBINDEX/${SHARDS:-$LSB_JOBINDEX_END}")
 fi

@@ -29,6 +29,7 @@ fi
 cd "$PBS_O_WORKDIR" || exit 1
 read -ra words <<< "$WORDS"
 limits=("cluster.workers=$CORES" "stop_after=$SECONDS_TO_RUN")
+[[ -n ${WORKER_MEMORY:-} ]] && limits+=("cluster.memory=$WORKER_MEMORY")  # one unit too large ends no job
 if [[ -n ${PBS_ARRAY_INDEX:-} ]]; then
     exec "$PIPELINE" "${words[@]}" "${limits[@]}" "shard=$PBS_ARRAY_INDEX/$SHARDS"
 fi

@@ -27,6 +27,7 @@ if [[ -r $MORE ]]; then
     . "$MORE"
 fi
 words=("$@" "cluster.workers=${NSLOTS:-1}")
+[[ -n ${WORKER_MEMORY:-} ]] && words+=("cluster.memory=$WORKER_MEMORY")  # one unit too large ends no job
 if [[ ${SGE_TASK_ID:-undefined} != undefined ]]; then
     words+=("shard=$SGE_TASK_ID/${SHARDS:-$SGE_TASK_LAST}")
 fi

@@ -18,6 +18,10 @@ PIPELINE=${PIPELINE:-.venv/bin/pipeline}
 # --------------------------------------------------------------------------------------------------------------
 
 words=("$@" "cluster.workers=${SLURM_CPUS_PER_TASK:-1}")
+if [[ -z ${WORKER_MEMORY:-} && ${SLURM_MEM_PER_CPU:-0} -ge 512 ]]; then
+    WORKER_MEMORY=$((SLURM_MEM_PER_CPU * 3 / 4))MiB  # the rest is for the process that gives the workers their units
+fi
+[[ -n ${WORKER_MEMORY:-} ]] && words+=("cluster.memory=$WORKER_MEMORY")  # one unit too large ends no job
 job=$SLURM_JOB_ID
 if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then
     job=${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID  # the plain number may mean the whole array

@@ -10,14 +10,13 @@ from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Batch, Cluster
-from pipeline.execution.clusters.arrays import MIB, Sizes, Submission, clock, sizes
+from pipeline.execution.clusters.arrays import DRIVER, LEAST_WORKER, MIB, Sizes, Submission, clock, sizes
 from pipeline.execution.clusters.executor import size
 from pipeline.study.parameters import InvalidInput
 
 HOUR, DAY = 3600, 86400
 MOST_SHARDS = 1000  # unless a person asks for more: what systems allow in one array, as they are delivered
 SLOWER = 3  # nodes may be so much slower than this machine
-DRIVER = 512 * MIB  # of a job, besides its workers
 OURS = ("task", "cluster", "shards")  # keys of which the jobs have their own values
 
 
@@ -64,7 +63,8 @@ def _sizes(expected: Sequence[plan.Prediction], shards: int | None, cluster: Bat
     seconds = SLOWER * max(work / cluster.cores / count, 10 * longest)
     planned = min(DAY, max(HOUR // 2, HOUR // 6 * math.ceil(1 + seconds / (HOUR // 6))))
     each = max(one.memory or 0.0 for one in expected)
-    memory = size(cluster.memory) if cluster.memory else _rounded(DRIVER + 1.25 * cluster.cores * each)
+    planned_memory = _rounded(DRIVER + cluster.cores * max(1.25 * each, LEAST_WORKER))
+    memory = size(cluster.memory) if cluster.memory else planned_memory
     if cluster.memory and each * cluster.cores > memory:
         raise InvalidInput("cluster.memory", cluster.memory, f"a worker takes about {format_bytes(int(each))}; give "
                            "more, fewer cores, or a smaller block")

@@ -17,6 +17,7 @@ from engine import ROOT, arguments, study
 from pipeline.__main__ import main
 from pipeline.execution import plan
 from pipeline.execution.clusters import LSF, PBS, SGE, Slurm
+from pipeline.execution.clusters.arrays import MIB, Sizes, Submission
 from pipeline.execution.clusters.jobs import Jobs, Refused, call
 from pipeline.execution.clusters.private_files import LINES, check_sourced
 from pipeline.storage.replications import Store
@@ -473,3 +474,45 @@ def test_a_worker_lives_for_the_unit_that_it_checks_and_one_of_its_own(seconds, 
     cluster = types.SimpleNamespace(lifetime=30, walltime="00:01:00")
     with contextlib.nullcontext() if enough else pytest.raises(InvalidInput, match="a new worker first simulates"):
         plan.check_lifetime([Store(study(), tmp_path)], cluster)
+
+
+SCRIPTS = {  # the environment that each system gives to a job of two cores
+    "slurm": {"SLURM_JOB_ID": "1", "SLURM_CPUS_PER_TASK": "2"},
+    "pbs": {"PBS_O_WORKDIR": ".", "CORES": "2", "WORDS": "seed=1"},
+    "lsf": {"LSB_DJOB_NUMPROC": "2", "WORDS": "seed=1"},
+    "sge": {"NSLOTS": "2"},
+}
+
+
+def words_of_job(system, **environment):
+    """The words that a job's script runs the command with."""
+    script = ROOT / "jobs" / f"{system}.sh"
+    given = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "PIPELINE": shutil.which("echo"), **SCRIPTS[system]}
+    done = subprocess.run(["bash", str(script), "seed=1"], env=given | environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("system", SCRIPTS)
+def test_workers_of_a_job_get_their_share_of_its_memory(system):
+    """So that a unit that needs more fails in one line, and does not end its job."""
+    words = words_of_job(system, WORKER_MEMORY="700MiB")
+    assert {"seed=1", "cluster.workers=2", "cluster.memory=700MiB"} <= set(words)
+    assert not any(word.startswith("cluster.memory") for word in words_of_job(system))
+
+
+def test_memory_of_a_job_submitted_by_hand_is_what_slurm_says():
+    assert "cluster.memory=768MiB" in words_of_job("slurm", SLURM_MEM_PER_CPU="1024")
+    assert not any("memory" in word for word in words_of_job("slurm", SLURM_MEM_PER_CPU="300"))
+
+
+@pytest.mark.parametrize("memory, cores, share", [(2048, 2, 768), (4096, 1, 3584), (600, 4, 256)])
+def test_share_of_a_worker_leaves_room_for_the_driver(memory, cores, share):
+    assert Sizes(1, memory * MIB, 3600, 60).memory_of_worker(cores) == share * MIB
+
+
+def test_a_job_of_slurm_inherits_the_environment_though_the_site_says_otherwise():
+    """SBATCH_EXPORT=NONE is set at some sites; what the job's script reads would then be missing."""
+    submission = Submission(Slurm(**FIELDS), Sizes(2, 2048 * MIB, 3600, 60), ["seed=1"])
+    assert "--export=ALL" in submission._options(last=False)
+    assert submission._environment()["WORKER_MEMORY"] == f"{384 * MIB}B"

@@ -22,6 +22,8 @@ from pipeline.study.parameters import InvalidInput, path_of
 MIB = 2**20
 EARLY = 60  # seconds by which SLURM may be early with a warning
 START = 30  # seconds in which a job starts
+DRIVER = 512 * MIB  # of a job, besides its workers
+LEAST_WORKER = 256 * MIB  # of a worker: less does not hold what it imports
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,13 @@ class Sizes:
     memory: int
     seconds: int
     reserve: int
+
+    def memory_of_worker(self, cores: int) -> int:
+        """Bytes that each worker of a job may take, so that a unit that needs more fails by itself.
+
+        Otherwise the batch system would end the whole job, and with it what its other workers do.
+        """
+        return max(LEAST_WORKER, (self.memory - DRIVER) // cores)
 
 
 def sizes(cluster: Batch, shards: int, memory: int, seconds: int, longest: float) -> Sizes:
@@ -143,6 +152,7 @@ class Submission:
         inherited = {k: v for k, v in os.environ.items() if cluster.hides_environment or not SECRET.search(k)}
         ours = {"SHARDS": str(self.sizes.shards), "CORES": str(cluster.cores), "WORDS": " ".join(self.words),
                 "AGAIN": " ".join(self.again), "SECONDS_TO_RUN": str(self.sizes.seconds - self.sizes.reserve),
+                "WORKER_MEMORY": f"{self.sizes.memory_of_worker(cluster.cores)}B",
                 "PIPELINE": self._pipeline, "MORE": str(self.output.parent / "environment")}
         return inherited | ours
 
@@ -154,7 +164,8 @@ class Submission:
 
     def _slurm(self, array: str | None, after: str | None) -> list[str]:
         one, of = self.cluster, self.sizes
-        return ["--parsable", f"--cpus-per-task={one.cores}", f"--mem-per-cpu={-(-of.memory // one.cores // MIB)}M",
+        return ["--parsable", "--export=ALL",  # whatever SBATCH_EXPORT says: the script reads what it inherits
+                f"--cpus-per-task={one.cores}", f"--mem-per-cpu={-(-of.memory // one.cores // MIB)}M",
                 f"--time={clock(of.seconds)}", f"--signal=B:USR1@{of.reserve}",
                 f"--output={self.output}/{'%A_%a' if array else '%j'}.out",
                 *_given("--partition=", one.queue), *_given("--account=", one.account),
