@@ -16,22 +16,17 @@ The interval holds for the share that was lost: no end of a range, however rare,
 """
 
 import dataclasses
-import dis
-import inspect
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import xarray as xr
 
 from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.metric_classes import reads_estimate
 from pipeline.analysis.selection import NUMBER, LostReplications, naming, recording, without_lost
 from pipeline.analysis.summary import REPLICATION
-from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import problem
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
 
 Measured = Estimate | Mapping[str, Any]  # an estimate, or several by name, in any depth
@@ -92,7 +87,7 @@ class Known:
         lost = {}
         for name, values in _metrics(results).items():
             unusable = (status == FAILED) | ~np.isfinite(values)
-            if reads_estimate(results, name):
+            if reads_estimate(results.attrs, name):
                 unusable |= status == NOT_CONVERGED
             unknown = (ran & unusable).transpose(*values.dims)
             if _has_range(values):
@@ -124,32 +119,6 @@ class Known:
             filled = float(values.attrs[end]) if other == name else values.mean(REPLICATION)
             counted[other] = values.where(~here, filled).transpose(*values.dims)
         return counted
-
-
-def reads_estimate(results: xr.Dataset, name: str) -> bool:
-    """Whether a metric of the study of some results reads the estimate: if not, it does not matter if that converged.
-
-    True where the metric is not known.
-    """
-    study = json.loads(results.attrs.get("study", "{}"))
-    try:
-        metric = problem(study["problem"]).part("metric", name)
-    except (KeyError, InvalidInput):
-        return True
-    return _reads_third(metric)
-
-
-@cache
-def _reads_third(metric: Any) -> bool:
-    """Whether the code of a metric loads its third argument, the estimate."""
-    code = metric.__call__
-    try:
-        *_, estimate = inspect.signature(code).parameters
-        instructions = [*dis.get_instructions(code)]
-    except (TypeError, ValueError):  # not written in Python
-        return True
-    loaded = [one.argval if isinstance(one.argval, tuple) else (one.argval,) for one in instructions]
-    return any(estimate in names for names in loaded)
 
 
 def _metrics(results: xr.Dataset) -> dict[str, xr.DataArray]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.estimate import Estimate, floored
 from pipeline.analysis.intervals import clopper_pearson, rule_of_three
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.ratio import risk_ratio
@@ -198,13 +198,17 @@ def normal(value: float, error: float, confidence: float) -> Estimate:
 def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, error_share: float = 1.0) -> Estimate:
     """Mean of independent cells with its normal interval; cells without a value are left out.
 
-    Raises `InsufficientEvidence` if no cell has one.
+    A cell in which all replications agree has the smallest error of the others; where they agree in all cells, nothing
+    is known of the error, and the interval is infinite. Raises `InsufficientEvidence` if no cell has a value.
     """
-    used = np.isfinite(mean) & np.isfinite(mcse)
+    used = np.isfinite(mean.values) & np.isfinite(mcse.values)
     count = int(used.sum())
     if not count:
         raise InsufficientEvidence("no cell has a value")
-    total, error = float(mean.where(used).sum()), float(np.sqrt((mcse.where(used) ** 2).sum()))
+    total, errors = float(mean.values[used].sum()), floored(mcse.values[used])
+    if not errors.any():
+        return Estimate(total / count, -math.inf, math.inf, 0.0)
+    error = float(np.sqrt((errors**2).sum()))
     return normal(total / count, error / count, confidence_for(error_share=error_share))
 
 

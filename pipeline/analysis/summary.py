@@ -10,6 +10,7 @@ import xarray as xr
 from scipy import special
 
 from pipeline.analysis.intervals import interval_within
+from pipeline.analysis.metric_classes import is_exact
 from pipeline.analysis.moments import COUNTS, STATISTICS, Moments, block_moments, merged
 from pipeline.study.arrays import Array, Floats
 from pipeline.study.grid import Level
@@ -121,7 +122,8 @@ def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     - `v`, `v_mcse`: mean of the finite values, converged or not, and Monte Carlo standard error
       (`mean_over_replications`);
     - `v_low`, `v_high`: interval of the mean for the metric's range (attributes `least`, `most`), see
-      `interval_within`; without a range equal values have width 0;
+      `interval_within`. Where all values are equal it reaches as far as values that were not seen could move the mean,
+      to infinity where the range has no such end; only metrics that are exact numbers have width 0;
     - `v_least`, `v_most`: the mean had every replication without a finite value, or not converged, been at
       that end of the metric's range; infinite if the range is; equal to `v` if there are none;
     - `v_n`: number of values in the mean.
@@ -151,7 +153,8 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
         if "statistic" not in values.dims:  # the status, or moments of pairs
             continue
         label, unit = values.attrs.get("long_name", name), values.attrs.get("units", "1")
-        for suffix, (column, meaning) in _columns(values, counts, confidence).items():
+        exact = is_exact(summary.attrs, str(name))
+        for suffix, (column, meaning) in _columns(values, counts, confidence, exact).items():
             attributes = {"units": "1" if suffix == "_n" else unit, "long_name": label + meaning}
             columns[f"{name}{suffix}"] = axes, column, ({} if suffix else values.attrs) | attributes
     meanings = {
@@ -163,14 +166,16 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
     return xr.Dataset(columns, counts.isel(count=0, drop=True).coords, dict(summary.attrs, confidence=confidence))
 
 
-def _columns(values: xr.DataArray, counts: xr.DataArray, confidence: float) -> dict[str, tuple[Array, str]]:
+def _columns(
+    values: xr.DataArray, counts: xr.DataArray, confidence: float, exact: bool
+) -> dict[str, tuple[Array, str]]:
     """Suffix -> column and its meaning. values: (…, statistic) moments of one metric; counts: (…, count)."""
     of = _by_statistic(values.transpose(*counts.dims[:-1], "statistic"))
     mean, n, total = of["mean"], of["n"].astype(int), counts.sel(count="run").values
     mcse, unknown = standard_error(of["m2"], n), total - of["trusted_n"]
     known = np.where(of["trusted_n"] > 0, of["trusted_n"] * of["trusted_mean"], 0.0)
     least, most = (_bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf)))
-    low, high = _ends(of, confidence, least, most)
+    low, high = _ends(of, confidence, least, most, exact)
     with np.errstate(divide="ignore", invalid="ignore"):
         ends = [np.where(unknown > 0, (known + unknown * end) / total, mean) for end in (least, most)]
     return {
@@ -189,11 +194,14 @@ def _by_statistic(moments: xr.DataArray) -> dict[str, Array]:
     return dict(zip(moments["statistic"].values.tolist(), np.moveaxis(moments.values, -1, 0), strict=True))
 
 
-def _ends(moments: Mapping[str, Array], confidence: float, least: float, most: float) -> tuple[Array, Array]:
-    """`interval_within`, but where all values are equal and have no range, as of exact numbers, their value."""
+def _ends(
+    moments: Mapping[str, Array], confidence: float, least: float, most: float, exact: bool
+) -> tuple[Array, Array]:
+    """`interval_within`; of a metric that is an exact number, where all values are equal, their value."""
     low, high = interval_within(moments, confidence, least, most)
-    exact = (moments["n"] > 1) & (moments["m2"] == 0)
-    low, high = (np.where(exact & np.isinf(end), moments["mean"], end) for end in (low, high))
+    if exact:
+        equal = (moments["n"] > 1) & (moments["m2"] == 0)
+        low, high = (np.where(equal, moments["mean"], end) for end in (low, high))
     return np.where(moments["n"] > 0, low, np.nan), np.where(moments["n"] > 0, high, np.nan)
 
 
@@ -217,7 +225,8 @@ def paired_difference(
     moments, = moments_over_replications(one - other)
     mean, mcse, pairs = mean_of(moments)
     most = _bound(values, "most", np.inf) - _bound(values, "least", -np.inf)  # that a difference can be
-    low, high = (mean.copy(data=end) for end in _ends(_by_statistic(moments), confidence, -most, most))
+    exact = is_exact(results.attrs, metric)
+    low, high = (mean.copy(data=end) for end in _ends(_by_statistic(moments), confidence, -most, most, exact))
     units = {"units": values.attrs.get("units", "1")}
     columns = dict(mean=mean, mcse=mcse, low=low, high=high)
     return xr.Dataset({name: column.assign_attrs(units) for name, column in columns.items()}

@@ -124,7 +124,8 @@ class Metric(Protocol):
     """One number per replication. long_name, units: as in the CF conventions, for the dataset.
 
     `least` and `most`, the range of the values where there is one, are optional attributes of the class, and so is
-    `expected`, the exact mean of a control variate, the same in every cell.
+    `expected`, the exact mean of a control variate, the same in every cell. `exact = True` says that the metric is
+    computed and not simulated: the same number in all replications of a cell, without an error.
     """
 
     long_name: ClassVar[str]

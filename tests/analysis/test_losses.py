@@ -16,7 +16,7 @@ from pipeline.analysis.claims import (
     judge,
 )
 from pipeline.analysis.controls import scaled
-from pipeline.analysis.losses import bounded, reads_estimate
+from pipeline.analysis.losses import bounded
 from pipeline.analysis.measures import (
     difference,
     exponent,
@@ -27,6 +27,7 @@ from pipeline.analysis.measures import (
     ratio_cells,
     share_above,
 )
+from pipeline.analysis.metric_classes import reads_estimate
 from pipeline.analysis.selection import LostReplications, select
 from pipeline.analysis.tolerances import AtMost, NoException, Within
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
@@ -188,7 +189,7 @@ STUDY = {"problem": "crowd", "name": "toy", "parameters": {}}
 
 def test_a_fit_that_did_not_converge_is_no_loss_to_a_metric_that_does_not_read_it():
     source = results(study=STUDY, ends={}).rename(v="wisdom")
-    assert not reads_estimate(source, "wisdom") and reads_estimate(source, "label_error")
+    assert not reads_estimate(source.attrs, "wisdom") and reads_estimate(source.attrs, "label_error")
 
     def wisdom(data):
         return mean_cells(data_of(data, "wisdom"), "wisdom")
@@ -202,4 +203,4 @@ def test_a_fit_that_did_not_converge_is_no_loss_to_a_metric_that_does_not_read_i
 
 @pytest.mark.parametrize("study", [None, {"problem": "nowhere"}, {"problem": "crowd"}])
 def test_a_metric_that_is_not_known_reads_the_estimate(study):
-    assert reads_estimate(results(study=study), "toy_metric")
+    assert reads_estimate(results(study=study).attrs, "toy_metric")

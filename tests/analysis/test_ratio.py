@@ -56,6 +56,15 @@ def test_power_and_scale(sealed):
     assert int(ratio.pairs[0]) == 3
 
 
+@pytest.mark.parametrize("ends, low, high", [({}, -np.inf, np.inf), ({"least": 0}, 0.498, np.inf),
+                                             ({"least": 0, "most": 2}, 0.498, 0.502)])
+def test_a_ratio_that_is_the_same_in_all_replications_is_not_certain(sealed, ends, low, high):
+    results = sealed({"m": [1]}, error=np.ones((1, 1000)), predicted=np.full((1, 1000), 2.0))
+    results["error"].attrs |= ends
+    ratio = risk_ratio(results, "error", "predicted", power=1)
+    assert (float(ratio.low[0]), float(ratio.high[0])) == pytest.approx((low, high), abs=5e-4)
+
+
 def test_missing_single_and_degenerate_cells(sealed):
     values = np.array([[1.0, np.nan], [np.nan, np.nan], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
     predicted = np.array([[1.0, 1.0], [1.0, 1.0], [1.0, np.inf], [1.0, 1.0], [0.0, 0.0]])

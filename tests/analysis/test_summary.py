@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -8,6 +10,8 @@ from scipy.special import ndtri
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import mean_over_replications, paired_difference, summarise, t_interval
+
+RESPONSE = json.dumps({"problem": "response"})  # study of results
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -76,7 +80,7 @@ def test_equal_values_are_exact_but_not_certain(sealed):
     results["kendall"].attrs |= {"least": 0, "most": 1}
     summary = summarise(results)
     assert summary.kendall_mcse.values.tolist() == [0, 0] and summary.kendall.values.tolist() == [0.1, 0]
-    assert summary.error_low.values.tolist() == summary.error_high.values.tolist() == [0.1, 0]
+    assert np.isinf(summary.error_low).all() and np.isinf(summary.error_high).all()  # of others nothing is known
     assert float(summary.kendall_low[1]) == 0 and float(summary.kendall_high[1]) == pytest.approx(
         ndtri(0.975) ** 2 / (50 + ndtri(0.975) ** 2))  # Wilson's, as for every share
     p = 1 - 0.025 ** (1 / 50)
@@ -88,8 +92,29 @@ def test_equal_values_are_exact_but_not_certain(sealed):
     summary = summarise(results)
     unseen = summary.failed_mcse == 0
     assert unseen.any() and (summary.failed_high[unseen] > 0.13).all()
-    control = summarise(sealed({"m": np.arange(2000)}, failed=rare))
-    assert not (control.failed_high[unseen] > 0.13).any()  # negative control: no range, width zero
+    exact = results.assign(person_spent=results["failed"].drop_attrs()).assign_attrs(study=RESPONSE)
+    control = summarise(exact)
+    assert not (control.person_spent_high[unseen] > 0.13).any()  # negative control: a metric that says it is exact
+
+
+@pytest.mark.parametrize("ends, low, high", [
+    ({}, -np.inf, np.inf), ({"least": 0}, 0.996, np.inf), ({"most": 3}, -np.inf, 1.0074),
+    ({"least": 0, "most": 3}, 0.996, 1.0074)])
+def test_equal_values_do_not_exclude_rare_other_ones(sealed, ends, low, high):
+    """A metric that is 1, and 1,000 in one replication of 1,001, has mean 2: a thousand of 1 do not exclude it."""
+    results = sealed({"m": [1]}, loss=np.ones((1, 1000)))
+    results["loss"].attrs |= ends
+    summary = summarise(results)
+    assert (summary.loss_low.item(), summary.loss_high.item()) == pytest.approx((low, high), abs=5e-4)
+    assert summary.loss_high.item() > 1 > summary.loss_low.item()
+
+
+def test_exact_metrics_are_numbers(sealed):
+    results = sealed({"m": [1]}, person_spent=np.ones((1, 50)), local_budget=np.ones((1, 50)))
+    for study, width in ((RESPONSE, 0), (json.dumps({"problem": "ranking"}), np.inf)):
+        summary = summarise(results.assign_attrs(study=study))
+        assert (summary.person_spent_high - summary.person_spent_low).item() == width
+        assert (summary.local_budget_high - summary.local_budget_low).item() == width
 
 
 def test_paired_difference_covers_and_is_sharper_than_unpaired(sealed, covered):

@@ -20,7 +20,7 @@ def successes(axes, derived, chance, ran=lambda c: True, metric="recovered", see
     """Successes with these chances; status 0 where a cell was not run."""
     results = sealed(axes, derived, seed, 0.0, reps, **{metric: chance})
     uniform = np.random.default_rng(seed).random(results[metric].shape)
-    results[metric] = (results[metric] > uniform).astype(float)
+    results[metric] = (results[metric] > uniform).astype(float).assign_attrs(least=0.0, most=1.0)
     ran = results["status"].astype(bool) & ran(xr.Dataset(coords=axes))
     return results.assign({metric: results[metric].where(ran), "status": results["status"].where(ran, 0)})
 

@@ -31,6 +31,7 @@ class _Answer(Checked):
     w: int = parameter("items that a user has rated", unit="items", low=1)
 
     units: ClassVar[str] = "bits"
+    exact: ClassVar[bool] = True
 
     @property
     def value(self) -> float:

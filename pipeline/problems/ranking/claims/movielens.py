@@ -8,16 +8,17 @@ from pipeline.analysis.claims import Claim, NegativeControl, NotSimulated, Posit
 from pipeline.analysis.controls import exchanged, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
+    Cells,
     Measure,
     confidence_for,
     difference,
+    exact_cells,
     exponent,
     mean_over_cells,
     measure,
 )
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.selection import RecordedData, select
-from pipeline.analysis.summary import mean_over_replications
 from pipeline.analysis.tolerances import AtLeast, AtMost
 from pipeline.problems.common.rating_files import MOVIELENS
 
@@ -83,11 +84,10 @@ def _added(scheme: str) -> Measure:
 
 
 @measure("share of the comparisons of all users that is decided by")
-def _deciders(results: xr.Dataset) -> Mapping[str, Estimate]:
+def _deciders(results: xr.Dataset) -> Mapping[str, Cells]:
     shares = {_RATED: "share_two_ratings", _COINS: "share_coin_flips"}
     data = _films(results, *shares.values(), at=_PRIVATE | dict(scheme="critical"), min_levels=dict(L=1))
-    means = {part: mean_over_replications(data[name]) for part, name in shares.items()}
-    return {part: mean_over_cells(mean, mcse, error_share=0.5) for part, (mean, mcse, _) in means.items()}
+    return {part: exact_cells(data[name]) for part, name in shares.items()}
 
 
 _OURS = ("Rule paper, L = 100 to 600 of the 610 users without replacement, ε = 1 at L = 100: the paper leaves the L "

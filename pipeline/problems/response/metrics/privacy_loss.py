@@ -33,6 +33,7 @@ class _Audit(Checked):
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
 
     units: ClassVar[str] = "1"
+    exact: ClassVar[bool] = True
 
     @property
     def gaussian(self) -> bool:
@@ -139,6 +140,7 @@ class _Shuffled(Checked):
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
 
     units: ClassVar[str] = "nats"
+    exact: ClassVar[bool] = True
 
     @property
     def local(self) -> float:

@@ -1,0 +1,46 @@
+"""What the class of a metric says of its values, found by the study that results are of."""
+
+import dis
+import inspect
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pipeline.study.parameters import InvalidInput
+from pipeline.study.registry import problem
+
+
+def metric_class(attributes: Mapping[Any, Any], name: str) -> Any:
+    """The class of a metric, from the attributes of results; None where its study or problem is not known."""
+    study = json.loads(attributes.get("study", "{}"))
+    try:
+        return problem(study["problem"]).part("metric", name)
+    except (KeyError, InvalidInput):
+        return None
+
+
+def is_exact(attributes: Mapping[Any, Any], name: str) -> bool:
+    """Whether a metric is computed, the same number in all replications of a cell: its class says `exact = True`."""
+    return bool(getattr(metric_class(attributes, name), "exact", False))
+
+
+def reads_estimate(attributes: Mapping[Any, Any], name: str) -> bool:
+    """Whether a metric reads the estimate: if not, it does not matter to it whether that converged.
+
+    True where the metric is not known, or not written in Python.
+    """
+    metric = metric_class(attributes, name)
+    return metric is None or _loads_last_argument(metric)
+
+
+@cache
+def _loads_last_argument(metric: Any) -> bool:
+    code = metric.__call__
+    try:
+        *_, last = inspect.signature(code).parameters
+        instructions = [*dis.get_instructions(code)]
+    except (TypeError, ValueError):  # not written in Python
+        return True
+    loaded = [one.argval if isinstance(one.argval, tuple) else (one.argval,) for one in instructions]
+    return any(last in names for names in loaded)
