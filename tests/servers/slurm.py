@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 from servers import packages
 from servers.hosts import Hosts
 
@@ -92,6 +93,7 @@ class Slurm:
         return self
 
     def __exit__(self, *_) -> None:
+        self._end_jobs()
         for process in reversed(self.processes):
             process.send_signal(signal.SIGTERM)
         for process in reversed(self.processes):
@@ -125,6 +127,15 @@ class Slurm:
                 raise AssertionError(f"job {job} is {now}: {self.call('scontrol', 'show', 'job', job)}")
             time.sleep(0.1)
         return now
+
+    def _end_jobs(self) -> None:
+        """Kill what jobs still run: a job goes on when the daemons of its node end."""
+        scripts = [process for process in psutil.process_iter(["cmdline"])
+                   if any(word.startswith(f"{self.folder}/spool-") for word in process.info["cmdline"] or [])]
+        for script in scripts:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for process in (script, *script.children(recursive=True)):
+                    process.kill()
 
     def _start(self) -> None:
         folder, host = self.folder, socket.gethostname().partition(".")[0]
