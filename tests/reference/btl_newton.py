@@ -7,6 +7,7 @@ from pipeline.problems.common.pairwise_newton import USABLE, Minimum
 from pipeline.study.arrays import Booleans, Floats, Integers, Numbers
 
 SLICE_BYTES = 1 << 21  # of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls
+ACCURACY = 1e-6  # of a minimiser, relative to 1 logit and the range of its scores
 FAR = 200.0  # score range / ridge from which minimisers may be far into the tails of σ (measured)
 
 
@@ -47,25 +48,33 @@ def _minimise_slice(
         x[far] = _excess(s[far]) / curve[far, None]
     x, s = np.ascontiguousarray(x.T), np.ascontiguousarray(s.T)
     base, step, descent, size = x, np.zeros_like(x), np.zeros(len(rows)), np.sqrt(_dot(s, s))
-    length, safe = np.zeros(len(rows)), np.ones(len(rows))
+    length, safe, lowest = np.zeros(len(rows)), np.ones(len(rows)), np.full(len(rows), np.inf)
     for k in range(1, iterations + 1):
         u, weight, wins = _win_sums(x, workspace[: len(rows)])
         gradient = wins - s + curve * x
         gradient -= gradient.sum(0) / m
         norm = np.sqrt(_dot(gradient, gradient))
         rounding = 4 * np.finfo(float).eps * (size + (m / 4 + curve) * np.sqrt(_dot(x, x)))
-        done = exists & (norm <= np.maximum(tolerance, rounding))
-        stop = done | ~exists | (k == iterations)
+        far = np.exp(-np.ptp(x, 0))
+        sure = ACCURACY * (1 + np.ptp(x, 0)) * (curve + m * far / (1 + far) ** 2)  # by the least curvature
+        flat = exists & (norm <= np.maximum(tolerance, rounding))
+        visible = np.finfo(float).eps * (size + curve * np.sqrt(_dot(x, x))) <= sure  # along a valley
+        done = flat & visible & (norm <= sure)
+        # By convexity a trial that is still on a descending slope has decreased the objective.
+        slope = _dot(gradient, step)
+        accept = (length <= safe) | (slope <= 0)
+        doubtful = flat & ~done & accept
+        exact = np.where(doubtful, np.minimum(sure, tolerance), tolerance)
+        newton = _newton_step(u, weight, curve, gradient, norm, exact)
+        done |= doubtful & visible & (np.ptp(newton, 0) <= ACCURACY / 10 * (1 + np.ptp(x, 0)))
+        stop = done | (doubtful & (norm <= rounding) & ~(norm < lowest / 2)) | ~exists | (k == iterations)
+        lowest = np.where(doubtful, norm, lowest)
         if stop.any():
             over = rows[stop]
             result.theta[over], result.converged[over] = x[:, stop].T, done[stop]
             result.iterations[over], result.gradient_norm[over] = k, norm[stop]
             if stop.all():
                 return
-        # By convexity a trial that is still on a descending slope has decreased the objective.
-        slope = _dot(gradient, step)
-        accept = (length <= safe) | (slope <= 0)
-        newton = _newton_step(u, weight, curve, gradient, norm, tolerance)
         base = np.where(accept, x, base)
         step = np.where(accept, newton, step)
         radius = np.ptp(step, 0)
@@ -76,8 +85,8 @@ def _minimise_slice(
         if stop.any():
             live = _pair(np.flatnonzero(~stop))
             rows, exists = rows[live], exists[live]
-            state = s, size, curve, base, step, descent, length, safe
-            s, size, curve, base, step, descent, length, safe = (a.take(live, -1) for a in state)
+            state = s, size, curve, base, step, descent, length, safe, lowest
+            s, size, curve, base, step, descent, length, safe, lowest = (a.take(live, -1) for a in state)
         x = base + length * step
 
 
@@ -153,7 +162,7 @@ def _win_sums(x: Floats, workspace: Floats) -> tuple[Floats, Floats, Floats]:
     return u, workspace, wins - (m - 1) / 2
 
 
-def _newton_step(u: Floats, weight: Floats, curve: Floats, gradient: Floats, norm: Floats, tolerance: float) -> Floats:
+def _newton_step(u: Floats, weight: Floats, curve: Floats, gradient: Floats, norm: Floats, tolerance: Floats) -> Floats:
     """Newton step by diagonally preconditioned conjugate gradients, in the subspace Σθ = 0.
 
     Truncated at a residual of 0.1·min(1, norm)·norm: superlinear; the slope along p stays −pᵀHp, as for the

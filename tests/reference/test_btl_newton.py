@@ -1,10 +1,13 @@
 """The compiled Newton method against the same in NumPy, both to the rounding of their gradients."""
 
+import btl_exact
 import btl_newton
 import numpy as np
 import pytest
 
-from pipeline.problems.ranking.estimators.newton import MANY, minimise
+from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
+from pipeline.problems.ranking.estimators.newton import MANY, minimise, scores
+from pipeline.problems.ranking.theory.fit import weighted_fit
 
 RIDGES = (1e-3, 0.1, 3.0)
 TIGHT = 1e-12  # not less: the gradient of hundreds of items is rounded
@@ -62,3 +65,46 @@ def test_far_minimisers_are_those_of_the_reference():
             moved = 2 * ridge * np.linalg.norm(ours.theta - theirs.theta, axis=1) / (np.finfo(float).eps * size)
             print(f"m={m}, λ={ridge}: {len(s)} fits, gradients apart by {moved.max():.2f} roundings, bound 4")
             assert moved.max() <= 4
+
+
+def separable(m, kind):
+    """Means of pairs that a ridge alone keeps finite: a total order, an unbeaten item, two groups of items."""
+    first, second = np.triu_indices(m, 1)
+    if kind == "order":
+        return np.ones(len(first))
+    even = np.random.default_rng(m).uniform(0.2, 0.8, len(first))
+    return np.where((first == 0) if kind == "unbeaten" else (first < 2) & (second >= 2), 1.0, even)
+
+
+@pytest.mark.parametrize("kind", ["order", "groups"])
+def test_the_fit_to_all_of_a_file_is_as_near(kind):
+    """Of up to 10⁸ comparisons, at λ = 1/users."""
+    mean = separable(5, kind)
+    for users in (1e4, 1e6, 1e8):
+        theta = weighted_fit(mean, np.ones(10), 5, 1 / users)
+        exact = btl_exact.fit(mean, np.ones(10), 5, 1 / users, theta)
+        assert np.abs(theta - exact).max() <= 1e-6 * (1 + np.ptp(exact))
+
+
+@pytest.mark.parametrize("solver", ["complete", "weighted"])
+def test_separable_data_with_hardly_a_ridge_are_fitted_or_not_converged(solver):
+    """λ = 1/L for up to 10¹⁴ users, against 60 digits: also where a gradient of 10⁻⁸ was .2 logits and more away."""
+    worst, alike = {}, 0
+    for users in (1e4, 1e6, 1e8, 1e9, 1e10, 1e11, 1e12, 1e14):
+        for m, kind in ((3, "order"), (3, "unbeaten"), (5, "order"), (5, "groups")):
+            mean = separable(m, kind)
+            if solver == "complete":
+                found = minimise(scores(mean[None], m), 1 / users)
+            else:
+                found = minimise_pairs(Logistic(mean[None], np.ones((1, len(mean)))), np.zeros((1, m)), 1 / users)
+            exact = btl_exact.fit(mean, np.ones(len(mean)), m, 1 / users, found.theta[0])
+            error = np.abs(found.theta[0] - exact).max() / (1 + np.ptp(exact))
+            assert found.converged.all() or users > 1e9, (users, m, kind)
+            if found.converged.all():
+                worst[users] = max(worst.get(users, 0), error)
+            alike += (np.argsort(found.theta[0]) == np.argsort(exact)).all()
+    print(f"largest error of converged fits, relative to 1 + range: {worst}; orders {alike} of 32")
+    assert max(worst.values()) <= 1e-6 and alike >= 28
+    early = minimise(scores(separable(5, "order")[None], 5), 1e-9, iterations=15)  # a control: it stops too early
+    exact = btl_exact.fit(separable(5, "order"), np.ones(10), 5, 1e-9, early.theta[0])
+    assert not early.converged[0] and np.abs(early.theta[0] - exact).max() > 0.1

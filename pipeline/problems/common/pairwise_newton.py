@@ -16,6 +16,7 @@ from pipeline.study.arrays import Booleans, Floats, Integers
 USABLE = 1e50  # scores and ridges (and 1/ridge) beyond this would overflow when squared
 SLICE_BYTES = 1 << 19  # of one (rep, item, item) array: losses take dozens of passes over half as much
 EPS = np.finfo(float).eps
+ACCURACY = 1e-7  # of θ, relative to 1 logit and its range: longest next step at a minimum
 WORST_CONDITION = 1e12  # size over least curvature, without a ridge: beyond it some item is not determined
 
 
@@ -87,12 +88,14 @@ def minimise_pairs(
 ) -> Minimum:
     """Minimiser for every replication, each independent of the others in the batch.
 
-    start: (reps, items), rows summing to 0; where 0 is better, it starts there. ridge: λ ≥ 0. Converged: the
-    gradient's norm is below `tolerance`, or its rounding error if that is larger, the Hessian is positive definite,
-    and, if λ = 0, well conditioned with a short last step, which excludes items that no comparison connects and
-    minima at infinity. What is not finite gives NaN, not converged. Under ten iterations are usual; minima 10⁴ logits
-    away, of means far outside [0, 1] with hardly a ridge, may take more than the limit. O(reps · m³) an iteration;
-    temporary memory some dozen times max(0.5 MB, 8m² bytes).
+    start: (reps, items), rows summing to 0; where 0 is better, it starts there. ridge: λ ≥ 0.
+    Converged: the gradient's norm is below `tolerance`, or its rounding error if that is larger, the
+    Hessian is positive definite, and the next step is short, at most `ACCURACY` of 1 + the range of
+    θ; with hardly a ridge rounding may keep it longer. If λ = 0 the Hessian is well conditioned,
+    too, which excludes items that no comparison connects and minima at infinity. What is not finite gives NaN,
+    not converged. Under ten iterations are usual; minima 10⁴ logits away, of means far outside
+    [0, 1] with hardly a ridge, may take more than the limit. O(reps · m³) an iteration; temporary
+    memory some dozen times max(0.5 MB, 8m² bytes).
     """
     reps, m = start.shape
     nan = np.full((reps, m), np.nan)
@@ -113,6 +116,7 @@ def _minimise_slice(
     first, second = np.triu_indices(x.shape[1], 1)
     base, step = np.zeros_like(x), np.zeros_like(x)
     level, descent, length = np.zeros(len(x)), np.zeros(len(x)), np.ones(len(x))
+    lowest = np.full(len(x), np.inf)  # norm of the gradient one iteration before, if it was small
     for k in range(1, iterations + 1):
         local = loss(x[:, first] - x[:, second])
         value = local.value + ridge * np.vecdot(x, x)
@@ -131,8 +135,12 @@ def _minimise_slice(
         flat = accept & (norm <= np.maximum(tolerance, rounding))
         regular = np.zeros(len(x), bool)
         regular[accept] = definite
-        done = flat & regular & ((ridge > 0) | (np.ptp(step, axis=1) < 1e-3))
-        stop = done | (flat & ~regular & loss.convex) | (k == iterations)
+        short = ACCURACY * (1 + reach) if ridge > 0 else 1e-3
+        near = np.ptp(step, axis=1) < short
+        done = flat & regular & near
+        stalled = flat & ~near & (ridge > 0) & (norm <= rounding) & ~(norm < lowest / 2)
+        lowest = np.where(flat, norm, np.inf)
+        stop = done | stalled | (flat & ~regular & loss.convex) | (k == iterations)
         result.theta[rows], result.converged[rows] = np.where(accept[:, None], x, base), done
         result.iterations[rows], result.gradient_norm[rows] = k, norm
         if stop.all():
@@ -142,8 +150,8 @@ def _minimise_slice(
         cut = np.where(np.isfinite(cut), np.clip(cut, 0.1 * length, 0.5 * length), 0.1 * length)
         length = np.where(accept, 1, cut)
         if stop.any():
-            state = rows, base, step, level, descent, length
-            rows, base, step, level, descent, length = (a[~stop] for a in state)
+            state = rows, base, step, level, descent, length, lowest
+            rows, base, step, level, descent, length, lowest = (a[~stop] for a in state)
             loss = loss.take(~stop)
         x = base + length[:, None] * step
 

@@ -9,6 +9,7 @@
 #define FAR_START 200.0 /* score range / ridge from which minimisers may be far into the tails (measured) */
 #define FAR_ITEMS 300.0 /* e^(-2x) would not be finite */
 #define USABLE 1e50
+#define ACCURACY 1e-6 /* of a minimiser, relative to 1 logit and the range of its scores */
 
 typedef struct {
     int one;              /* layout */
@@ -101,9 +102,9 @@ INLINE void multiply(const graph *g, vec curve, const vec *x, vec *image) {
 /* Newton step by diagonally preconditioned conjugate gradients in the subspace of sum 0, truncated at a residual of
  * 0.1 min(1, norm) norm: superlinear; the slope along p stays -p'Hp, as for the exact step. `scale` comes as degrees;
  * residual, direction, image are room. */
-INLINE void newton_step(const graph *g, vec curve, const vec *gradient, vec norm, double tolerance, ivec active,
+INLINE void newton_step(const graph *g, vec curve, const vec *gradient, vec norm, vec tolerance, ivec active,
                         vec *scale, vec *residual, vec *direction, vec *image, vec *step) {
-    vec target = larger(0.1 * smaller(norm, splat(1)) * norm, splat(tolerance / 10)), before = splat(1);
+    vec target = larger(0.1 * smaller(norm, splat(1)) * norm, tolerance / 10), before = splat(1);
     for (int64_t i = 0; i < g->n; i++) {
         scale[i] = items_only(g, i, 1 / larger(scale[i] + curve, splat(1 / USABLE)));
         residual[i] = -gradient[i];
@@ -126,6 +127,13 @@ INLINE void newton_step(const graph *g, vec curve, const vec *gradient, vec norm
         }
         before = rho;
     }
+}
+
+/* The norm of a gradient below which a minimiser is accurate for certain. The objective's curvature, at scores of this
+ * range r, is that of the ridge and at least that of a complete graph whose edges all weigh sigma(r) sigma(-r). */
+INLINE vec surely_small(int64_t m, vec curve, vec range) {
+    vec e = exponential(-range), lose = e / (1 + e), weight = lose * (1 - lose);
+    return ACCURACY * (1 + range) * (curve + (double)m * weight);
 }
 
 typedef struct {
@@ -169,6 +177,18 @@ static void excess(int64_t m, const score *sorted, double *mean, int64_t *last, 
     for (int64_t k = 0; k < m; k++) found[k * stride] -= sum / (double)m;
 }
 
+/* Results of the replications whose lanes stop. */
+INLINE void write_out(const graph *g, const vec *x, ivec stop, ivec done, int64_t k, vec norm, int64_t count,
+                      const int64_t *rows, double *theta, uint8_t *converged, int64_t *iterations,
+                      double *gradient_norm) {
+    for (int64_t r = 0; r < count; r++) {
+        if (!stop[r]) continue;
+        for (int64_t i = 0; i < g->m; i++)
+            theta[rows[r] * g->m + i] = g->one ? x[i / LANES][i % LANES] : x[i][r];
+        converged[rows[r]] = done[r] != 0, iterations[rows[r]] = k, gradient_norm[rows[r]] = norm[r];
+    }
+}
+
 /* One slice: the scores in s, (n,) vectors, come centred; rows: the replications, `count` of them, in the lanes. */
 INLINE void solve(const graph *g, vec *room, const vec *s, vec curve, ivec exists, vec *base, double tolerance,
                   int64_t limit, int64_t count, const int64_t *rows, double *theta, uint8_t *converged,
@@ -177,6 +197,7 @@ INLINE void solve(const graph *g, vec *room, const vec *s, vec curve, ivec exist
     vec *x = room, *u = x + n, *gradient = u + n, *scale = gradient + n, *residual = scale + n;
     vec *direction = residual + n, *image = direction + n, *newton = image + n, *step = newton + n;
     vec size = root(dot(g, s, s)), descent = {0}, length = {0}, safe = splat(1);
+    vec lowest = splat(1e300); /* norm of the gradient in the iteration before, if that was small enough */
     ivec active = {0};
     for (int64_t l = 0; l < LANES; l++) active[l] = g->one || l < count ? -1 : 0;
     for (int64_t i = 0; i < n; i++) x[i] = base[i], step[i] = (vec){0};
@@ -191,24 +212,32 @@ INLINE void solve(const graph *g, vec *room, const vec *s, vec curve, ivec exist
         for (int64_t i = 0; i < n; i++) gradient[i] = gradient[i] - s[i] + curve * x[i];
         centre(g, gradient);
         vec norm = root(dot(g, gradient, gradient));
-        vec rounding = 4 * 0x1p-52 * (size + ((double)m / 4 + curve) * root(dot(g, x, x)));
-        ivec done = exists & (norm <= larger(splat(tolerance), rounding));
+        vec far = root(dot(g, x, x)), rounding = 4 * 0x1p-52 * (size + ((double)m / 4 + curve) * far);
+        vec range = high - low, sure = surely_small(m, curve, range);
+        ivec flat = exists & (norm <= larger(splat(tolerance), rounding));
+        /* What rounds along a valley: what pairs add to the gradients of two items cancels in their sum. */
+        ivec visible = 0x1p-52 * (size + curve * far) <= sure, done = flat & visible & (norm <= sure);
         ivec stop = active & (done | ~exists);
         if (k == limit) stop = active;
         if (any_set(stop)) {
-            for (int64_t r = 0; r < count; r++) {
-                if (!stop[r]) continue;
-                for (int64_t i = 0; i < m; i++)
-                    theta[rows[r] * m + i] = g->one ? x[i / LANES][i % LANES] : x[i][r];
-                converged[rows[r]] = done[r] != 0, iterations[rows[r]] = k, gradient_norm[rows[r]] = norm[r];
-            }
+            write_out(g, x, stop, done, k, norm, count, rows, theta, converged, iterations, gradient_norm);
             active &= ~stop;
             if (!any_set(active)) return;
         }
         /* By convexity a trial that is still on a descending slope has decreased the objective. */
         vec slope = dot(g, gradient, step);
-        ivec accept = (length <= safe) | (slope <= 0);
-        newton_step(g, curve, gradient, norm, tolerance, active & accept, scale, residual, direction, image, newton);
+        ivec accept = (length <= safe) | (slope <= 0), doubtful = active & accept & flat;
+        vec exact = choose(doubtful, smaller(sure, splat(tolerance)), splat(tolerance));
+        newton_step(g, curve, gradient, norm, exact, active & accept, scale, residual, direction, image, newton);
+        if (any_set(doubtful)) { /* as in flat valleys: the step says how far it is to the minimum */
+            extremes(g, newton, &low, &high);
+            done = doubtful & visible & (high - low <= ACCURACY / 10 * (1 + range));
+            stop = done | (doubtful & (norm <= rounding) & ~(norm < lowest / 2)); /* or steps gain nothing more */
+            lowest = choose(doubtful, norm, lowest);
+            write_out(g, x, stop, done, k, norm, count, rows, theta, converged, iterations, gradient_norm);
+            active &= ~stop;
+            if (!any_set(active)) return;
+        }
         for (int64_t i = 0; i < n; i++) base[i] = choose(accept, x[i], base[i]);
         for (int64_t i = 0; i < n; i++) step[i] = choose(accept, newton[i], step[i]);
         extremes(g, step, &low, &high);

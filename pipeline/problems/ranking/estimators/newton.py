@@ -43,11 +43,15 @@ def minimise(scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations
     scores (rep, item), any reals, of which only the deviations from the row mean, (m−1)/2, matter;
     ridge: λ ≥ 0, scalar or (rep,).
 
-    Converged: gradient norm ≤ max(tolerance, 4·eps·(‖s‖ + (m/4 + 2λ)‖θ‖)), where the second term is the
-    rounding of the gradient itself; it only matters for scores or θ above about 1e6. Never raises or warns
-    about data. Not converged: non-finite or unusable input (NaN); λ = 0 with scores that no θ matches to
-    within the tolerance, separable data for one (stops at once); `iterations` reached. O(m²) per iteration,
-    usually 3 to 10; temporary memory 4m² bytes, 32m² below `MANY` items.
+    Converged: gradient norm ≤ max(tolerance, 4·eps·(‖s‖ + (m/4 + 2λ)‖θ‖)), where the second term is
+    the rounding of the gradient itself, which only matters for scores or θ above about 1e6; and θ is
+    within about 1e-6·(1 + its range) of the minimiser, by the least curvature of the objective or by
+    the next Newton step. The second matters where hardly a ridge holds θ, as of separable data at
+    λ < 1e-4: there it goes on, and what the rounding of the scores hides is not converged. Never
+    raises or warns about data. Not converged, too: non-finite or unusable input (NaN); λ = 0 with
+    scores that no θ matches to within the tolerance, separable data for one (stops at once);
+    `iterations` reached. O(m²) per iteration, usually 3 to 10; temporary memory 4m² bytes, 32m²
+    below `MANY` items.
     """
     scores = np.ascontiguousarray(scores, float)
     reps, m = scores.shape

@@ -1,10 +1,14 @@
 """Bradley–Terry–Luce fit to one set of comparisons with unequal counts: the truth of recorded data."""
 
+import math
+
 import numpy as np
 from scipy.special import expit
 
 from pipeline.study.arrays import Floats, Numbers
 
+SMALL = 1e-10  # norm of the gradient at the end, relative to its scale
+ACCURACY = 1e-7  # longest step that is left out, relative to 1 logit and the range of θ
 ITERATIONS = 200  # far beyond what the safe step needs; a guard
 
 
@@ -12,23 +16,30 @@ def weighted_fit(wins: Numbers, compared: Numbers, items: int, ridge: float) -> 
     """argmin of Σ_{i<j} [n_ij log(1 + e^{θ_i−θ_j}) − w_ij (θ_i − θ_j)] + λ‖θ‖², which sums to 0; (items,), logits.
 
     wins w, compared n: (pairs,), 0 ≤ w ≤ n, reals, pairs in the order of `numpy.triu_indices(items, 1)`;
-    ridge λ > 0. Newton's method with a step that cannot overshoot; O(items³) per iteration. Raises
-    ArithmeticError if the gradient does not vanish to 1e-10 of its scale. Source: Xu, Sun and Cheng, eq. (2),
-    whose comparisons are all made, n_ij = 1; step: Sun and Tran-Dinh (2019), generalised self-concordance.
+    ridge λ > 0. Newton's method with a step that cannot overshoot; O(items³) per iteration. It ends
+    where the gradient vanishes to 1e-10 of its scale and the next step is below 1e-7 of 1 + the
+    range of θ, or all that rounding leaves of it. Raises ArithmeticError if that is not reached.
+    Source: Xu, Sun and Cheng, eq. (2), whose comparisons are all made, n_ij = 1; step: Sun and
+    Tran-Dinh (2019), generalised self-concordance.
     """
     first, second = np.triu_indices(items, 1)
     made, won = np.zeros((2, items, items))
     made[first, second] = made[second, first] = compared
     won[first, second], won[second, first] = wins, np.subtract(compared, wins)
     theta, scale = np.zeros(items), made.sum(axis=1).max() + ridge
+    lowest = math.inf  # norm of the gradient one iteration before, if it was small
     for _ in range(ITERATIONS):
         chance = expit(theta[:, None] - theta)
         gradient = (made * chance - won).sum(axis=1) + 2 * ridge * theta
-        if np.linalg.norm(gradient) <= 1e-10 * scale:
-            values: Floats = theta - theta.mean()
-            return values
         weight = made * chance * chance.T
         step = -np.linalg.solve(np.diag(weight.sum(axis=1) + 2 * ridge) - weight, gradient)
         reach = np.ptp(step)
+        norm = float(np.linalg.norm(gradient))
+        if norm <= SMALL * scale:
+            near = reach <= ACCURACY * (1 + np.ptp(theta))
+            if near or norm >= lowest / 2:  # or rounding is all that is left
+                values: Floats = theta - theta.mean()
+                return values
+            lowest = norm
         theta = theta + (step if reach <= 1 else step * np.log1p(reach) / reach)
     raise ArithmeticError(f"the fit to all comparisons did not converge in {ITERATIONS} steps")
