@@ -33,6 +33,7 @@ PROBLEM = Problem(
         "lemma_4_bound": "pipeline.problems.common.recovery:Lemma4Bound",
         "item_bound": ".metrics.cramer_rao:ItemBound",
         "error_over_bound": ".metrics.cramer_rao:ErrorOverBound",
+        "noise_drawn": ".metrics.noise_risk:NoiseDrawn",
         "noise_risk": ".metrics.noise_risk:NoiseRisk",
         "person_spent": ".metrics.privacy_loss:PersonSpent",
         "person_spent_printed": ".metrics.privacy_loss:PersonSpentPrinted",

@@ -1,5 +1,7 @@
 """Metrics of the Rasch model: what they are fed, by hand, and what they find of real releases."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from checks import mean_agrees
@@ -12,6 +14,7 @@ from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaus
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.response.metrics import privacy_loss
 from pipeline.problems.response.metrics.cramer_rao import ErrorOverBound, ItemBound
+from pipeline.problems.response.metrics.noise_risk import NoiseDrawn
 from pipeline.problems.response.model import ItemParameters, Rasch
 from pipeline.problems.response.theory.cramer_rao import cramer_rao_risk
 from pipeline.study.parameters import InvalidInput
@@ -101,3 +104,23 @@ def test_budgets_of_reports(n, epsilon):
         privacy_loss.LocalBudget, privacy_loss.LocalBudgetPublished, privacy_loss.ShuffledEpsilonExact))
     assert own == accounting.local_budget(epsilon, n, 1e-4)[0]
     assert published <= own and exact <= epsilon
+
+
+@pytest.mark.parametrize("mechanism, p", [
+    (DiscreteGaussian(m=5, epsilon_user=2.0), 1.0), (DiscreteLaplace(m=5, epsilon_user=5.0), 1.0),
+    (DiscreteGaussian(m=5, epsilon_user=20.0, p0=0.7), 0.6)], ids=["Gaussian", "Laplace", "graphs, missing responses"])
+def test_noise_is_drawn_with_the_variance_that_the_release_states(mechanism, p):
+    truth, release, estimate = chain(mechanism, m=5, reps=4000, p=p)
+    drawn = NoiseDrawn(p=p)(truth, release, estimate)
+    assert mean_agrees(drawn, 1, "noise as drawn")
+    halved = replace(release, variance=release.variance / 2)
+    assert not mean_agrees(NoiseDrawn(p=p)(truth, halved, estimate), 1, "control: half of the variance stated")
+
+
+def test_no_noise_is_seen_and_other_releases_have_none():
+    truth, release, estimate = chain(DiscreteGaussian(m=4, epsilon_user=1.0), reps=500)
+    plain = replace(release, counts=Rasch(n=20, m=4).simulate(truth, np.random.default_rng(2)).differences())
+    found = NoiseDrawn()(truth, plain, estimate)
+    print(f"no noise: n=500 statistic={np.abs(found).max():.3g} bound=0.2")
+    assert np.abs(found).max() < 0.2
+    assert np.isnan(NoiseDrawn()(*chain(NoPrivacy()))).all()
