@@ -14,6 +14,8 @@ from pipeline.analysis.measures import Cells, exponent, measure, measure_every_c
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtMost, Within
 
+from .controls import FOLLOWERS, ONE_GUESSED, TWINS
+
 DENSE = 15  # np²/log m from which the theorem's condition np² ≳ log m is met with room
 _GRID = dict(m=2, n=3, p=1)
 _IN_RESPONSES, _IN_ITEMS = "in np at fixed m", "in m at fixed n and p"
@@ -78,6 +80,7 @@ CLAIMS = (
         why="An upper rate. −0.45 distinguishes −½ from −1/3; a factor m^0.06 is 13 % over the grid's eightfold m.",
         conditions=f"{_CONDITIONS}, so that κ is bounded.",
         control=NegativeControl("errors multiplied by (np)^(1/6)", scaled("error_inf", _slower)),
+        simulated=FOLLOWERS,
     ),
     Claim(
         id="nguyen.theorem_3_1.spread",
@@ -91,21 +94,23 @@ CLAIMS = (
         conditions=f"{_CONDITIONS}.",
         control=NegativeControl("largest errors multiplied by (m/25)^(1/3)",
                                 scaled("error_inf", lambda r: (r["m"] / 25) ** (1 / 3))),
+        simulated=ONE_GUESSED,
     ),
     Claim(
         id="nguyen.theorem_3_3.rate",
-        statement="The squared error ‖β̂ − β*‖₂² is of order m/(np), which is the least possible for any estimator.",
-        source="Nguyen and Zhang, Theorem 3.3 and after Theorem 3.1",
+        statement="The squared error ‖β̂ − β*‖₂² of the spectral estimator is of order m/(np).",
+        source="Nguyen and Zhang, after Theorem 3.1; the least possible order by their Theorem 3.3",
         experiment="nguyen/entrywise",
         measure=_squared_error,
         tolerance={_IN_RESPONSES: Within(-1, 0.15), _IN_ITEMS: Within(1, 0.15)},
         why="Distinguishes 1 from ⅔ and 4/3; with few responses the error falls a little faster than in the limit.",
         conditions=f"{_CONDITIONS}.",
         control=NegativeControl("errors multiplied by (np)^(1/6)", scaled("error_l2", _slower)),
+        simulated=FOLLOWERS,
     ),
     Claim(
         id="nguyen.theorem_3_3.bound",
-        statement="The squared error of the spectral estimator is at most a constant times that of any unbiased one.",
+        statement="The squared error of the spectral estimator is at most 1.7 times the least of unbiased estimators.",
         source="Nguyen and Zhang, Theorem 3.3; constants by the Cramér–Rao bound with unknown abilities, their §3.3",
         experiment="nguyen/entrywise",
         measure=_over_cramer_rao,
@@ -115,5 +120,6 @@ CLAIMS = (
         conditions=f"{_CONDITIONS}. The bound is m/(np) times 5.8 or so.",
         control=NegativeControl("errors as if np² responses counted, in place of np",
                                 scaled("error_l2", lambda r: 1 / r["p"] ** 0.5)),
+        simulated=TWINS,
     ),
 )

@@ -10,6 +10,8 @@ from pipeline.analysis.selection import at_levels, select
 from pipeline.analysis.summary import summarise, t_interval
 from pipeline.analysis.tolerances import AtMost, NoException
 
+from .controls import GUESSED, RING
+
 DENSITY = 20  # np²/log m that the supplement's Lemma 1.1 calls sufficiently large
 CONSTANT = 15  # C of the theorem; the mean error is at 4
 _CONDITIONS = ("Cells with np² ≥ 20 log m, as the supplement's Lemma 1.1 asks, and p from 0.1, where mp = 5 or 10 is "
@@ -55,6 +57,7 @@ CLAIMS = (
         conditions=_CONDITIONS,
         control=NegativeControl("errors as if np² responses counted, in place of np",
                                 scaled("error_inf", lambda r: 1 / r["p"] ** 0.5)),
+        simulated=RING,
     ),
     Claim(
         id="nguyen.theorem_3_1.probability",
@@ -66,5 +69,6 @@ CLAIMS = (
         why="The paper's constant is open; 15 was set on other seeds. m⁻¹⁰ is 10⁻¹⁷ or less.",
         conditions=_CONDITIONS,
         control=NegativeControl("errors five times as large", scaled("error_inf", 5)),
+        simulated=GUESSED,
     ),
 )

@@ -13,6 +13,7 @@ from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, AtMost
 
 from .common import DIRECTION, FEW, GRAPHS_EXCHANGED, HIGHEST_PRIVACY, LOW_PRIVACY, Levels, errors_exchanged
+from .controls import LOUD_SPARSE, LOUD_TIGHT, NO_FLIPS, QUIET_LAPLACE, QUIET_NOISE, SECRET_NO_FLIPS
 
 MODERATE = 0.5  # least ε of the paper's low to moderate privacy
 _TIGHT = dict(calibration="tight")
@@ -87,8 +88,8 @@ def _laplace_claim(calibration: str, also: str) -> Claim:
     levels = dict(calibration=calibration)
     return Claim(
         id=f"nguyen.figure_1.laplace.{calibration}",
-        statement="At low to moderate privacy discrete Gaussian noise gives smaller errors than discrete Laplace "
-                  f"noise{also}.",
+        statement="At low to moderate privacy, on average over ε, discrete Gaussian noise gives smaller errors than "
+                  f"discrete Laplace noise{also}.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_over_budgets("Gaussian less Laplace noise", GAUSSIAN | levels, LAPLACE | levels),
@@ -97,6 +98,7 @@ def _laplace_claim(calibration: str, also: str) -> Claim:
         conditions=f"{_RANGE}. Laplace noise is pure ε-DP, the Gaussian (ε, δ).",
         control=NegativeControl("the two mechanisms under each other's name",
                                 exchanged("mechanism", "discrete_gaussian", "discrete_laplace")),
+        simulated=QUIET_LAPLACE,
     )
 
 
@@ -105,7 +107,7 @@ CLAIMS = (
     _laplace_claim("tight", ", also where both are charged what a row really costs"),
     Claim(
         id="nguyen.figure_1.tight",
-        statement="Charging what a row really costs makes the Gaussian mechanism more accurate at the same ε.",
+        statement="Charging what a row really costs makes the Gaussian mechanism more accurate, on average over ε.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_over_budgets("tight less paper calibration", GAUSSIAN | _TIGHT, GAUSSIAN | dict(calibration="paper")),
@@ -114,11 +116,13 @@ CLAIMS = (
         conditions=f"{_RANGE}.",
         control=NegativeControl("the two calibrations under each other's name",
                                 exchanged("calibration", "paper", "tight")),
+        simulated=LOUD_TIGHT,
     ),
     Claim(
         id="nguyen.figure_1.randomized",
         headline=True,
-        statement="Randomized response is far less accurate than the Gaussian mechanism, also when it is debiased.",
+        statement="Randomized response is less accurate than the Gaussian mechanism, even when it is debiased, on "
+                  "average over ε.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_over_budgets("Gaussian noise less debiased randomized response", GAUSSIAN | _TIGHT, DEBIASED | _TIGHT),
@@ -127,10 +131,11 @@ CLAIMS = (
         conditions=f"{_RANGE}. Shuffling is charged where it is known to help.",
         control=NegativeControl("the errors of the two mechanisms under each other's name",
                                 errors_exchanged(GAUSSIAN | _TIGHT, DEBIASED | _TIGHT)),
+        simulated=NO_FLIPS,
     ),
     Claim(
         id="nguyen.figure_1.debiasing",
-        statement="Randomized response is more accurate debiased than as the paper uses it.",
+        statement="Randomized response is more accurate debiased than as the paper uses it, on average over cells.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_debiasing,
@@ -140,6 +145,7 @@ CLAIMS = (
                    "from m = 100 on there is none.",
         control=NegativeControl("the two estimators under each other's name",
                                 exchanged("estimator", "spectral", "spectral_debiased")),
+        simulated=SECRET_NO_FLIPS,
     ),
     Claim(
         id="nguyen.figure_1.high_privacy",
@@ -151,6 +157,7 @@ CLAIMS = (
         why="The estimate 0 for all items has error 1, the standard deviation of β*.",
         conditions="All n and m together; tight calibration.",
         control=NegativeControl("errors in the opposite order of ε", reversed_along("error_l2", "epsilon_user")),
+        simulated=QUIET_NOISE,
     ),
     Claim(
         id="nguyen.figure_1.sparse",
@@ -164,5 +171,6 @@ CLAIMS = (
         conditions=f"ε ≥ {LOW_PRIVACY:g}; the two corners of the grid. Tight calibration, which gains less on a graph "
                    "than on all pairs; the graph is drawn until it is connected. At smaller ε it hurts in both.",
         control=GRAPHS_EXCHANGED,
+        simulated=LOUD_SPARSE,
     ),
 )

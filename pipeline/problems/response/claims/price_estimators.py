@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl
+from pipeline.analysis.claims import Claim, NegativeControl, SimulatedControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.exact import TOGETHER, law_ratios
@@ -32,6 +32,7 @@ from pipeline.analysis.tolerances import AtMost, Tolerance, Within
 from pipeline.privacy.accounting import zcdp_rho
 
 from .common import DELTA, ROUNDING
+from .controls import LEAST_OWN_NOISE, LITTLE_OWN_NOISE, LOUD, LOUDER, OWN_NOISE
 
 PRIVATE, OPEN = "discrete_gaussian", "none"
 ESTIMATORS = {"spectral": "spectral algorithm", "pairwise_likelihood": "pairwise likelihood"}
@@ -121,11 +122,12 @@ _CONDITIONS = "p = 1, tight calibration, β* uniform on (−2, 2) as the theorem
 
 
 def _claim(name: str, statement: str, how: Measure, tolerance: Tolerance | Mapping[str, Tolerance], why: str,
-           control: NegativeControl, conditions: str = _CONDITIONS, source: str = "") -> Claim:
+           control: NegativeControl, simulated: SimulatedControl, conditions: str = _CONDITIONS,
+           source: str = "") -> Claim:
     return Claim(
         id=f"nguyen.{name}", statement=statement, experiment="nguyen/price_estimators", measure=how,
         source=source or "sharpens Nguyen and Zhang, supplement, Theorem 3.3", tolerance=tolerance, why=why,
-        conditions=conditions, control=control)
+        conditions=conditions, control=control, simulated=simulated)
 
 
 _SCALING: Mapping[str, Mapping[str, Tolerance]] = {
@@ -142,7 +144,7 @@ CLAIMS = (
         "The theorem's constants are open. By the first-order constant at m = 10, the worst here, the squared error is "
         f"four times that without privacy near 10 m²/ε², and less than twice at {SIZE} and beyond.",
         NegativeControl("errors with privacy half as large again", scaled(
-            metric, lambda r: 1 + 0.5 * (r["mechanism"] == PRIVATE))),
+            metric, lambda r: 1 + 0.5 * (r["mechanism"] == PRIVATE))), LOUDER,
         f"Cells with np²ε²/m² ≥ {SIZE}, p = ½ among them; tight calibration, β* uniform on (−2, 2).",
         "Nguyen and Zhang, supplement, Theorem 3.3" + ("" if norm == "inf" else ", in the other norm"))
       for norm, (metric, symbol) in NORMS.items()),
@@ -154,6 +156,7 @@ CLAIMS = (
         "Noise of variance ∝ m²/ρ on every Y_ij is averaged over an item's m − 1 pairs. The order of the theorem, "
         "m²/(nε²), has exponent 2 in m. The largest error is that of the easiest items, which get most of the noise.",
         NegativeControl("numbers of persons read as their square root", lambda r: r.assign_coords(n=r["n"] ** 0.5)),
+        LITTLE_OWN_NOISE if estimator == "spectral" else OWN_NOISE,
         f"Cells with an excess of 0.1 to 2. {_CONDITIONS}")
       for estimator, name in ESTIMATORS.items() for norm, (metric, symbol) in NORMS.items()),
     *(_claim(
@@ -162,12 +165,12 @@ CLAIMS = (
         _over_first_order(estimator), Within(1, 0.15),
         "The formula is σ² tr(L⁺KL⁺)/m at the expected counts, computed for every β* and θ*. The constants of the two "
         "estimators are 2.2 times apart here, and more for β* that spreads further.",
-        NegativeControl("predictions of half the noise's variance", scaled("noise_risk", 0.5)),
+        NegativeControl("predictions of half the noise's variance", scaled("noise_risk", 0.5)), LOUD,
         f"Cells where 0.05 to 0.75 of the squared error without privacy is predicted. {_CONDITIONS}")
       for estimator, name in ESTIMATORS.items()),
     _claim(
         "price.missing",
-        "Where responses are missing, what privacy adds, relative to the rest, is proportional to 1/(np³).",
+        "Where responses are missing, what privacy adds, relative to the rest, times n, is proportional to 1/p³.",
         _missing, Within(-2.8, 0.4),
         "Counts are proportional to np², so that noise adds 1/(np²)² to the squared error, and the rest is of order "
         "1/(np): exponent −3. At m = 20, where a person answers 10 items, first orders give −2.8, at m = 40 −2.9, and "
@@ -175,5 +178,6 @@ CLAIMS = (
         "theorem, 1/(np²), has exponent −2, and is as far again beyond the tolerance: with few responses it asks for "
         "too few persons, up to the factor p that its other condition, mp ≳ log n, bounds.",
         NegativeControl("shares p read as their square root", lambda r: r.assign_coords(p=r["p"] ** 0.5)),
+        LEAST_OWN_NOISE,
         "Pairs of cells with p = ½ and 1 at one m ≥ 20, m/ε² and np²ε²/m; excess of 0.05 to 1; tight calibration."),
 )

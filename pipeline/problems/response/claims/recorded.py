@@ -22,6 +22,7 @@ from .common import (
     LOW_PRIVACY,
     errors_exchanged,
 )
+from .controls import LOUD_DENSE, LOUD_DENSE_SUPPORTS, NO_FLIPS, QUIET_NOISE
 
 EDUCATION = {
     "sha256:82d16f59bd5fbe3351e29b61102e8197c68b23e36c554c831b02796d0fc5315e": "LSAT, Section 6",
@@ -99,6 +100,7 @@ def _education_claims(calibration: str) -> Iterator[Claim]:
         conditions=f"{conditions} Randomized response has no information on the items there: its error is that of the "
                    "estimate 0 for all.",
         control=NegativeControl("errors in the opposite order of ε", reversed_along("error_l2", "epsilon_user")),
+        simulated=QUIET_NOISE,
         recorded=_ON_EDUCATION,
     )
     yield Claim(
@@ -111,6 +113,7 @@ def _education_claims(calibration: str) -> Iterator[Claim]:
         why=DIRECTION,
         conditions=conditions,
         control=_mechanisms_exchanged(calibration),
+        simulated=NO_FLIPS,
         recorded=_ON_EDUCATION,
     )
     yield Claim(
@@ -124,6 +127,7 @@ def _education_claims(calibration: str) -> Iterator[Claim]:
         why=DIRECTION,
         conditions=f"{conditions} The paper says that a very large ε is needed.",
         control=_mechanisms_exchanged(calibration),
+        simulated=NO_FLIPS,
         recorded=_ON_EDUCATION,
     )
 
@@ -164,15 +168,16 @@ _OWN_FIT = ("Completed ratings do not follow the model, so that a sparse fit is 
 def _sparse_claim(calibration: str, name: str, m: int, tolerance: AtLeast | AtMost, verb: str, remark: str) -> Claim:
     return Claim(
         id=f"nguyen.figure_3.{name}.{calibration}", row="N8",
-        statement=f"On binarised ratings a sparse graph of pairs {verb} items ({_NOISE[calibration]}).",
+        statement=f"On binarised ratings and from ε = 2.5 on a sparse graph of pairs {verb} items "
+                  f"({_NOISE[calibration]}).",
         source="Nguyen and Zhang, §5.2, Figure 3",
         experiment="nguyen/figure_3",
         measure=_sparse_less_dense(calibration, m),
         tolerance=tolerance,
         why=DIRECTION,
         conditions=f"{_FILMS} ε ≥ {LOW_PRIVACY:g}, m = {m}, p0 = log₂(m)/m.{remark}",
-        control=GRAPHS_EXCHANGED,
-        positive=GRAPHS_THE_OTHER_WAY,
+        control=GRAPHS_EXCHANGED, positive=GRAPHS_THE_OTHER_WAY,
+        simulated=LOUD_DENSE if name == "few" else LOUD_DENSE_SUPPORTS,
         recorded=_ON_MOVIELENS,
     )
 
@@ -180,8 +185,8 @@ def _sparse_claim(calibration: str, name: str, m: int, tolerance: AtLeast | AtMo
 def _ratings_claims(calibration: str) -> Iterator[Claim]:
     yield Claim(
         id=f"nguyen.figure_3.gaussian.{calibration}",
-        statement="On binarised ratings Gaussian noise is more accurate than Laplace noise and randomized response "
-                  f"({_SETTING[calibration]}).",
+        statement="On binarised ratings and from ε = 1 on, on average, Gaussian noise is more accurate than Laplace "
+                  f"noise and randomized response ({_SETTING[calibration]}).",
         source="Nguyen and Zhang, §5.2, Figure 3",
         experiment="nguyen/figure_3",
         measure=_gaussian_less(calibration),
@@ -189,6 +194,7 @@ def _ratings_claims(calibration: str) -> Iterator[Claim]:
         why=DIRECTION,
         conditions=f"{_FILMS} ε ≥ {MODERATE:g}, all m together.",
         control=_mechanisms_exchanged(calibration, graph="dense"),
+        simulated=NO_FLIPS,
         recorded=_ON_MOVIELENS,
     )
     yield _sparse_claim(calibration, "few", 25, AtLeast(0), "does not help with few", f" {_OWN_FIT}")

@@ -12,6 +12,8 @@ from pipeline.analysis.selection import Condition, InsufficientEvidence, select
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
+from .controls import CROWD, NEWCOMERS, SIXTEENTH
+
 
 def _signal(data: xr.Dataset) -> xr.DataArray:
     """npΔ²/log m, from n, p, Δ and m."""
@@ -58,6 +60,7 @@ CLAIMS = (
             "here.",
         conditions="Cells with npΔ²/log m ≥ 7.9; β* evenly spaced, K = m/2.",
         control=NegativeControl("gaps read as twice what they are", _gaps_read_as(lambda gap: 2 * gap)),
+        simulated=SIXTEENTH,
     ),
     Claim(
         id="nguyen.theorem_3_4",
@@ -70,6 +73,7 @@ CLAIMS = (
             "constant is open: with ¼ Gaussian errors give 0.14 to 0.27 here.",
         conditions="Cells with npΔ²/log m ≤ 0.26; β* evenly spaced, K = m/2.",
         control=NegativeControl("gaps read as a quarter of what they are", _gaps_read_as(lambda gap: gap / 4)),
+        simulated=CROWD,
     ),
     Claim(
         id="nguyen.theorem_3_2.scaling",
@@ -82,5 +86,6 @@ CLAIMS = (
         why="Distinguishes 2 from 1 and 3, and 1 from ½ and from 2, the exponent if pairs of responses (np²) counted.",
         conditions="m ≥ 20: with fewer items mp ≳ log n, a condition of the theorem, does not hold at p = ½.",
         control=NegativeControl("gaps Δ raised to the power 3/2", _gaps_read_as(lambda gap: gap**1.5)),
+        simulated=NEWCOMERS,
     ),
 )
