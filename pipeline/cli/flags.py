@@ -1,9 +1,10 @@
 """Arguments of a command that are no key=value: --with, --version, and what users of Hydra type by habit."""
 
+import sys
 from collections.abc import Sequence
 
 from pipeline.study import own_files
-from pipeline.study.own_files import FLAG
+from pipeline.study.own_files import FLAG, OwnFile
 from pipeline.study.parameters import InvalidInput
 
 GRID = "the levels of a grid are all run, in one study: write grid.m=[10,20]"
@@ -35,8 +36,18 @@ def load_own_files(arguments: Sequence[str]) -> list[str]:
             raise InvalidInput("command line", word, f"needs a Python file: {FLAG} parts.py")
         files.append(path)
     for path in files:
-        own_files.execute(own_files.read(path))
+        file = own_files.read(path)
+        own_files.execute(file)
+        _say_unseen(file)
     return [*(f"{FLAG}={path}" for path in files), *others]
+
+
+def _say_unseen(file: OwnFile) -> None:
+    """Say what a file did that leaves no trace, in one line."""
+    unseen = own_files.surroundings(file).unseen
+    if unseen:
+        print(f"note: {FLAG} {file.name} {', '.join(unseen)}: no fingerprint covers what that gives, so numbers of "
+              "runs with other answers may be mixed unnoticed", file=sys.stderr)
 
 
 def without_config_flag(arguments: Sequence[str]) -> list[str] | None:

@@ -22,7 +22,7 @@ from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
-from pipeline.study.fingerprints import fingerprint, modules, third_parties
+from pipeline.study.fingerprints import fingerprint, kernel_libraries, modules, own_digests, third_parties
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import SCRIPT, adopt, registered
 from pipeline.study.slices import BYTES
@@ -52,7 +52,8 @@ def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
     named, brought = parts(study), brought or {}
     code = {name: brought.get(name) or fingerprint(part) for name, part in named.items()}
     own = [part for name, part in named.items() if name not in brought]
-    return Writer(code, versions(third_parties(own) - {"numpy", "scipy"}) | environment(), modules(own))
+    packages = versions(third_parties(own) - {"numpy", "scipy"})
+    return Writer(code, packages | environment() | kernel_libraries(own) | own_digests(), modules(own))
 
 
 class Runner:

@@ -25,7 +25,9 @@ from typing import Any, NamedTuple
 from pipeline.study import kernels, own_files
 from pipeline.study.live_code import code_texts, reached
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import SCRIPT
+from pipeline.study.patches import foreign_members, patches
+from pipeline.study.places import is_own
+from pipeline.study.registry import SCRIPT, has_others
 
 PROGRAM = __name__.partition(".")[0]
 # Some releases of Python, such as 3.11.7, fail with SystemError where two threads parse at once.
@@ -45,13 +47,56 @@ def fingerprint(part: Any) -> str:
     texts = [part.__qualname__, *sorted(_module(name).digest for name in _needed(part))]
     if _in_memory(part):
         texts += reached(part).texts
+    if _others_ran():
+        texts += [f"{name} {digest}" for name, digest in _patches_of(part).items()]
     return hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
 
 
 def modules(parts: Iterable[Any]) -> dict[str, str]:
     """Digest of every module that the fingerprints of some parts cover, by name."""
+    parts = tuple(parts)
     names = {name for part in parts for name in _needed(part)}
-    return {name: _module(name).digest for name in sorted(names)}
+    patched = {name: digest for part in parts for name, digest in _patches_of(part).items()} if _others_ran() else {}
+    return {name: _module(name).digest for name in sorted(names)} | patched
+
+
+def own_digests() -> dict[str, str]:
+    """Digest of every file given with --with, and of what it depends on, by what it is: `parts.py reads scale.json`."""
+    digests: dict[str, str] = {}
+    for file in own_files.loaded():
+        met = own_files.surroundings(file)
+        sources = {what: _source_digest(content) for what, content in met.sources.items()}
+        digests[file.name] = _source_digest(file.content)
+        digests |= {f"{file.name} {what}": digest for what, digest in {**sources, **met.digests}.items()}
+    return digests
+
+
+def _source_digest(content: bytes) -> str:
+    try:
+        return code_digest(content)[:16]
+    except (SyntaxError, ValueError):
+        return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+def kernel_libraries(parts: Iterable[Any]) -> dict[str, str]:
+    """Digest of the bytes of every compiled library that some parts call, by its name."""
+    files = {Path(_file(name)) for part in parts for name in _needed(part) if _file(name)}
+    libraries = {kernels.library(file).name: kernels.library_digest(file) for file in files}
+    return {name: digest for name, digest in sorted(libraries.items()) if digest}
+
+
+def _patches_of(part: Any) -> dict[str, str]:
+    """What stands in this process in place of what the program's files say, of all modules that a part needs."""
+    modules = sorted(name for name in _needed(part) if name.partition(".")[0] == PROGRAM)
+    found = {f"{module}.{name}": digest for module in modules for name, digest in patches(module).items()}
+    return found | foreign_members(part)
+
+
+def _others_ran() -> bool:
+    """Whether other code than the program's own ran in this process: it may have changed the program's."""
+    script = getattr(sys.modules.get(SCRIPT), "__file__", None)
+    scripted = script is None or (is_own(script) and Path(script).parent != Path(sys.prefix) / "bin")
+    return scripted or bool(own_files.loaded()) or has_others()
 
 
 def source_digest(parts: Iterable[Any]) -> str:
@@ -69,6 +114,7 @@ def third_parties(parts: Iterable[Any]) -> set[str]:
     starts = {start for part in parts for start in _starts(part)}
     imported = {(other, start) for start in starts for name in _closure(start) for other in _module(name).imports}
     imported |= {(name, part.__module__) for part in parts if _in_memory(part) for name in reached(part).modules}
+    imported |= {(name, PROGRAM) for file in own_files.loaded() for name in own_files.surroundings(file).packages}
     tops = {other.partition(".")[0] for other, start in imported if not _own(other, start)} - {SCRIPT}
     return {top for top in tops if top and top not in sys.stdlib_module_names}
 
@@ -253,23 +299,22 @@ def _library_names(nodes: Iterable[ast.AST], aliases: set[str]) -> Iterator[str]
 
 
 def _own(name: str, start: str) -> bool:
-    """Whether a module belongs to the program, to the package of `start`, or to the folder that contains that
-    package."""
+    """Whether a module belongs to the program, to the package of `start` or, where that is a person's own, to no
+    installed package, wherever it lies."""
     top, first = name.partition(".")[0], start.partition(".")[0]
     if top in (PROGRAM, first):
         return True
-    folder = _folder(top)
-    return bool(folder) and top not in sys.stdlib_module_names and folder == _folder(first)
+    return first != PROGRAM and top not in sys.stdlib_module_names and _is_persons(name)
 
 
 @cache
-def _folder(top: str) -> str:
-    """Folder of a person's own package or module; empty if it is among the installed packages, or unknown."""
-    path = Path(_file(top) or ".")
-    if own_files.source(top) is not None or (top == SCRIPT and not path.is_file()):  # a notebook
-        return os.getcwd()
-    folder = str(path.parent.parent if path.name == "__init__.py" else path.parent)
-    return "" if not path.is_file() or Path(folder).name in ("site-packages", "dist-packages") else folder
+def _is_persons(name: str) -> bool:
+    """Whether a module is a person's own code."""
+    top = name.partition(".")[0]
+    if own_files.source(top) is not None or (top == SCRIPT and not _file(top)):  # a notebook
+        return True
+    path = _file(top) or _file(name)  # a folder without __init__.py is a package without a file
+    return bool(path) and is_own(path)
 
 
 @cache

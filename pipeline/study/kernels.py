@@ -42,6 +42,13 @@ def digest_of(module: Path) -> str:
     return _loaded.get(source) or (digest(source) if source.is_file() else "")
 
 
+@cache
+def library_digest(module: Path) -> str:
+    """Digest, 8 hexadecimal digits, of the bytes of the library of a Python module; empty if it has none."""
+    path = library(module)
+    return hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest() if path.is_file() else ""
+
+
 def function(module: str, name: str, arguments: str) -> Callable[..., None]:
     """A function of the library of a module, which is given as its __file__.
 

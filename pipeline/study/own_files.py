@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.study.parameters import InvalidInput, path_of, shorten
+from pipeline.study.surroundings import OWN_CODE, Surroundings, watched
 
 FLAG = "--with"
 
@@ -31,6 +32,7 @@ class OwnFile(NamedTuple):
 
 
 _LOADED: dict[str, OwnFile] = {}  # by the module's name
+_SURROUNDINGS: dict[str, Surroundings] = {}  # in which these were executed
 _EXECUTING: list[str] = []
 
 
@@ -42,6 +44,11 @@ def loaded() -> tuple[OwnFile, ...]:
 def source(module: str) -> bytes | None:
     """Content of the file that was executed as a module; None if it is none of these."""
     return _LOADED[module].content if module in _LOADED else None
+
+
+def surroundings(file: OwnFile) -> Surroundings:
+    """What a file depended on when it was executed here."""
+    return _SURROUNDINGS[file.module]
 
 
 def executing() -> str | None:
@@ -71,7 +78,7 @@ def execute(file: OwnFile) -> None:
         return
     if file.module in _LOADED:
         raise InvalidInput(FLAG, file.name, "another file of that name is loaded already; rename one of them")
-    where, module = f"<{FLAG} {file.name}>", types.ModuleType(file.module)
+    where, module = f"{OWN_CODE}{file.name}>", types.ModuleType(file.module)
     try:
         text = file.content.decode()
         linecache.cache[where] = len(text), None, text.splitlines(keepends=True), where  # for tracebacks
@@ -80,7 +87,9 @@ def execute(file: OwnFile) -> None:
         _LOADED[file.module] = file
         _EXECUTING.append(file.name)
         try:
-            exec(code, vars(module))
+            with watched() as met:
+                exec(code, vars(module))
+            _SURROUNDINGS[file.module] = met
         finally:
             _EXECUTING.pop()
     except (Exception, SystemExit) as error:

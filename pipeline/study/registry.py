@@ -43,6 +43,12 @@ def problems() -> Mapping[str, Problem]:
     return dict(sorted({**_installed(), **_REGISTERED}.items()))
 
 
+def has_others() -> bool:
+    """Whether there are problems of other packages than this program's."""
+    own = __name__.partition(".")[0]
+    return any(one.package.partition(".")[0] != own for one in problems().values())
+
+
 def problem(name: Any, key: str = "problem") -> Problem:
     """The problem of that name; InvalidInput (with the nearest name) if there is none."""
     known = problems()

@@ -17,7 +17,7 @@ import pytest
 import xarray as xr
 from engine import ROOT, contents, environment
 
-from pipeline.study import build_kernels
+from pipeline.study import build_kernels, kernels
 
 WORDS = ["experiment=xu/phase_transition", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[4,6]",
          "grid.L=[30]", "grid.x=[4,16]", "block=20", "metrics=[error_l2,sandwich_risk]"]
@@ -178,6 +178,28 @@ def test_an_edit_that_changes_numbers_is_refused(file, before, after, named, cop
     assert units(copy) == stored
     # where it was begun, it goes on
     assert [one.code for one in perform(tmp_path, tasks(copy)[:2])] == [0, 0]
+
+
+@pytest.mark.parametrize("edit, same", [(("(variance + bias) /", "(1.01 * variance + bias) /"), False),
+                                        ((), True)], ids=["other numbers", "other bytes"])
+def test_a_library_that_was_built_in_another_way_is_another_writer(edit, same, copy, tmp_path):
+    """Of the same C file, to its digest: by a compiler that is told otherwise."""
+    stored = units(copy)
+    site = edited(tmp_path, THEORY, "", "")
+    source = site / "pipeline" / THEORY.replace(".py", ".c")
+    text = source.read_text()
+    digest, library = kernels.digest(source), kernels.library(source)
+    source.write_text(text.replace(*edit) if edit else text)
+    compiler = next(build_kernels.compilers())
+    flags = [*kernels.FLAGS, "-O1", f"-I{kernels.HEADERS}", f'-DKERNEL_DIGEST="{digest}"']
+    subprocess.run([*compiler, *flags, str(source), "-o", str(library)], check=True)
+    source.write_text(text)
+    (more,) = perform(tmp_path, [words(copy / "whole", **MORE)], [site])
+    if same:
+        assert more.code == 0 and more.simulated == 18, more
+    else:
+        all_refused([more], "sandwich_risk of unit c", "changed since: librisk.so ")
+        assert units(copy) == stored
 
 
 @pytest.mark.parametrize("before, after, compared", [

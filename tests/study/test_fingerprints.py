@@ -59,7 +59,7 @@ def write(tmp_path, monkeypatch):
 
 
 def forget():
-    for cached in (fingerprints._module, fingerprints._closure, fingerprints._file, fingerprints._folder,
+    for cached in (fingerprints._module, fingerprints._closure, fingerprints._file, fingerprints._is_persons,
                    fingerprints._syntax):
         cached.cache_clear()
 

@@ -1,0 +1,158 @@
+"""What a running program put in place of the program's own code: `Debiased.fit = mine`, `moments.FACTOR = 2`.
+
+Fingerprints are made from files, which a patch leaves as they are. So a module's source is executed once more, apart,
+and what its functions, classes and constants hold there is compared with what they hold in this process.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import sys
+import types
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from pipeline.study.live_code import SKIPPED, code_texts
+from pipeline.study.places import PROGRAM
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+CONTAINERS = (tuple, list, set, frozenset, dict)
+CHANGING = {"__abstractmethods__", "_abc_impl", "__annotations__", "__annotate_func__", "__annotations_cache__",
+            "__parameters__", "__slots__", "__static_attributes__", "_is_protocol", "__protocol_attrs__"}
+
+
+def patches(module: str) -> dict[str, str]:
+    """What a module of this process holds in place of what its file says: qualified name -> digest of it."""
+    live = sys.modules.get(module)
+    path = getattr(live, "__file__", None)
+    if live is None or not path or not path.endswith(".py") or not Path(path).is_file():
+        return {}
+    before = _written(module, path)
+    now = dict(_of_namespace(vars(live), module))
+    return {name: now.get(name, "removed") for name in before if now.get(name) != before[name]} | {
+        name: digest for name, digest in now.items() if name not in before and "." in name}
+
+
+def foreign_members(part: Any) -> dict[str, str]:
+    """The same of the classes that a part inherits from and that no file holds, such as `pl.ranking.Debiased`.
+
+    The program makes these with functions of its own; those of other files were put in their place.
+    """
+    members: dict[str, str] = {}
+    for one in getattr(part, "__mro__", ()):
+        written = getattr(sys.modules.get(one.__module__), one.__name__, None)
+        if one.__module__.partition(".")[0] != PROGRAM.name or written is one:
+            continue
+        for name, value in vars(one).items():
+            if isinstance(value, FunctionType) and not _is_programs(value.__code__.co_filename):
+                members[f"{one.__module__}.{one.__qualname__}.{name}"] = _digest(_text(value, one.__module__))
+    return members
+
+
+def _is_programs(path: str) -> bool:
+    """Whether code is of a file of the program, or made by Python, as methods of dataclasses are."""
+    return path.startswith("<string>") or PROGRAM in Path(path).parents
+
+
+@cache
+def _written(module: str, path: str) -> dict[str, str]:
+    """The same of all that a module's file defines, as it is when it is executed."""
+    apart = ModuleType(module)
+    loaded = sys.modules[module]
+    for name in ("__file__", "__package__", "__spec__", "__path__", "__loader__"):
+        if hasattr(loaded, name):
+            setattr(apart, name, getattr(loaded, name))
+    exec(compile(Path(path).read_bytes(), path, "exec", dont_inherit=True), vars(apart))
+    return dict(_of_namespace(vars(apart), module))
+
+
+def _of_namespace(names: dict[str, Any], module: str) -> Iterator[tuple[str, str]]:
+    """Name and digest of every function, class member and constant of a module."""
+    for name, value in names.items():
+        if name.startswith("__"):
+            continue
+        if isinstance(value, type) and value.__module__ == module:
+            for member, text in _of_class(value, module):
+                yield f"{value.__qualname__}.{member}", _digest(text)
+        elif not _is_filled_later(value):
+            yield name, _digest(_text(value, module))
+
+
+def _is_filled_later(value: Any) -> bool:
+    """Whether a value may change while the program runs, as memories do that are empty at first."""
+    return isinstance(value, list | set | dict) and not value
+
+
+def _of_class(one: type, module: str) -> Iterator[tuple[str, str]]:
+    yield "(bases)", " ".join(f"{base.__module__}:{base.__qualname__}" for base in one.__bases__)
+    for name, value in vars(one).items():
+        if name not in SKIPPED | CHANGING and not isinstance(value, types.MemberDescriptorType):
+            yield name, _text(value, module)
+
+
+def _text(value: Any, module: str) -> str:
+    """What a value computes with, in a text that is the same for equal code and equal constants."""
+    if isinstance(value, PLAIN):
+        return repr(value)
+    if isinstance(value, FunctionType):
+        return _of_function(value, module)
+    if isinstance(value, CodeType):
+        return "\n".join(code_texts(value))
+    if isinstance(value, type):
+        return f"class {value.__module__}:{value.__qualname__}"
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
+    if isinstance(value, CONTAINERS):
+        return _of_container(value, module)
+    for name in ("__func__", "fget", "func", "__wrapped__"):
+        if hasattr(type(value), name) or name in getattr(value, "__dict__", {}):
+            return f"{type(value).__qualname__} {_text(getattr(value, name), module)}"
+    if dataclasses.is_dataclass(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return f"{type(value).__qualname__} {_of_container(fields, module)}"
+    if isinstance(value, ModuleType):
+        return f"module {value.__name__}"
+    return f"a {type(value).__module__}:{type(value).__qualname__}"
+
+
+def _of_function(value: FunctionType, module: str) -> str:
+    if value.__module__ != module:
+        return "\n".join([f"{value.__module__}:{value.__qualname__}", *code_texts(value.__code__)])
+    documented = bool(value.__code__.co_consts) and value.__code__.co_consts[0] == value.__doc__
+    cells = [cell.cell_contents for cell in value.__closure__ or () if _is_set(cell)]
+    parts = [*code_texts(value.__code__, documented), _text(value.__defaults__, module),
+             _text(value.__kwdefaults__, module), *(_shallow(cell, module) for cell in cells)]
+    if "__wrapped__" in vars(value):
+        parts.append(_text(vars(value)["__wrapped__"], module))
+    return "\n".join(parts)
+
+
+def _shallow(value: Any, module: str) -> str:
+    """What a closure holds, without what that refers to in turn."""
+    if isinstance(value, FunctionType):
+        return "\n".join(code_texts(value.__code__))
+    return _text(value, module) if isinstance(value, PLAIN) else f"a {type(value).__qualname__}"
+
+
+def _is_set(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # the class of a method that calls super(), while it is being made
+        return False
+
+
+def _of_container(value: Any, module: str) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key!r}: {_text(one, module)}" for key, one in value.items())
+    texts = [_text(one, module) for one in value]
+    return f"{type(value).__name__} {sorted(texts) if isinstance(value, set | frozenset) else texts}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()

@@ -1,0 +1,312 @@
+"""What a person's code depends on besides its text: what it imports, reads and asks of the environment while it runs.
+
+Python tells of files that are opened, modules that are searched and programs that are started (its audit events);
+variables of the environment note who asks for them. What an installed package reads while it is imported belongs to its
+version. Compiled code that opens files by itself, the clock and chance do not show.
+"""
+
+import hashlib
+import importlib
+import os
+import stat
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import source_from_cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pipeline.study.places import is_own
+
+OWN_CODE = "<--with "  # what the name of code of a file given with --with starts with
+SYSTEM = ("/proc/", "/sys/", "/dev/")
+SECRET = ("KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL")  # in names of variables whose values are not kept
+BYTES = 2**20  # that are read of a file at once
+# Events of Python -> what code does then that leaves no trace here.
+UNSEEN = {
+    "subprocess.Popen": "runs a program", "os.system": "runs a program", "os.posix_spawn": "runs a program",
+    "os.exec": "runs a program", "socket.connect": "asks the network", "socket.getaddrinfo": "asks the network",
+    "urllib.Request": "asks the network",
+}
+FOLDERS = ("os.listdir", "os.scandir")
+FILES = ("sqlite3.connect", "ctypes.dlopen")  # whose first argument is a file, perhaps
+OWN, IMPORT, OTHER = "own", "import", "other"  # who asks: a person's code, an import, or neither
+_WATCHES: list["_Watch"] = []
+_HOOKED: list[bool] = []
+
+
+@dataclass
+class Surroundings:
+    """What some code depended on while it ran.
+
+    sources: files of code by name -> content. digests: of files, folders and variables, by what was done with them,
+    such as "reads scale.json". packages: installed ones that it imports. unseen: what it did that leaves no trace.
+    """
+
+    sources: dict[str, bytes] = field(default_factory=dict)
+    digests: dict[str, str] = field(default_factory=dict)
+    packages: set[str] = field(default_factory=set)
+    unseen: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def watched() -> Iterator[Surroundings]:
+    """Watch what a person's code does in this thread; the surroundings are complete when the context ends."""
+    if not _HOOKED:
+        _HOOKED.append(True)
+        sys.addaudithook(_audit)
+    watch, found = _Watch(), Surroundings()
+    finder = _Finder(watch)
+    before = {*sys.modules}
+    environments: tuple[Any, ...] = (os.environ, os.environb)
+    for environment in environments:
+        environment.__class__ = _Variables
+    sys.meta_path.insert(0, finder)
+    _WATCHES.append(watch)
+    try:
+        yield found
+    finally:
+        _WATCHES.remove(watch)
+        sys.meta_path.remove(finder)
+        for environment in environments:
+            environment.__class__ = os._Environ
+        watch.describe(found, {*sys.modules} - before)
+
+
+class _Watch:
+    """What was noted so far, in the order in which it happened."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+        self.read: dict[str, None] = {}
+        self.code: dict[str, None] = {}
+        self.written: set[str] = set()
+        self.listed: dict[str, None] = {}
+        self.variables: dict[str, str | None] = {}
+        self.all_variables = False
+        self.packages: dict[str, None] = {}
+        self.unseen: dict[str, None] = {}
+
+    def note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note an audit event of this thread, where it is a person's code that caused it."""
+        asker = _asker()
+        if event == "open":
+            self._opened(asker, *arguments)
+        elif asker != OWN:
+            return
+        elif event in UNSEEN:
+            self.unseen[UNSEEN[event]] = None
+        elif event in FOLDERS:
+            self.listed[_path(arguments[0] if arguments and arguments[0] is not None else ".")] = None
+        elif event in FILES and Path(_path(arguments[0])).is_file():
+            self.read[_path(arguments[0])] = None
+
+    def _opened(self, asker: str, path: Any, mode: Any, flags: Any) -> None:
+        if isinstance(path, int) or asker == OTHER:
+            return
+        name = _path(path)
+        if asker == IMPORT:
+            self.code[_source_of(name)] = None
+        elif flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC):
+            self.written.add(name)
+        else:
+            self.read[name] = None
+
+    def note_variable(self, name: str, value: str | None) -> None:
+        """Note a variable of the environment that a person's code asks for."""
+        if threading.get_ident() == self.thread and _asker() == OWN:
+            self.variables[name] = value
+
+    def note_all_variables(self) -> None:
+        """Note that a person's code goes through all variables."""
+        if threading.get_ident() == self.thread and _asker() == OWN:
+            self.all_variables = True
+
+    def note_package(self, name: str) -> None:
+        """Note a module that a person's code imports and that was not imported before."""
+        if threading.get_ident() == self.thread and _importer() == OWN:
+            self.packages[name.partition(".")[0]] = None
+
+    def describe(self, found: Surroundings, modules: set[str]) -> None:
+        """Fill in what was noted. modules: names of those that were imported meanwhile."""
+        files = [getattr(sys.modules.get(name), "__file__", None) for name in sorted(modules)]
+        self.code |= dict.fromkeys(path for path in files if path)
+        for path in self.code:
+            if is_own(path):
+                _describe_code(path, found)
+        for path in self.read:
+            if path not in self.written and not path.startswith(SYSTEM) and is_own(path):
+                _describe_file(path, found)
+        for path in self.listed:
+            if is_own(path) and Path(path).is_dir():
+                found.digests[_new(f"lists {Path(path).name}/", found)] = _digest("\n".join(sorted(os.listdir(path))))
+        self._describe_variables(found)
+        found.packages |= {name for name in self.packages if _is_installed(name)}
+        found.unseen += self.unseen
+
+    def _describe_variables(self, found: Surroundings) -> None:
+        if self.all_variables:
+            found.unseen.append("reads all variables of the environment")
+            return
+        for name, value in self.variables.items():
+            if any(part in name.upper() for part in SECRET):
+                found.unseen.append(f"reads {name}, which may be a secret and is not kept")
+            else:
+                found.digests[f"reads ${name}"] = "unset" if value is None else _digest(value)
+
+
+class _Finder:
+    """Finds no module, but notes which are searched."""
+
+    def __init__(self, watch: _Watch):
+        self.watch = watch
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Note the module."""
+        self.watch.note_package(name)
+
+
+class _Variables(os._Environ):  # type: ignore[type-arg]
+    """The environment, which notes who asks for what."""
+
+    def __getitem__(self, name: Any) -> Any:
+        try:
+            value = super().__getitem__(name)
+        except KeyError:
+            _note_variable(name, None)
+            raise
+        _note_variable(name, value)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        if _WATCHES:
+            _WATCHES[-1].note_all_variables()
+        yield from super().__iter__()
+
+
+def _note_variable(name: Any, value: Any) -> None:
+    if _WATCHES and isinstance(name, str | bytes):
+        _WATCHES[-1].note_variable(os.fsdecode(name), None if value is None else os.fsdecode(value))
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    """Python's hook: it stays for good, and does nothing while nobody watches."""
+    if not _WATCHES or event not in _NOTED:
+        return
+    watch = _WATCHES[-1]
+    if threading.get_ident() == watch.thread:
+        watch.note(event, arguments)
+
+
+_NOTED = {"open", *UNSEEN, *FOLDERS, *FILES}
+
+
+def _asker() -> str:
+    """Who causes what happens now: the first frame, from the innermost on, that is an import's or a person's own.
+
+    What the program does, or Python to learn of installed packages, is nobody's, also where a person's
+    code asks for it.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if name.startswith("<frozen importlib"):
+            return IMPORT
+        if name != __file__ and name.startswith((_PROGRAM, _METADATA)):
+            return OTHER
+        if _is_own_code(name):
+            return OWN
+        frame = frame.f_back
+    return OTHER
+
+
+def _importer() -> str:
+    """Who imports what is being searched now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not (name in (__file__, _IMPORTLIB) or name.startswith("<frozen importlib")):
+            return OWN if _is_own_code(name) else OTHER
+        frame = frame.f_back
+    return OTHER
+
+
+_IMPORTLIB = str(importlib.__file__)
+_METADATA = str(Path(_IMPORTLIB).with_name("metadata"))
+_PROGRAM = str(Path(__file__).parent.parent)
+
+
+def _is_own_code(name: str) -> bool:
+    return name.startswith(OWN_CODE) or is_own(name)
+
+
+def _is_installed(name: str) -> bool:
+    """Whether a module is of an installed package other than this program."""
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    return bool(file) and not is_own(file) and not file.startswith(_PROGRAM) and name not in sys.stdlib_module_names
+
+
+def _path(path: Any) -> str:
+    try:
+        return os.path.abspath(os.fsdecode(path))
+    except TypeError:  # an open file
+        return "<unknown>"
+
+
+def _source_of(path: str) -> str:
+    """The file of code that Python keeps compiled at a path; other paths as they are."""
+    if Path(path).parent.name != "__pycache__":
+        return path
+    try:
+        return source_from_cache(path)
+    except (ValueError, NotImplementedError):
+        return path
+
+
+def _describe_code(path: str, found: Surroundings) -> None:
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return
+    name = _new(f"imports {Path(path).name}", found)
+    if path.endswith(".py"):
+        found.sources[name] = content
+    else:
+        found.digests[name] = _digest(content)
+
+
+def _describe_file(path: str, found: Surroundings) -> None:
+    """The content of a file, or that there is none."""
+    name = Path(path).name
+    try:
+        kind = os.stat(path).st_mode
+    except OSError:
+        found.digests[_new(f"reads {name}", found)] = "missing"
+        return
+    if stat.S_ISDIR(kind):
+        return
+    if not stat.S_ISREG(kind):
+        found.unseen.append(f"reads {name}, which is no file")
+        return
+    digest = hashlib.blake2b(digest_size=8)
+    with open(path, "rb") as file:
+        while part := file.read(BYTES):
+            digest.update(part)
+    found.digests[_new(f"reads {name}", found)] = digest.hexdigest()
+
+
+def _new(name: str, found: Surroundings) -> str:
+    """The name, with a number where another file has it."""
+    number, several = 1, name
+    while several in found.sources or several in found.digests:
+        number += 1
+        several = f"{name} ({number})"
+    return several
+
+
+def _digest(content: str | bytes) -> str:
+    content = content.encode(errors="surrogateescape") if isinstance(content, str) else content
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
