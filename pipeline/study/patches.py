@@ -22,8 +22,7 @@ from pipeline.study.places import PROGRAM
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (tuple, list, set, frozenset, dict)
-CHANGING = {"__abstractmethods__", "_abc_impl", "__annotations__", "__annotate_func__", "__annotations_cache__",
-            "__parameters__", "__slots__", "__static_attributes__", "_is_protocol", "__protocol_attrs__"}
+CHANGING = {"_abc_impl", "_is_protocol", "__annotate__", "__annotate_func__"}  # of a class, set by Python
 
 
 def patches(module: str) -> dict[str, str]:
@@ -91,7 +90,9 @@ def _is_filled_later(value: Any) -> bool:
 def _of_class(one: type, module: str) -> Iterator[tuple[str, str]]:
     yield "(bases)", " ".join(f"{base.__module__}:{base.__qualname__}" for base in one.__bases__)
     for name, value in vars(one).items():
-        if name not in SKIPPED | CHANGING and not isinstance(value, types.MemberDescriptorType):
+        pythons = name in SKIPPED | CHANGING or isinstance(value, types.MemberDescriptorType)
+        data = name.startswith("__") and not callable(value)  # such as __slotnames__, set by pickle
+        if not pythons and not data:
             yield name, _text(value, module)
 
 
