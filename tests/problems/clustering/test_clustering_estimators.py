@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -218,3 +219,28 @@ def test_pairs_succeed_where_predicted():
 
 def test_estimators_state_their_cost():
     assert ScoreClustering(N=100).cost() > 0 and SpectralClustering(N=1000).cost() > SpectralClustering(N=300).cost()
+
+
+@pytest.mark.parametrize("users", [1, 2, 5, 10**10])
+def test_scores_that_are_equal_stay_equal_when_they_are_adjusted(users):
+    """Converged is what rationals say, of few users and of so many that 64 bits are too few.
+
+    Doubles say otherwise of one and of two.
+    """
+    rng, items, reps = np.random.default_rng(users), 12, 400
+    bits = rng.random((reps, min(users, 5), 1)) < 0.5
+    sets = rng.random((reps, min(users, 5), items)) < 0.2
+    ones, asked = (max(1, users // 5) * counts.sum(axis=1) for counts in (bits & sets, sets))
+    beta = "0.5, 0.5" if users < 3 else "0.2, 0.2, 0.2, 0.2, 0.1, 0.1"
+    estimator = ScoreClusteringAdjusted(N=items, beta=beta)
+    found = estimator.fit(ScoreSketches(ones, asked, 0.9, users), rng)
+    kinds, doubles = [], []
+    for row, times in zip(ones.tolist(), asked.tolist(), strict=True):
+        share, mean = Fraction(sum(row), max(sum(times), 1)), Fraction(sum(times), items)
+        pairs = list(zip(row, times, strict=True))
+        kinds.append(len({one - share * (time - mean) for one, time in pairs}))
+        doubles.append(len({one - float(share) * (time - float(mean)) for one, time in pairs}))
+    expected, control = (np.array(counts) >= estimator.count for counts in (kinds, doubles))
+    assert (found.converged == expected).all() and not expected.all() and (users == 1 or expected.any())
+    print(f"users={users}: {(control != expected).sum()} of {reps} would be wrong in doubles")
+    assert (control != expected).any() or users > 2

@@ -67,6 +67,14 @@ def test_the_remark_is_about_the_means_of_few_ratings(w, theta, same):
     assert (MaxSense(N=20, w=w, theta=theta, epsilon=1.0).remark(model) is not None) == same
 
 
+@pytest.mark.parametrize("theta, same", [(4.0, True), (3.95, True), (3.5, False)])
+def test_sets_of_whole_items_that_are_all_items_are_remarked(theta, same):
+    """A share of .9875 of 20 items is all of them."""
+    mechanism = MultiMaxSense(N=20, w=4, theta=theta, epsilon=1.0)
+    assert (mechanism.size == 20) == same == (mechanism.remark(BlockModel(U=10, N=20, w=4, b="0.9, 0.5")) is not None)
+    assert MaxSense(N=20, w=4, theta=3.95, epsilon=1.0).remark(BlockModel(U=10, N=20, w=4, b="0.9, 0.5")) is None
+
+
 def test_public_pairs_need_two_ratings():
     with pytest.raises(InvalidInput, match="w=1: must be 2 or more with rated_set=public"):
         PairwisePreference(N=20, w=1, epsilon=1.0, rated_set="public")

@@ -1,4 +1,4 @@
-/* k-means of points in space: starts by k-means++, steps of Lloyd's method, and the best of all starts.
+/* k-means of points in space: starts by k-means++ and from far points, Lloyd's steps, and the best of all starts.
  *
  * Distances and sums are computed in the order in which SciPy's kmeans2 has them where there are fewer than five
  * dimensions, so clusters are the same, also where several are equally good.
@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#define LESS (1 - 1e-9) /* of a spread, which the last start must have not to be one of those before it, rounded */
 #define FEW 128 /* numbers that are added up without halving */
 
 typedef struct {
@@ -58,6 +59,32 @@ INLINE void seed(state s, int64_t first, const double *places) {
             if (!(sum < places[c - 1])) break;
         }
         memcpy(s.centres + c * s.dims, s.points + next * s.dims, (size_t)s.dims * sizeof(double));
+    }
+}
+
+/* The point with the largest of `square`, the first one of equals. */
+INLINE int64_t farthest(state s) {
+    int64_t most = 0;
+    for (int64_t i = 1; i < s.items; i++)
+        if (s.square[i] > s.square[most]) most = i;
+    return most;
+}
+
+/* Centres that lie far apart: the point farthest from the mean of all, then each farthest from those before. Points that
+ * are far from all others, as a cluster of one, are among them, which a draw may miss. */
+INLINE void spread_out(state s) {
+    for (int64_t k = 0; k < s.dims; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < s.items; i++) sum += s.points[i * s.dims + k];
+        s.centres[k] = sum / (double)s.items;
+    }
+    for (int64_t i = 0; i < s.items; i++) s.square[i] = squared_distance(s.dims, s.centres, s.points + i * s.dims);
+    for (int64_t c = 0; c < s.count; c++) {
+        memcpy(s.centres + c * s.dims, s.points + farthest(s) * s.dims, (size_t)s.dims * sizeof(double));
+        for (int64_t i = 0; i < s.items; i++) {
+            double square = squared_distance(s.dims, s.centres + c * s.dims, s.points + i * s.dims);
+            if (c == 0 || square < s.square[i]) s.square[i] = square;
+        }
     }
 }
 
@@ -124,11 +151,12 @@ INLINE void best_of_starts(int64_t items, int64_t dims, int64_t count, int64_t s
     double *best = room + items + 2 * book, least = __builtin_inf();
     int64_t *numbers = (int64_t *)(best + book);
     state s = {items, dims, count, points, clusters, numbers, room, room + items, room + items + book, numbers + items};
-    for (int64_t start = 0; start < starts; start++) {
-        seed(s, firsts[start], places + start * (count - 1));
+    for (int64_t start = 0; start <= starts; start++) {
+        if (start < starts) seed(s, firsts[start], places + start * (count - 1));
+        else spread_out(s);
         if (walk(s, steps, 1) < count) continue;
-        double now = spread(s);
-        if (now < least) least = now, memcpy(best, s.centres, (size_t)book * sizeof *best);
+        double now = spread(s), limit = start < starts ? least : LESS * least;
+        if (now < limit) least = now, memcpy(best, s.centres, (size_t)book * sizeof *best);
     }
     memset(clusters, 0, (size_t)items * sizeof *clusters);
     *used = 0;
@@ -138,8 +166,9 @@ INLINE void best_of_starts(int64_t items, int64_t dims, int64_t count, int64_t s
     }
 }
 
-/* clusters (items,) of points (items, dims): `steps` steps from each of several starts, and `more` from the best one.
- * Starts where a cluster loses its points do not count. firsts (starts,), places (starts, count - 1): see `seed`.
+/* clusters (items,) of points (items, dims): `steps` steps from each of several starts and from points far apart, and
+ * `more` from the best one. Starts where a cluster loses its points do not count. firsts (starts,), places
+ * (starts, count - 1): see `seed`.
  * used (1,): clusters that have points, 0 if no start counts. */
 KERNEL int k_means(int64_t items, int64_t dims, int64_t count, int64_t starts, int64_t steps, int64_t more,
                    const double *points, const int64_t *firsts, const double *places, int64_t *clusters,

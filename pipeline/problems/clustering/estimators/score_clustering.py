@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..releases import ScoreSketches
-from .clustering import Clustering, ClusteringEstimate, adjust
+from .clustering import Clustering, ClusteringEstimate, adjusted_scores
 from .k_means import split_line
 
 
@@ -22,11 +22,13 @@ class ScoreClustering(Clustering):
 
     def fit(self, release: ScoreSketches, rng: np.random.Generator) -> ClusteringEstimate:
         """Clusters of a block; see `split_line`."""
-        scores = np.asarray(release.scores, float)
+        scores, scale = release.scores, np.ones((len(release.scores), 1))
         if self.adjusted:
-            scores = adjust(scores, np.asarray(release.sensed, float), scores.shape[1], 1)
+            scores = adjusted_scores(release.scores, release.sensed)
+            scale = np.maximum(release.sensed.sum(axis=1, keepdims=True), 1)
         distinct = 1 + (np.diff(np.sort(scores, axis=1), axis=1) > 0).sum(axis=1)
-        return ClusteringEstimate(split_line(scores, self.count), distinct >= self.count)
+        clusters = split_line(scores.astype(float) / scale, self.count)
+        return ClusteringEstimate(clusters, distinct >= self.count)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

@@ -18,6 +18,7 @@ from .one_bit import OneBit
 
 SAME = 1e-12  # difference of means, over the largest, up to which they are equal but for rounding
 
+
 @dataclass(frozen=True)
 class Sensing(OneBit):
     """Base of MaxSense and Multi-MaxSense: each item is sensed with probability θ/w."""
@@ -39,10 +40,15 @@ class Sensing(OneBit):
         """θ/w, the probability that an item is sensed."""
         return self.theta / self.w
 
+    @property
+    def share(self) -> float:
+        """Share of the items that one bit is about, on average."""
+        return self.p
+
     def remark(self, model: BlockModel) -> str | None:
         """A warning for readers of the plan and the report: that the scores of two clusters have one mean, if so."""
         law, items = block_law(model.alpha, model.beta, model.b), sizes("beta", model.beta, model.N)
-        means = np.sort(law.alpha @ maxsense_means(model.w, self.theta / model.w, items, law.b))
+        means = np.sort(law.alpha @ maxsense_means(model.w, self.share, items, law.b))
         if np.diff(means).min(initial=np.inf) > SAME * means.max():
             return None
         return ("the scores of two clusters have the same mean, as these are liked equally often, or every item is "

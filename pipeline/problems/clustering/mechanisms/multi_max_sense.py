@@ -53,6 +53,11 @@ class MultiMaxSense(Sensing):
         """N·θ/w in whole items, the size of one sensing set."""
         return max(1, round(self.N * self.p))
 
+    @property
+    def share(self) -> float:
+        """Share of the items that one bit is about: of whole items, and 1 where it is about all."""
+        return self.size / self.N
+
     @cached_property
     def keep(self) -> float:
         """Probability that one bit is released as it is, at budget ε/Q."""
