@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.study import refinement, until
 from pipeline.study.checks import mapping
+from pipeline.study.files import read_regular
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile, InvalidInput, path_of, shorten
 from pipeline.study.streams import digest
@@ -16,6 +17,7 @@ from pipeline.study.targets import config_of
 
 RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
+MOST_VALUES = 200_000  # of a file, each anchor counted as often as it is used
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
         "coordinates", "metrics", "paired", "precision", "refine", "until", "quick", "figures", "claims",
@@ -37,12 +39,17 @@ def read(path: str) -> dict[str, Any]:
     file = path_of(path, "experiment")
     file = file / RECORD if file.is_dir() else file
     try:
-        text = file.read_text("utf-8")
+        text = read_regular(file).decode()
+        _check_expanded(text)
         loaded = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
     except OSError as error:
         raise InvalidInput("experiment", path, f"cannot be read ({error.strerror}); must be the path of a YAML file, "
                            "or the name of an experiment; task=new writes a first one") from None
-    except (YAMLError, UnicodeDecodeError, OmegaConfBaseException) as error:
+    except InvalidInput as error:
+        raise InvalidInput("experiment", path, error.allowed) from None
+    except AssertionError:  # a number alone
+        raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid") from None
+    except (YAMLError, ValueError, OmegaConfBaseException) as error:
         several = "expected a single document" in str(error)
         reason = "holds several studies; give one of them" if several else f"is no YAML ({shorten(error, 120)})"
         raise InvalidInput("experiment", path, reason) from None
@@ -52,6 +59,25 @@ def read(path: str) -> dict[str, Any]:
     if not isinstance(loaded, dict):
         raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid")
     return {"name": name_of(file), **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER})}
+
+
+def _check_expanded(text: str) -> None:
+    """Raise InvalidInput where anchors within anchors stand for more values than any experiment has."""
+    import yaml
+
+    sizes: dict[int, int] = {}
+
+    def size(node: Any) -> int:
+        if id(node) not in sizes:
+            parts = node.value if isinstance(node.value, list) else []
+            flat = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
+            sizes[id(node)] = 1 + sum(map(size, flat))
+        return sizes[id(node)]
+
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    if node is not None and size(node) > MOST_VALUES:
+        raise InvalidInput("experiment", "…", f"its anchors (&, *) stand for more than {MOST_VALUES:,} values; "
+                           "write them out, or fewer")
 
 
 def name_of(file: Path) -> str | None:

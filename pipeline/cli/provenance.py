@@ -7,7 +7,11 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from pipeline.study.texts import visible
+
 PACKAGE = "private-learning-pipeline"
+COMMANDS = {"\\": r"\textbackslash{}", "{": r"\textbraceleft{}", "}": r"\textbraceright{}",
+            "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 
 
 def version() -> str:
@@ -50,12 +54,14 @@ def bibtex(title: str, years: Sequence[str]) -> str:
     about = metadata.metadata(PACKAGE)
     author = (about["Author"] or about["Author-email"] or f"{PACKAGE} authors").strip()
     note = title + (f", commit {commit()}" if commit() else "")
-    fields = {"author": "{" + author + "}", "title": "Private learning pipeline", "version": about["Version"],
+    fields = {"author": author, "title": "Private learning pipeline", "version": about["Version"],
               "year": max(years, default=""), "note": note}
-    lines = "".join(f"  {name} = {{{escape(value)}}},\n" for name, value in fields.items() if value)
+    texts = {name: escape(value) for name, value in fields.items() if value}
+    texts["author"] = f"{{{texts['author']}}}"  # one name, not parted at "and"
+    lines = "".join(f"  {name} = {{{text}}},\n" for name, text in texts.items())
     return f"@software{{{PACKAGE.replace('-', '_')},\n{lines}}}"
 
 
 def escape(text: str) -> str:
-    """Text with a backslash before the signs that BibTeX reads as commands."""
-    return re.sub(r"([%&_#$])", r"\\\1", text)
+    """Text whose signs BibTeX does not read as commands. Braces by name: it counts them also after a backslash."""
+    return re.sub(r"[%&_#$\\{}~^]", lambda match: COMMANDS.get(match[0], f"\\{match[0]}"), visible(text))

@@ -219,11 +219,12 @@ def _table(found: Sequence[Shelved]) -> Iterator[str]:
 
 def _page(found: Sequence[Shelved]) -> str:
     from pipeline.reporting.headline import SYMBOLS
-    from pipeline.reporting.page import environment
+    from pipeline.reporting.page import rendered
 
-    return str(environment().get_template("index.html.j2").render(
-        generator=GENERATOR, studies=sorted(found, key=lambda one: (one.state != "suite", one.name)), symbols=SYMBOLS,
-        size=sum(one.size for one in found), deletable=_deletable(found)))
+    ordered = sorted(found, key=lambda one: (one.state != "suite", one.name))
+    return rendered(
+        "index.html.j2", generator=GENERATOR, studies=ordered, symbols=SYMBOLS,
+        size=sum(one.size for one in found), deletable=_deletable(found))
 
 
 def named(outputs: Path, names: str | None, task: str, how_many: int | None = None) -> list[Shelved]:

@@ -16,7 +16,7 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement, results
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.folder import Folder
-from pipeline.storage.integrity import Damage, Integrity
+from pipeline.storage.integrity import LEFT_OVER, Damage, Integrity
 from pipeline.study.parameters import InvalidInput, path_of, shorten
 
 LONGEST = 300  # characters of what is printed of a damage
@@ -89,9 +89,11 @@ def _repair(stored: StoredStudy, integrity: Integrity, damages: Damages) -> None
     """Remove damaged records, and sealed datasets whose own or whose replications' files are damaged."""
     for record in damages.records:
         (stored.store.folder / record).unlink(missing_ok=True)
+    lost = [damage for damage in damages.replications if damage.what != LEFT_OVER]  # results do not depend on others
     if damages.replications or damages.datasets:
         with stored.store.locked():
-            results.unseal(stored.store)
+            if lost or damages.datasets:
+                results.unseal(stored.store)
             for damage in damages.replications:
                 integrity.repair(damage)
 

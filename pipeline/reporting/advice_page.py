@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.reporting.inline import dark
-from pipeline.reporting.page import environment, script
+from pipeline.reporting.page import rendered, script
 from pipeline.reporting.style import NAMED
 
 COLOURS = [NAMED[k] for k in (1, 2, 0, 3)]  # as dark as they are different, in grey too
@@ -22,6 +22,6 @@ def page(problems: Sequence[Mapping[str, Any]], start: Mapping[str, Any] | None,
     from markupsafe import Markup
 
     data = json.dumps({"problems": list(problems), "start": start}, separators=(",", ":"), ensure_ascii=False)
-    return str(environment().get_template("advice.html.j2").render(
-        data=Markup(data.replace("<", "\\u003c")), script=script("advice.js"), skipped=skipped,
-        colours=[{"day": one, "night": dark(one)} for one in COLOURS]))
+    return rendered(
+        "advice.html.j2", data=Markup(data.replace("<", "\\u003c")), script=script("advice.js"), skipped=skipped,
+        colours=[{"day": one, "night": dark(one)} for one in COLOURS])

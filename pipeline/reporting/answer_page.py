@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pipeline.reporting.answer_figure import Curves, describe, draw
 from pipeline.reporting.inline import definitions, inline
-from pipeline.reporting.page import environment
+from pipeline.reporting.page import rendered
 
 Rows = Sequence[Sequence[str]]
 
@@ -52,5 +52,4 @@ def page(content: AnswerPage) -> str:
     glyphs: dict[str, str] = {}
     # Markup: an SVG that Matplotlib wrote, in which all text is drawn as outlines
     figure = Markup(inline(draw(content.curves), "f1", describe(content.curves), glyphs))
-    template = environment().get_template("answer.html.j2")
-    return str(template.render(page=content, figure=figure, glyphs=Markup(definitions(glyphs))))
+    return rendered("answer.html.j2", page=content, figure=figure, glyphs=Markup(definitions(glyphs)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from pipeline.reporting.specs import Spec
+from pipeline.reporting.tables import csv_of
 
 if TYPE_CHECKING:
     from pipeline.reporting.cells import Drawing
@@ -44,7 +45,7 @@ def files_of(drawing: "Drawing", formats: tuple[str, ...] = ("svg",)) -> Drawn:
         keep_on_tiles(drawing.figure)
         files = style.images(drawing.figure, formats)
         points = tuple(_places(drawing))
-    files["csv"] = drawing.table.to_csv(index=False).encode()
+    files["csv"] = csv_of(drawing.table)
     width, height = drawing.figure.get_size_inches()
     return Drawn(drawing.kind, drawing.title, drawing.caption, drawing.description, files, points, width / height)
 

@@ -21,6 +21,7 @@ from pipeline.reporting.formatting import count, findings, minus, number, percen
 from pipeline.reporting.headline import SYMBOLS, headline, predicate
 from pipeline.reporting.inline import definitions
 from pipeline.study.files import PARTIAL, write_whole
+from pipeline.study.texts import visible
 
 ABOUT = ("command", "version", "commit", "bibtex")
 MOST_FAILURES = 20  # shown on the page
@@ -78,12 +79,13 @@ def write(
             shown.append({**content.study(section, folder, table, rows), "figures": drawn})
             inside |= {f"figures/{one['stem']}.csv": figure.files["csv"]
                        for one, figure in zip(drawn, section.figures, strict=True)}
-        summary_text = tables.union(summaries).to_csv(index=False) if summaries else "section\n"
-        beside = {"summary.csv": summary_text.encode(),
-                  "verdicts.csv": tables.verdict_table(judged).to_csv(index=False).encode()}
+        summary_content = tables.csv_of(tables.union(summaries)) if summaries else b"section\n"
+        beside = {"summary.csv": summary_content,
+                  "verdicts.csv": tables.csv_of(tables.verdict_table(judged))}
         inside |= beside
         href, size, left = archive.link(inside)
-        page = environment().get_template("page.html.j2").render(
+        page = rendered(
+            "page.html.j2",
             title=title, sections=shown, symbols=SYMBOLS,
             answer=headline(shown, judged) | ({"picture": first} if first else {}),
             claimed_at=percent(CONFIDENCE), mechanisms=content.mechanisms(sections), versions=content.versions(shown),
@@ -105,6 +107,11 @@ def script(name: str) -> dict[str, Any]:
     text = (Path(__file__).parent / name).read_text("utf-8")
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return {"text": Markup(text), "hash": f"sha256-{digest}"}
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A page, in which signs that control what shows it are visible: they may come from a person's data."""
+    return visible(str(environment().get_template(template).render(**values)))
 
 
 def environment() -> Any:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pipeline.reporting.formatting import number
+from pipeline.study.texts import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,5 +177,5 @@ def images(figure: "Figure", formats: Iterable[str] = ("svg", "png", "pdf")) -> 
     for kind in formats:
         file = io.BytesIO()
         figure.savefig(file, format=kind, metadata=nothing[kind], dpi=180)
-        files[kind] = file.getvalue()
+        files[kind] = visible(file.getvalue().decode()).encode() if kind == "svg" else file.getvalue()
     return files

@@ -8,12 +8,24 @@ import numpy as np
 import xarray as xr
 
 from pipeline.reporting.formatting import interval, number
+from pipeline.study.texts import cell
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 COUNTS = ("n_run", "n_ok", "n_not_converged", "n_failed", "n_not_finite")
 ENDS = ("mcse", "low", "high", "least", "most")
+
+
+def csv_of(table: "DataFrame") -> bytes:
+    """A table as a CSV file that spreadsheets open safely: see `cell` for its texts; numbers stay numbers."""
+    safe = table.rename(columns=cell)
+    for position, kind in enumerate(safe.dtypes):
+        column = safe.iloc[:, position]
+        if kind.kind not in "biufcM":
+            safe.isetitem(position, column.map(cell))
+    content: str = safe.to_csv(index=False)
+    return content.encode()
 
 
 def metrics(summary: xr.Dataset) -> list[str]:

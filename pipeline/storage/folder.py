@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from pipeline.storage.backend import Item, Result
-from pipeline.study.files import PARTIAL, write_whole
+from pipeline.study.files import PARTIAL, check_regular, write_whole
 
 
 class Folder:
@@ -32,7 +32,8 @@ class Folder:
     def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
         """Content of a file, or a part of it as of a slice, `start` perhaps from its end; None if there is none."""
         try:
-            with open(f"{self.path}/{key}", "rb", buffering=0) as file:
+            with open(f"{self.path}/{key}", "rb", buffering=0, opener=_without_waiting) as file:
+                check_regular(file.fileno(), f"{self.path}/{key}")
                 if start:
                     file.seek(max(start, -os.fstat(file.fileno()).st_size), os.SEEK_SET if start > 0 else os.SEEK_END)
                 return file.read() if stop is None else file.read(stop - start)
@@ -131,6 +132,11 @@ def locked(folder: Path) -> Iterator[str]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         status = os.fstat(handle.fileno())
         yield f"{_machine()}-{status.st_dev:x}-{status.st_ino:x}"
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; of a pipe in its place nobody waits for who might write to it."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _open(path: Path) -> IO[str]:

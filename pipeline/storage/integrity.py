@@ -16,6 +16,7 @@ from pipeline.study.files import PARTIAL
 from pipeline.study.grid import cell_key
 
 ABANDONED = 3600.0  # seconds after which a file or folder that was half made belongs to a process that was killed
+LEFT_OVER = "left over from an interrupted write"
 PACKS = packs.FOLDER.removeprefix(f"{RAW}/")
 
 
@@ -37,11 +38,12 @@ class Integrity:
         """Files that are no unit's of any grid: left over, misnamed, or a description that is not the study's."""
         backend = self.store.backend
         for partial in backend.left_over(RAW):
-            yield Damage(partial, "left over from an interrupted write")
+            yield Damage(partial, LEFT_OVER)
         if wrong := self.store.wrong_description():
             yield Damage(DESCRIPTION.removeprefix(f"{RAW}/"), wrong)
         for key in backend.keys(f"{RAW}/units"):
-            if not is_unit(key) and not key.endswith(PARTIAL):
+            emptied = key.endswith("/") and key[:-1].isdecimal()  # a process was killed after its last unit was packed
+            if not is_unit(key) and not key.endswith(PARTIAL) and not emptied:
                 yield Damage(f"units/{key}", "is not the file of a unit")
         for key in self.store.packs.strays():
             yield Damage(f"{PACKS}/{key}", "is not a pack of units")

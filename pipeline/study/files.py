@@ -1,7 +1,9 @@
 """Write files so that no reader ever sees an incomplete one."""
 
+import errno
 import itertools
 import os
+import stat
 from contextlib import suppress
 from io import BufferedWriter
 from pathlib import Path
@@ -29,6 +31,23 @@ def write_whole(path: str | Path, content: bytes) -> None:
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
+
+
+def read_regular(path: str | Path) -> bytes:
+    """Content of a file. Raises OSError, also for a pipe or a device, which might never end."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(handle, "rb", buffering=0) as file:
+        check_regular(handle, path)
+        return file.readall()
+
+
+def check_regular(handle: int, path: str | Path) -> None:
+    """Raise OSError unless an open file is one on a disk."""
+    kind = os.fstat(handle).st_mode
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if not stat.S_ISREG(kind):
+        raise OSError(errno.EINVAL, "is a pipe or a device, and no file", os.fspath(path))
 
 
 def _in_new_folder(path: str) -> BufferedWriter:

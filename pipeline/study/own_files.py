@@ -8,6 +8,7 @@ import types
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.study.files import read_regular
 from pipeline.study.parameters import InvalidInput, path_of, shorten
 from pipeline.study.surroundings import OWN_CODE, Surroundings, watched
 
@@ -60,7 +61,7 @@ def read(path: str) -> OwnFile:
     """The file at a path; InvalidInput if it cannot be read or is no Python file."""
     file = path_of(path, FLAG)
     try:
-        content = file.read_bytes()
+        content = read_regular(file)
     except OSError as error:
         raise InvalidInput(FLAG, path, f"cannot be read ({error.strerror}); must be the path of a Python "
                            "file") from None

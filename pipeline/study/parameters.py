@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from pipeline.study.errors import PipelineError
+from pipeline.study.files import read_regular
 
 LISTED = 110  # characters of a list of names in a message
 
@@ -56,13 +57,13 @@ class DataFile:
         try:
             if file.exists() and not file.is_file():
                 raise InvalidInput(key, path, "must be a file, not a folder or a pipe: it is read more than once")
-            return cls(hashlib.sha256(file.read_bytes()).hexdigest(), str(file.absolute()))
+            return cls(hashlib.sha256(read_regular(file)).hexdigest(), str(file.absolute()))
         except OSError as error:
             raise InvalidInput(key, path, f"cannot be read ({error.strerror}); must be the path of a file") from None
 
     def read(self) -> bytes:
         """Its content; OSError if the file is gone or its content has changed."""
-        content = Path(self.path).read_bytes()
+        content = read_regular(self.path)
         if hashlib.sha256(content).hexdigest() != self.sha256:
             raise OSError(f"{self.path} has changed since the study began; put back what it was")
         return content

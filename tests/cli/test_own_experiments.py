@@ -1,12 +1,14 @@
 """Experiments of a person's own, and what the command says of itself."""
 
 import dataclasses
+import os
 import re
 
 import pytest
 import yaml
 
 from pipeline.__main__ import main
+from pipeline.cli import own_experiments
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.cli.reports import repeated
@@ -196,3 +198,15 @@ def test_a_mapping_holds_what_a_file_may():
     assert compose([], own=dict(SMALL, name="x"))[0]["name"] == "x"
     with pytest.raises(InvalidInput, match="outputs=x: is no part of an experiment"):
         compose([], own=dict(SMALL, outputs="x"))
+
+
+@pytest.mark.parametrize("text, says", [
+    ("3", "must hold keys and values"), (f"replications: {'1' * 4400}", "is no YAML"),
+    ("a0: &a0 [x]\n" + "".join(f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]\n" for k in range(1, 30)), "anchors"),
+    (None, "is a pipe or a device")], ids=["number", "digits", "anchors", "pipe"])
+@pytest.mark.timeout(60)
+def test_what_no_file_of_an_experiment_is(text, says, tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(text) if text else os.mkfifo(path)
+    with pytest.raises(InvalidInput, match=says):
+        own_experiments.read(str(path))

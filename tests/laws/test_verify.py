@@ -14,6 +14,7 @@ from engine import GRID, advance, arguments, contents, damages_of, pending, seal
 
 from pipeline.__main__ import main
 from pipeline.cli import reduce
+from pipeline.cli.verify import Damages, _repair
 from pipeline.execution.clusters import Executor
 from pipeline.problems.ranking.estimators.moments import PlugIn
 from pipeline.storage import results
@@ -177,6 +178,19 @@ def test_half_made_files_of_killed_processes_are_swept(copy):
     assert contents(copy) == before and not list(copy.glob("*.partial"))
 
 
+def test_what_a_kill_while_packing_leaves_is_no_damage(copy):
+    """A folder whose last unit was packed; and half a pack, which is removed, and the results stay."""
+    (copy / "replications/units/7").mkdir()
+    assert damages(copy) == []
+    (copy / "replications/packs").mkdir()
+    (copy / "replications/packs/a1.partial").write_bytes(b"half a pack")
+    integrity = Integrity(Store(WHAT, copy))
+    found = Damages([*integrity.strays()], [], [])
+    assert [one.key for one in found.replications] == ["packs/a1.partial"]
+    _repair(stored(WHAT, copy), integrity, found)
+    assert damages(copy) == [] and results.is_sealed(Store(WHAT, copy))
+
+
 def test_files_that_are_no_units_are_found(copy):
     before = contents(copy)
     for name in ("units/0/.nfs0001", "units/0/0123456789ABCDEF", "units/x/0123456789abcdef", "units/0123456789abcdef"):
@@ -323,3 +337,12 @@ def test_a_damaged_sealed_dataset_is_found_and_made_anew(kind, variable, tmp_pat
     assert main([*words, "task=verify", "repair=true"]) == 0
     assert main(words) == 0 and contents(folder / "results.zarr") == whole
     assert "nothing to do" in capsys.readouterr().out
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(copy):
+    path = files(copy)[0]
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="is a pipe or a device"):
+        Store(WHAT, copy).backend.read(str(path.relative_to(copy)))

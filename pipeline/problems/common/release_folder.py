@@ -3,7 +3,6 @@
 import csv
 import json
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.texts import plain_text as plain_text
 
 LAWS = {"variance": "discrete Gaussian, P(x) ∝ exp(−x²/(2·variance))",
         "scale": "discrete Laplace, P(x) ∝ exp(−|x|/scale)"}
@@ -20,8 +20,6 @@ NAMES = ("in all tables a name that a spreadsheet might compute has ' before =, 
          "beginning and after semicolons, tabs and ends of lines")
 LEFT_OUT = ("rows that cannot be read by themselves, or say what is not listed, count as not "
             "there; whether there are some is not said")
-# Where a cell may begin, whether a program parts fields at commas, semicolons or tabs, and signs that are not text.
-FORMULA = re.compile(r"""(^|[;\t\r\n])(?=[=+\-@\t\r\n'"])""")
 Table = tuple[Sequence[str], Sequence[Sequence[str | int | float]]]  # header, rows
 
 
@@ -56,15 +54,6 @@ def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[str |
     """A CSV file."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
-
-
-def plain_text(name: str) -> str:
-    """The name with ' where a spreadsheet might begin a formula; different names stay different.
-
-    >>> plain_text("=A1")
-    "'=A1"
-    """
-    return FORMULA.sub(r"\1'", name)
 
 
 def made_by() -> dict[str, str]:
