@@ -52,8 +52,9 @@ def submit(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster,
 def _sizes(expected: Sequence[plan.Prediction], shards: int | None, cluster: Batch) -> Sizes:
     """Sizes of the jobs: what a person gave, and the rest from the plan. InvalidInput where that is unknown."""
     measured = all(one.seconds is not None for one in expected)
-    for key in () if measured else ("walltime", "memory"):
-        if getattr(cluster, key) is None:
+    weighed = all(one.memory is not None for one in expected)
+    for key, known in (("walltime", measured), ("memory", weighed)):
+        if not known and getattr(cluster, key) is None:
             raise InvalidInput(f"cluster.{key}", None, "must be given: one replication is too long or too large to "
                                "measure here")
     pending = sum(one.pending for one in expected)

@@ -124,14 +124,17 @@ def text(store: Store, cluster: Cluster) -> str:
 
 def _effort(expected: Prediction, workers: int, about: str) -> list[str]:
     """The lines on time and memory."""
-    if expected.seconds is None or expected.memory is None:
+    if expected.seconds is None:
         return [f"  time, memory  unknown: one replication takes more than {SECONDS:g} s or {format_bytes(BYTES)}; "
                 "task=replay simulates one unit"]
+    time = (f"  time          {about} {format_time(expected.seconds / workers)} on {workers} workers "
+            f"({format_time(expected.seconds)} of work)")
+    if expected.memory is None:
+        return [time, "  memory        unknown: one replication of some cell takes more than "
+                f"{format_bytes(BYTES)}; task=replay simulates one unit"]
     crowded = expected.memory * workers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return [f"  time          {about} {format_time(expected.seconds / workers)} on {workers} workers "
-            f"({format_time(expected.seconds)} of work)",
-            f"  memory        about {format_bytes(int(expected.memory))} per worker"
-            + (": more than this machine has; fewer workers, or a smaller block" if crowded else "")]
+    advice = ": more than this machine has; fewer workers, or a smaller block" if crowded else ""
+    return [time, f"  memory        about {format_bytes(int(expected.memory))} per worker{advice}"]
 
 
 def _listing(store: Store) -> Listing:

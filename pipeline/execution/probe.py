@@ -1,10 +1,14 @@
-"""How long a study's units take and how much memory, measured on a few replications in a process of their own."""
+"""How long a study's units take and how much memory, measured on a few replications in a process of their own.
+
+Seconds are of the processor, so that other programs on the machine do not count.
+"""
 
 import contextlib
 import copy
 import multiprocessing
 import os
 import resource
+import signal
 import time
 import tracemalloc
 import warnings
@@ -21,13 +25,14 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.slices import slices
 from pipeline.study.study import Study
 
-SECONDS, BYTES = 1.0, 200 * 2**20  # of all that is simulated, and of the memory that it takes
+SECONDS, BYTES = 1.0, 200 * 2**20  # of the processor for all that is simulated, and of the memory that it takes
+PATIENCE = 10  # times SECONDS that this may take by the clock, on a machine with much to do
 WORKER = 150 * 2**20  # bytes of a worker process with nothing to do
 STEP = SECONDS / 20  # a cell is tried with more replications until they take so long
 
 
 class Trial(NamedTuple):
-    """So many replications of a cell: seconds, and most bytes at once."""
+    """So many replications of a cell: seconds of the processor, and most bytes at once."""
 
     cell: int
     replications: int
@@ -35,10 +40,17 @@ class Trial(NamedTuple):
     memory: int
 
 
+class TooLarge(NamedTuple):
+    """One replication of a cell takes more than BYTES."""
+
+    cell: int
+
+
 class Probe(NamedTuple):
     """What was measured; None where not even one replication was within the limits.
 
-    pace: seconds per predicted cost. longest: seconds of the most costly unit. memory: bytes of a worker.
+    pace: seconds per predicted cost. longest: seconds of the most costly unit. memory: bytes of a worker, None as well
+    where one replication of some cell takes more than BYTES.
     """
 
     pace: float | None
@@ -56,10 +68,14 @@ def probe(study: Study, costs: Floats) -> Probe:
     order = order[np.argsort(costs[order], kind="stable")]
     cells = dict.fromkeys(int(order[int(q * (len(order) - 1))]) for q in (0, 0.5, 1))
     trials: dict[int, list[Trial]] = {}
+    too_large = False
     for cell in cells:
         study.components(study.grid.labels(cell))  # imports, which are not timed
-    for trial in _trials(study, list(cells)):
-        trials.setdefault(trial.cell, []).append(trial)
+    for found in _trials(study, list(cells)):
+        if isinstance(found, Trial):
+            trials.setdefault(found.cell, []).append(found)
+        else:
+            too_large = True
     if not trials:
         return Probe(None, None, None)
     seconds = {cell: _extrapolated(own, "seconds", study.block) for cell, own in trials.items()}
@@ -67,8 +83,11 @@ def probe(study: Study, costs: Floats) -> Probe:
     most = max(trials, key=lambda cell: costs[cell])
     beyond = costs.max() / costs[most]  # 1 where the most costly cell was reached
     cuts = slices(study.block, study.components(study.grid.labels(most)))
-    return Probe(pace, max(seconds[most], pace * costs.max() * (beyond > 1)),
-                 WORKER + _extrapolated(trials[most], "memory", cuts[0].stop if cuts else study.block) * beyond)
+    longest = max(seconds[most], pace * costs.max() * (beyond > 1))
+    if too_large:
+        return Probe(pace, longest, None)
+    bytes_of_slice = _extrapolated(trials[most], "memory", cuts[0].stop if cuts else study.block)
+    return Probe(pace, longest, WORKER + bytes_of_slice * beyond)
 
 
 def _extrapolated(trials: list[Trial], what: str, block: int) -> float:
@@ -83,8 +102,11 @@ def _extrapolated(trials: list[Trial], what: str, block: int) -> float:
     return last + max(0.0, slope) * (block - count)
 
 
-def _trials(study: Study, cells: list[int]) -> Iterator[Trial]:
-    """Trials of cells, as they end; the process that makes them is killed after SECONDS."""
+def _trials(study: Study, cells: list[int]) -> Iterator[Trial | TooLarge]:
+    """Trials of cells, as they end; the process that makes them ends after SECONDS of its own.
+
+    It is killed after PATIENCE times as many by the clock.
+    """
     context = multiprocessing.get_context("fork")  # which has read the study's files already
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_measure, args=(study, cells, sender))
@@ -92,7 +114,7 @@ def _trials(study: Study, cells: list[int]) -> Iterator[Trial]:
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads: the child uses none of their locks
         child.start()
     sender.close()
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE * SECONDS
     try:
         with contextlib.suppress(EOFError):
             while receiver.poll(max(0.0, end - time.monotonic())):
@@ -105,24 +127,36 @@ def _trials(study: Study, cells: list[int]) -> Iterator[Trial]:
 
 def _measure(study: Study, cells: list[int], sender: Connection) -> None:
     """In the child: try each cell with more and more replications."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which ends the process
+    signal.setitimer(signal.ITIMER_PROF, max(SECONDS, 1e-6))
     _limit_memory()
     tracemalloc.start()
-    with contextlib.suppress(MemoryError, OSError, InvalidInput):  # a file that is gone: the caller reads it, too
+    with contextlib.suppress(OSError, InvalidInput):  # a file that is gone: the caller reads it, too
         for cell in cells:
-            labels = study.grid.labels(cell)
-            count = 1
-            attempt(_part(study, 1), labels)  # what is read and cached once
-            while True:
-                part = _part(study, count)
-                tracemalloc.reset_peak()
-                start, before = time.perf_counter(), tracemalloc.get_traced_memory()[0]
-                attempt(part, labels)
-                seconds = time.perf_counter() - start
-                sender.send(Trial(cell, count, seconds, tracemalloc.get_traced_memory()[1] - before))
-                if count == study.block or seconds > STEP:
-                    break
-                count = min(4 * count, study.block)
+            _measure_cell(study, cell, sender)
     sender.close()
+
+
+def _measure_cell(study: Study, cell: int, sender: Connection) -> None:
+    """Send trials of a cell, until one takes STEP or the memory; `TooLarge` if not even one replication has room."""
+    labels = study.grid.labels(cell)
+    count = 1
+    try:
+        attempt(_part(study, 1), labels)  # what is read and cached once
+    except MemoryError:
+        sender.send(TooLarge(cell))
+        return
+    with contextlib.suppress(MemoryError):  # of so many replications; fewer are known
+        while True:
+            part = _part(study, count)
+            tracemalloc.reset_peak()
+            start, before = time.process_time(), tracemalloc.get_traced_memory()[0]
+            attempt(part, labels)
+            seconds = time.process_time() - start
+            sender.send(Trial(cell, count, seconds, tracemalloc.get_traced_memory()[1] - before))
+            if count == study.block or seconds > STEP:
+                return
+            count = min(4 * count, study.block)
 
 
 def _part(study: Study, count: int) -> Study:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 import tracemalloc
 from dataclasses import replace
 
@@ -56,6 +57,62 @@ def test_what_exceeds_a_limit_is_not_known(limit, value, tmp_path):
     words = [*arguments(tmp_path, **{"grid.m": "[400]"}), "task=plan"]
     done = subprocess.run([sys.executable, "-c", script, *words], env=environment(), capture_output=True, text=True)
     assert done.returncode == 0 and "unknown: one replication takes more than" in done.stdout, done
+
+
+def test_time_that_others_have_the_processor_does_not_count(monkeypatch):
+    """As where a machine has much to do: the clock goes on, the unit does not. The control spends the time itself."""
+    one = study(grid={"m": [40], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=500, replications=500)
+    alone, simulate = probe.probe(one, costs(one)).longest, Study.simulate
+
+    def waiting(self, *args):
+        time.sleep(0.2)
+        return simulate(self, *args)
+
+    def working(self, *args):
+        end = time.process_time() + 0.2
+        while time.process_time() < end:
+            pass
+        return simulate(self, *args)
+
+    measured = {}
+    for kind in (waiting, working):
+        monkeypatch.setattr(Study, "simulate", kind)
+        measured[kind] = probe.probe(one, costs(one)).longest
+    print(f"alone {alone:.3f} s; waiting 0.2 s {measured[waiting]:.3f} s; working 0.2 s {measured[working]:.3f} s")
+    assert measured[waiting] < 5 * alone < 0.2 * 500 / 4 < measured[working]
+
+
+@pytest.mark.parametrize("large", [3, 40])
+def test_a_cell_without_memory_for_one_replication_hides_no_other(monkeypatch, tmp_path, capsys, large):
+    """Time is known from the others, memory is not, and the plan says why."""
+    simulate = Study.simulate
+
+    def hungry(self, labels, *args):
+        if labels["m"] == large:
+            raise MemoryError
+        return simulate(self, labels, *args)
+
+    monkeypatch.setattr(Study, "simulate", hungry)
+    one = study(grid={"m": [3, 20, 40], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]})
+    measured = probe.probe(one, costs(one))
+    assert measured.pace > 0 and measured.longest > 0 and measured.memory is None
+    assert main([*arguments(tmp_path, **{"grid.m": "[3,20,40]"}), "task=plan"]) == 0
+    told = capsys.readouterr().out
+    assert "memory        unknown: one replication of some cell takes more than 200.00 MiB" in told and "of work)" in told
+
+
+def test_a_trial_of_many_replications_without_memory_leaves_those_of_fewer(monkeypatch):
+    simulate = Study.simulate
+
+    def hungry(self, *args):
+        if self.block > 4:
+            raise MemoryError
+        return simulate(self, *args)
+
+    monkeypatch.setattr(Study, "simulate", hungry)
+    one = study()
+    measured = probe.probe(one, costs(one))
+    assert measured.longest > 0 and measured.memory > probe.WORKER
 
 
 def test_nothing_is_simulated_in_this_process(monkeypatch, tmp_path):
