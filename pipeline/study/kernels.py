@@ -9,18 +9,25 @@ of sums stands in the source.
 import ctypes
 import hashlib
 import re
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from pipeline.study.errors import PipelineError
+from pipeline.study.kernel_arguments import Declaration, check, read
+from pipeline.study.kernel_fast_check import fast_check
 
 HEADERS = Path(__file__).parent
 FLAGS = ("-std=gnu11", "-O3", "-fPIC", "-shared", "-s", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math")
 _ADVICE = "run `make setup`, or install the package again"
-_NUMBERS: dict[str, Any] = {"i8": ctypes.c_int64, "f8": ctypes.c_double}
+_TYPES: dict[str, Any] = {"size": ctypes.c_int64, "i8": ctypes.c_int64, "f8": ctypes.c_double,
+                          "generator": ctypes.c_int64}
+# Of the head of a library: where its segments and sections are described, in how many bytes each, and how many.
+ELF = struct.Struct("<32x2Q6x4H2x")
+SEGMENT = struct.Struct("<8xQ16xQ16x")  # where it is in the file, and how long
 _loaded: dict[Path, str] = {}  # C files whose libraries this process has -> their digests
 
 
@@ -49,24 +56,50 @@ def library_digest(module: Path) -> str:
     return hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest() if path.is_file() else ""
 
 
-def function(module: str, name: str, arguments: str) -> Callable[..., None]:
-    """A function of the library of a module, which is given as its __file__.
+class Kernel:
+    """A function of a library, and what it must be called with. Other threads run meanwhile.
 
-    arguments: a word for each, i8 or f8 for a number (int64_t, double), and with [] for an array of a NumPy type, such
-    as f8[] or u1[]: C-contiguous, of which C gets the address. C returns 0, or 1 where memory ends. Other threads run
-    meanwhile. Raises PipelineError if the library is missing, or not that of the C file beside it. The call raises
-    TypeError for an array of another type, and MemoryError.
+    The call raises WrongArgument, and MemoryError where C says that memory ends.
     """
-    call, words = getattr(_opened(Path(module).with_suffix(".c")), name), arguments.split()
-    call.argtypes = [ctypes.c_void_p if word.endswith("[]") else _NUMBERS[word] for word in words]
 
-    def run(*values: Any) -> None:
-        given = [_address(value, word[:-2], name) if word.endswith("[]") else value
-                 for value, word in zip(values, words, strict=True)]
-        if call(*given):
-            raise MemoryError(f"{name}: no memory for its work arrays")
+    def __init__(self, declaration: Declaration, call: Callable[..., int]):
+        self.declaration, self._call = declaration, call
+        self._fast_check = fast_check(declaration)
+        kinds = [argument.kind for argument in declaration.arguments]
+        self._drawn_from = kinds.index("generator") if "generator" in kinds else None
 
-    return run
+    def __call__(self, *values: Any) -> None:
+        passed = self._passed(values)
+        if self._drawn_from is None:
+            failed = self._call(*passed)
+        else:
+            with values[self._drawn_from].lock:
+                failed = self._call(*passed)
+        if failed:
+            raise MemoryError(f"{self.declaration.kernel}: no memory for its work arrays")
+
+    def _passed(self, values: tuple[Any, ...]) -> Sequence[Any]:
+        """What C gets. Raises WrongArgument."""
+        try:
+            passed = self._fast_check(*values)
+        except Exception:  # of a value that has nothing of what it must be
+            passed = None
+        return check(self.declaration, values) if passed is None else passed
+
+
+def function(module: str, name: str, declaration: str) -> Kernel:
+    """A function of the library of a module, which is given as its __file__: the only door to compiled code.
+
+    declaration: what each argument must be, as `kernel_arguments` says; of arrays C gets the address. C returns 0, or 1
+    where memory ends. Raises PipelineError if the library is missing, damaged, or not that of the C file beside it.
+    """
+    source = Path(module).with_suffix(".c")
+    call = getattr(_opened(source), name, None)
+    if call is None:
+        raise PipelineError(f"{source}: has no function {name}; {_ADVICE}")
+    declared = read(name, declaration)
+    call.argtypes = [ctypes.c_void_p if argument.dtype else _TYPES[argument.kind] for argument in declared.arguments]
+    return Kernel(declared, call)
 
 
 @cache
@@ -74,6 +107,8 @@ def _opened(source: Path) -> ctypes.CDLL:
     path = library(source)
     if not path.is_file():
         raise PipelineError(f"{source}: not compiled; {_ADVICE}")
+    if not _is_whole(path.read_bytes()):
+        raise PipelineError(f"{path}: damaged, a part of it is missing; {_ADVICE}")
     try:
         opened = ctypes.CDLL(str(path))
         built_from = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(opened, "kernel_digest"))).decode()
@@ -85,11 +120,21 @@ def _opened(source: Path) -> ctypes.CDLL:
     return opened
 
 
-def _address(array: Any, kind: str, name: str) -> int:
-    """Address of an array's numbers; TypeError unless it is one as C expects it."""
-    dtype = getattr(array, "dtype", None)
-    if dtype is None or dtype.str[1:] != kind or not (dtype.isnative and array.flags.c_contiguous):
-        found = type(array).__name__ if dtype is None else f"{dtype} with strides {array.strides}"
-        raise TypeError(f"{name}: an array must be {kind} and contiguous, this is {found}")
-    address: int = array.ctypes.data
-    return address
+def _is_whole(library: bytes) -> bool:
+    """Whether a library of Linux (ELF of 64 bits, least byte first) has all of its parts; true of others.
+
+    One that was cut off would end the process as soon as something reads what is missing.
+    """
+    if len(library) < ELF.size:
+        return False
+    if not library.startswith(b"\x7fELF\x02\x01"):
+        return True
+    segments, sections, segment_size, segment_count, section_size, section_count = ELF.unpack_from(library)
+    ends = [sections + section_size * section_count]
+    for number in range(segment_count):
+        at = segments + segment_size * number
+        if at + SEGMENT.size > len(library):
+            return False
+        offset, length = SEGMENT.unpack_from(library, at)
+        ends.append(offset + length)
+    return bool(max(ends) <= len(library))

@@ -27,6 +27,11 @@ EACH(logarithms_1p, logarithm_1p)
 EACH(roots, root)
 KERNEL int fail(double x) { return x > 0; }
 """
+OF_ARRAYS = """
+    n: size
+    x: f8[n]
+    y: out f8[n]
+"""
 PLAIN = "-DKERNEL="  # one version, of the width that is asked for
 LEFT_OUT = shutil.ignore_patterns("__pycache__")
 
@@ -50,7 +55,7 @@ def functions(tmp_path):
 def units_off(name, module, exact, x):
     """Greatest error of a function in units in the last place."""
     found = np.empty_like(x)
-    kernels.function(module, name, "i8 f8[] f8[]")(len(x), x, found)
+    kernels.function(module, name, OF_ARRAYS)(len(x), x, found)
     with localcontext(prec=60):
         true = [exact(Decimal(float(one))) for one in x]
         return max(abs(float((Decimal(float(got)) - one) / Decimal(float(np.spacing(abs(float(one)))))))
@@ -74,7 +79,7 @@ def test_functions_are_exact_within_their_bounds(functions):
 
 def test_ends_of_functions(functions):
     x, y = np.array([np.nan, 1e9, -1e9, np.inf, -np.inf, 0, 708, -708]), np.empty(8)
-    kernels.function(functions, "exponentials", "i8 f8[] f8[]")(8, x, y)
+    kernels.function(functions, "exponentials", OF_ARRAYS)(8, x, y)
     top, bottom = y[6], y[7]
     assert np.isnan(y[0]) and y[1:].tolist() == [top, bottom, top, bottom, 1, top, bottom]
 
@@ -101,14 +106,12 @@ def test_no_compiler_warns(source, tmp_path):
         build_kernels.build(source, [*compiler, "-Wall", "-Wextra", "-Werror", "-Wno-psabi"], tmp_path / "kernel.so")
 
 
-def test_what_c_cannot_take_is_refused(functions):
-    run = kernels.function(functions, "roots", "i8 f8[] f8[]")
-    for wrong in (np.zeros(8, np.float32), np.zeros(16)[::2], np.zeros(8, ">f8"), [0.0] * 8):
-        with pytest.raises(TypeError, match="roots: an array must be f8 and contiguous, this is"):
-            run(8, np.zeros(8), wrong)
+def test_memory_that_ends_is_an_error(functions):
     with pytest.raises(MemoryError, match="fail"):
-        kernels.function(functions, "fail", "f8")(1.0)
-    kernels.function(functions, "fail", "f8")(-1.0)
+        kernels.function(functions, "fail", "x: f8")(1.0)
+    kernels.function(functions, "fail", "x: f8")(-1.0)
+    with pytest.raises(PipelineError, match="functions.c: has no function cube; run `make setup`"):
+        kernels.function(functions, "cube", OF_ARRAYS)
 
 
 def test_a_kernel_that_is_not_that_of_its_source_is_refused(tmp_path, functions, monkeypatch):
@@ -119,15 +122,20 @@ def test_a_kernel_that_is_not_that_of_its_source_is_refused(tmp_path, functions,
     build_kernels.build_all(tmp_path)
     edited.write_text(FUNCTIONS + "\n")
     kernels.library(missing).unlink()
-    kernels.library(damaged).write_bytes(b"")
+    whole = kernels.library(damaged).read_bytes()
+    kernels.library(damaged).write_bytes(b"no library" * 10)
     for path, why in ((edited, "edited, or its header, since"), (missing, "not compiled"),
                       (kernels.library(damaged), "cannot be loaded")):
         with pytest.raises(PipelineError, match=f"{path}: {why}.*; run `make setup`"):
-            kernels.function(str(path.with_name(path.stem.removeprefix("lib"))), "roots", "i8 f8[] f8[]")
+            kernels.function(str(path.with_name(path.stem.removeprefix("lib"))), "roots", OF_ARRAYS)
+    for length in (0, 10, 100, len(whole) // 2, len(whole) - 1):  # the process would end where such a one is read
+        kernels.library(damaged).write_bytes(whole[:length])
+        with pytest.raises(PipelineError, match="libdamaged.so: damaged, a part of it is missing; run `make setup`"):
+            kernels.function(str(tmp_path / "damaged.py"), "roots", OF_ARRAYS)
     build_kernels.build_all(tmp_path)
     again = tmp_path / "again.c"  # a process keeps what it has opened
     shutil.copy(edited, again), shutil.copy(kernels.library(edited), kernels.library(again))
-    kernels.function(str(again), "roots", "i8 f8[] f8[]")
+    kernels.function(str(again), "roots", OF_ARRAYS)
     monkeypatch.setattr(build_kernels, "compilers", lambda: iter(()))
     kernels.library(edited).unlink()
     with pytest.raises(PipelineError, match="edited.c: no C compiler; install"):

@@ -5,9 +5,28 @@ import numpy as np
 from pipeline.study.arrays import Integers
 from pipeline.study.kernels import function
 
-_throw_balls = function(__file__, "throw_balls", "i8 i8 i8 i8[]")
-_throw_many = function(__file__, "throw_many", "i8 i8 i8 i8[]")
-_put_pairs = function(__file__, "put_pairs", "i8 i8 i8[] i8 i8[] i8 i8[] i8[]")
+_throw_balls = function(__file__, "throw_balls", """
+    bits: generator
+    balls: size
+    boxes: size; boxes < 2**32
+    counts: out i8[boxes]
+""")
+_throw_many = function(__file__, "throw_many", """
+    bits: generator
+    balls: size; 4 <= balls < 2**53
+    boxes: size; 1 <= boxes < 2**32
+    counts: out i8[boxes]
+""")
+_put_pairs = function(__file__, "put_pairs", """
+    n: size
+    height: size
+    rows: i8[height] below n
+    width: size
+    columns: i8[width] below n
+    same: size; same <= (height == width)
+    counts: i8[height * (width - 1) // 2 if same else height * width]
+    matrix: out i8[n, n]
+""")
 
 FEW = 3  # balls a box, up to which they are thrown one by one
 MANY = 8  # times the squared number of boxes: balls above which NumPy takes less time
@@ -23,10 +42,9 @@ def throw(rng: np.random.Generator, balls: int, boxes: int) -> Integers:
     boxes = int(boxes)
     if balls > MANY * boxes**2 or boxes >= 2**32:
         return rng.multinomial(balls, np.full(boxes, 1 / boxes))
-    total, bits = np.zeros(boxes, np.int64), rng.bit_generator
+    total = np.zeros(boxes, np.int64)
     draw = _throw_balls if balls <= FEW * boxes else _throw_many
-    with bits.lock:
-        draw(bits.ctypes.bit_generator.value, balls, boxes, total)
+    draw(rng.bit_generator, balls, boxes, total)
     return total
 
 

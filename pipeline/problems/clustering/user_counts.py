@@ -20,9 +20,39 @@ from pipeline.study.kernels import function
 
 PARTS = 1 << 18  # at a time
 BINOMIAL, HYPERGEOMETRIC, TABULATED = range(3)
-_split_rows = function(__file__, "split", "i8 i8 i8 i8[] i8[] i8 i8[] f8[] i8 i8[] i8[]")
-_merge = function(__file__, "merge", "i8 i8[] i8[] i8[] i8[] i8[]")
-_add_subsets = function(__file__, "add_subsets", "i8 i8 i8[] i8[] i8[] i8[] i8[] i8 i8 i8[]")
+_split_rows = function(__file__, "split", """
+    bits: generator
+    kind: size; kind <= 2
+    rows: size
+    laws: i8[rows, 3]; laws >= 0
+    users: i8[rows]; users >= 0
+    width: size; width >= 1
+    values: i8[tables, width]; (laws[:, 0] if kind == 2 else 0) < tables
+    weights: f8[tables, width]
+    room: size
+    out: out i8[3, room]
+    progress: out i8[2]; 0 <= progress[0] <= rows
+""")
+_merge = function(__file__, "merge", """
+    rows: size
+    key: i8[rows]
+    users: i8[rows]
+    first: out i8[rows]
+    total: out i8[rows]
+    found: out i8[1]
+""")
+_add_subsets = function(__file__, "add_subsets", """
+    bits: generator
+    rows: size
+    start: i8[rows]; start >= 0
+    size: i8[rows]; size >= 0
+    first: i8[rows]; 0 <= first <= size
+    second: i8[rows]; 0 <= second <= size - first
+    users: i8[rows]; users >= 0
+    longest: size; size <= longest
+    width: size; start < width - size
+    steps: out i8[2, width]
+""")
 
 
 @dataclass(frozen=True)
@@ -115,9 +145,8 @@ def add_subsets(
     """
     order = np.argsort(start, kind="stable")
     rows = [np.ascontiguousarray(column[order], np.int64) for column in (start, size, *held, users)]
-    bits, longest = rng.bit_generator, int(size.max(initial=0))
-    with bits.lock:
-        _add_subsets(bits.ctypes.bit_generator.value, order.size, *rows, longest, steps.shape[1], steps)
+    longest = int(size.max(initial=0))
+    _add_subsets(rng.bit_generator, order.size, *rows, longest, steps.shape[1], steps)
 
 
 def _split(
@@ -135,11 +164,10 @@ def _split(
     values, weights = (np.zeros((1, 1), kind) if one is None else np.ascontiguousarray(one)
                        for one, kind in ((values, np.int64), (weights, float)))
     out = np.empty((3, max(PARTS, 2 * int(most.max(initial=0)) + 8)), np.int64)
-    parts, progress, bits = [out[:, :0]], np.zeros(2, np.int64), rng.bit_generator
-    with bits.lock:
-        while progress[0] < rows:
-            _split_rows(bits.ctypes.bit_generator.value, kind, rows, laws, count, values.shape[1], values, weights,
-                        out.shape[1], out, progress)
-            parts.append(out[:, :progress[1]].copy())
+    parts, progress = [out[:, :0]], np.zeros(2, np.int64)
+    while progress[0] < rows:
+        _split_rows(rng.bit_generator, kind, rows, laws, count, values.shape[1], values, weights, out.shape[1], out,
+                    progress)
+        parts.append(out[:, :progress[1]].copy())
     row, drawn, count = np.concatenate(parts, axis=1)
     return users.take(row, count, **{name: drawn})

@@ -5,7 +5,12 @@ import numpy as np
 from pipeline.study.arrays import Floats
 from pipeline.study.kernels import function
 
-_stationary = function(__file__, "stationary", "i8 i8 f8[] f8[]")
+_stationary = function(__file__, "stationary", """
+    reps: size
+    m: size; m >= 1
+    rates: out f8[reps, m, m]
+    law: out f8[reps, m]
+""")
 
 
 def stationary(rates: Floats) -> Floats:

@@ -12,10 +12,37 @@ from numpy.typing import NDArray
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.kernels import function
 
-_mean_vote = function(__file__, "mean_vote", "i8 i8 i8 i1[] f8[]")
-_agreement = function(__file__, "agreement", "i8 i8 i8 i1[] f8[] f8[]")
-_weighted_votes = function(__file__, "weighted_votes", "i8 i8 i8 i1[] f8[] f8[]")
-_em_steps = function(__file__, "em_steps", "i8 i8 i8 i1[] i8 f8 i8 f8 f8[] f8[] f8[] f8[] f8[] f8[] i8[]")
+_ANSWERS = """
+    reps: size
+    n: size; n >= 1
+    m: size; m >= 1
+    answers: i1[reps, n, m]
+"""
+_SIGNS = _ANSWERS.rstrip() + "; answers.min(initial=0) >= -1 and answers.max(initial=0) <= 1"
+_mean_vote = function(__file__, "mean_vote", _ANSWERS + """
+    votes: out f8[reps, m]
+""")
+_agreement = function(__file__, "agreement", _ANSWERS + """
+    labels: f8[reps, m]
+    agree: out f8[reps, n]
+""")
+_weighted_votes = function(__file__, "weighted_votes", _SIGNS + """
+    weights: f8[reps, n]; abs(weights) < 1e300
+    votes: out f8[reps, m]
+""")
+_em_steps = function(__file__, "em_steps", _SIGNS + """
+    voted: size; voted <= 1
+    limit: f8; 0 <= limit < 1
+    steps: size; steps >= 1
+    least: f8
+    start: out f8[reps, m]; (0 if voted else abs(start)) <= 1
+    labels: out f8[reps, m]
+    abilities: out f8[reps, n]
+    answered: out f8[reps, n]
+    changes: out f8[reps]
+    unsure: out f8[reps]
+    taken: out i8[reps]
+""")
 
 Signs = NDArray[np.int8]
 
@@ -67,7 +94,7 @@ def em_steps(answers: Signs, start: Floats | None, limit: float, steps: int, lea
     start: the first u, (reps, m); None is the mean vote. limit < 1. O(reps · n · m) a step.
     """
     reps, n, m = answers.shape
-    first = np.empty((reps, m)) if start is None else np.ascontiguousarray(start, float)
+    first = np.empty((reps, m)) if start is None else np.array(start, float, order="C")
     found = Steps(first, np.empty((reps, m)), np.empty((reps, n)), np.empty((reps, n)), np.empty(reps), np.empty(reps),
                   np.empty(reps, np.int64))
     _em_steps(reps, n, m, np.ascontiguousarray(answers), start is None, limit, steps, least, *found)

@@ -26,7 +26,16 @@ from pipeline.study.kernels import function
 from pipeline.study.slices import ByCall
 
 MOST = 2**50  # trials
-_draw = function(__file__, "draw", "i8 i8 i8 i8 i8[] i8 f8[] i8[]")
+_draw = function(__file__, "draw", """
+    bits: generator
+    rows: size
+    width: size
+    n_width: size; n_width in (1, width)
+    n: i8[rows, n_width]
+    p_width: size; p_width in (1, width)
+    p: f8[rows, p_width]
+    out: out i8[rows, width]
+""")
 
 
 def binomial(rng: np.random.Generator, trials: Integers | int, chance: Floats | float) -> Integers:
@@ -42,13 +51,14 @@ def binomial(rng: np.random.Generator, trials: Integers | int, chance: Floats | 
     if not ((n >= 0) & (n < MOST)).all():
         raise ValueError("trials: must be 0 or more, and below 2⁵⁰")
     shape = np.broadcast_shapes(n.shape, p.shape)
-    n, p = (np.ascontiguousarray(np.broadcast_to(x, (*shape[:-1], x.shape[-1]))) for x in (n, p))
+    rows = math.prod(shape[:-1])
+    n, p = (np.broadcast_to(x, (*shape[:-1], x.shape[-1])) for x in (n, p))
+    n, p = (np.ascontiguousarray(x).reshape(rows, x.shape[-1]) for x in (n, p))
 
     def draw(generator: np.random.Generator) -> Integers:
-        out, rows, bits = np.empty(shape, np.int64), math.prod(shape[:-1]), generator.bit_generator
-        with bits.lock:
-            _draw(bits.ctypes.bit_generator.value, rows, shape[-1], n.shape[-1], n, p.shape[-1], p, out)
-        return out
+        out = np.empty((rows, shape[-1]), np.int64)
+        _draw(generator.bit_generator, rows, shape[-1], n.shape[-1], n, p.shape[-1], p, out)
+        return out.reshape(shape)
 
     if isinstance(rng, ByCall):
         return rng.in_chunks(shape, lambda generator, left: draw(generator).reshape(-1))

@@ -5,7 +5,18 @@ import numpy as np
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.kernels import function
 
-_answer = function(__file__, "answer", "i8 i8 i8 f8[] f8[] u1[] b1[] i8[] f8[] i8[]")
+_answer = function(__file__, "answer", """
+    reps: size
+    n: size
+    m: size; m >= 1
+    skill: f8[reps, n]
+    difficulty: f8[reps, m]
+    byte: u1[octets]; reps * n * m <= octets
+    answers: out b1[reps, n, m]
+    ties: out i8[reps * n * m]
+    rest: out f8[reps * n * m]
+    found: out i8[1]
+""")
 
 
 def draw_answers(skill: Floats, difficulty: Floats, rng: np.random.Generator, answers: Booleans) -> None:

@@ -7,9 +7,20 @@ import numpy as np
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.kernels import function
 
-_differences = function(__file__, "differences", "i8 i8 i8 b1[] f8[]")
-_observed_differences = function(__file__, "observed_differences", "i8 i8 i8 b1[] b1[] f8[]")
-_pairs = function(__file__, "pairs", "i8 i8 i8 b1[] f8[]")
+_ANSWERS = """
+    reps: size
+    n: size
+    m: size; m >= 1
+    answers: b1[reps, n, m]
+"""
+_COUNTS = """
+    counts: out f8[reps, m, m]
+"""
+_differences = function(__file__, "differences", _ANSWERS + _COUNTS)
+_observed_differences = function(__file__, "observed_differences", _ANSWERS + """
+    observed: b1[reps, n, m]
+""" + _COUNTS)
+_pairs = function(__file__, "pairs", _ANSWERS + _COUNTS)
 
 SLICE_CELLS = 1 << 17  # responses drawn at a time: about what the L2 cache holds, and enough to amortise calls
 

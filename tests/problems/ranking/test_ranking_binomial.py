@@ -108,7 +108,8 @@ def test_ratios_of_chances_are_exact(tmp_path):
     source = module.__file__.replace(".py", ".c")
     (tmp_path / "ratios.c").write_text(RATIOS % source)
     build_kernels.build_all(tmp_path)
-    run = kernels.function(str(tmp_path / "ratios.py"), "log_ratios", "i8 f8[] f8[] f8[] f8[] f8[]")
+    arrays = "".join(f"{name}: f8[number]\n" for name in "npmk")
+    run = kernels.function(str(tmp_path / "ratios.py"), "log_ratios", f"number: size\n{arrays}ratios: out f8[number]")
     draw, off = rng(5), {}
     for least, n_most in ((1e-13, 400), (1e-12, 10**5), (1e-10, 10**9)):
         n = np.floor(20 * (n_most / 20) ** draw.random(400))

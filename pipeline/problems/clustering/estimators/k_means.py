@@ -5,7 +5,19 @@ import numpy as np
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.kernels import function
 
-_k_means = function(__file__, "k_means", "i8 i8 i8 i8 i8 i8 f8[] i8[] f8[] i8[] i8[]")
+_k_means = function(__file__, "k_means", """
+    items: size; items >= 1
+    dims: size
+    count: size; count >= 1
+    starts: size
+    steps: size
+    more: size
+    points: f8[items, dims]
+    firsts: i8[starts] below items
+    places: f8[starts, count - 1]
+    clusters: out i8[items]
+    used: out i8[1]
+""")
 
 RESTARTS = 10  # of k-means from k-means++ seeds
 STEPS, MORE = 5, 30  # of each, and of the best

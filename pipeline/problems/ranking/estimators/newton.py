@@ -21,8 +21,26 @@ from pipeline.study.arrays import Floats, Numbers
 from pipeline.study.kernels import function
 
 MANY = 160  # items from which one replication is solved at a time (measured)
-_scores = function(__file__, "pair_scores", "i8 i8 f8[] f8[]")
-_minimise = function(__file__, "minimise", "i8 i8 i8 i8[] f8[] f8[] f8 i8 f8[] u1[] i8[] f8[]")
+_scores = function(__file__, "pair_scores", """
+    m: size; m >= 1
+    reps: size
+    mean: f8[reps, m * (m - 1) // 2]
+    scores: out f8[reps, m]
+""")
+_minimise = function(__file__, "minimise", """
+    many: size
+    m: size; m >= 1
+    usable: size
+    rows: i8[usable] below reps
+    scores: f8[reps, m]
+    ridge: f8[reps]
+    tolerance: f8
+    limit: size; limit >= 1
+    theta: out f8[reps, m]
+    converged: out u1[reps]
+    iterations: out i8[reps]
+    gradient_norm: out f8[reps]
+""")
 
 
 def scores(mean: Floats, m: int) -> Floats:

@@ -16,7 +16,13 @@ from .risk import score_variance
 _SLICE_BYTES = 1 << 20  # of one slice's (rep, item, item) array
 _NEAR = 0.01  # error in logits below which the divergence is summed as a series: above, it keeps 12 digits
 _FAR = 300.0  # error in logits from which e^error is not computed: it may overflow
-_excess_risks = function(__file__, "excess_risks", "i8 i8 f8[] f8[] f8[]")
+_excess_risks = function(__file__, "excess_risks", """
+    m: size; m >= 1
+    reps: size
+    estimate: f8[reps, m]
+    theta: f8[reps, m]
+    risk: out f8[reps]
+""")
 
 
 def bernoulli_divergence(gap: Numbers, error: Numbers) -> Floats:

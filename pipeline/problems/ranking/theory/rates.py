@@ -27,7 +27,12 @@ from pipeline.study.arrays import Booleans, Floats, Integers, Numbers
 from pipeline.study.kernels import function
 from pipeline.study.parameters import InvalidInput, nearest
 
-_win_probabilities = function(__file__, "win_probabilities", "i8 i8 f8[] f8[]")
+_win_probabilities = function(__file__, "win_probabilities", """
+    reps: size
+    m: size; m >= 1
+    theta: f8[reps, m]
+    chances: out f8[reps, m * (m - 1) // 2]
+""")
 
 
 def win_probability(theta: Floats) -> Floats:
@@ -35,11 +40,11 @@ def win_probability(theta: Floats) -> Floats:
 
     theta: (reps, m), logits -> (reps, pairs). O(reps · m²). Source: Xu, Sun and Cheng, §2.
     """
-    theta = np.ascontiguousarray(theta, float)
-    m = theta.shape[-1]
-    values = np.empty((*theta.shape[:-1], m * (m - 1) // 2))
-    _win_probabilities(theta.size // m, m, theta, values)
-    return values
+    *lengths, m = theta.shape
+    rows = np.ascontiguousarray(theta, float).reshape(-1, m)
+    chances = np.empty((len(rows), m * (m - 1) // 2))
+    _win_probabilities(len(rows), m, rows, chances)
+    return chances.reshape(*lengths, -1)
 
 
 def condition_number(theta: Floats) -> Floats:

@@ -20,7 +20,20 @@ _WORST_CONDITION = 1e12
 _SMALL = 10
 # Items up to which risks are compiled, replications side by side; with more, LAPACK's blocks are as fast.
 MANY = 400
-_compiled = function(__file__, "risks", "i8 i8 f8[] f8[] f8 f8 i8 f8[] f8[] u1[] f8[] f8[]")
+_compiled = function(__file__, "risks", """
+    m: size; m >= 1
+    reps: size
+    theta: f8[reps, m]
+    ridge: f8[reps]
+    own: f8
+    privacy: f8
+    groups: size
+    users: f8[groups]
+    noise: f8[groups]
+    wanted: u1[2]
+    sandwich: out f8[reps]
+    bound: out f8[reps]
+""")
 
 
 def debiased_variance(probability: Numbers, epsilon: Numbers) -> Floats:

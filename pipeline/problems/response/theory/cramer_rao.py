@@ -7,7 +7,16 @@ import numpy as np
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.kernels import function
 
-_information_sums = function(__file__, "information_sums", "i8 i8 i8 f8[] f8[] f8[] f8[] f8[]")
+_information_sums = function(__file__, "information_sums", """
+    reps: size
+    n: size
+    r: size; r >= 1
+    odds: f8[reps, r]
+    share: f8[reps, r]
+    ability: f8[reps, n]
+    own: out f8[reps, r]
+    core: out f8[reps, r, r]
+""")
 
 WIDEST = 4.0  # half of the range of difficulties, logits, up to which σ' is interpolated: rounding grows with it
 DIGITS = 33.0  # −log of what is neglected

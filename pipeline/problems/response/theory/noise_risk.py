@@ -10,7 +10,16 @@ from pipeline.study.parameters import InvalidInput, nearest
 ESTIMATORS = ("spectral", "pairwise_likelihood")
 LARGEST = 700  # logits: e^β stays finite
 NEAR = 1e-5  # logits: where a difference quotient and a derivative are about as accurate
-_sums = function(__file__, "sums", "i8 i8 i8 f8[] f8[] f8[] f8[] f8[]")
+_sums = function(__file__, "sums", """
+    reps: size
+    n: size
+    m: size; m >= 1
+    skill: f8[reps, n]
+    difficulty: f8[reps, m]
+    wrong: out f8[reps, m]
+    right: out f8[reps, m]
+    spread: out f8[reps, m]
+""")
 
 
 def expected_counts(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
