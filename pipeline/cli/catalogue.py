@@ -39,8 +39,12 @@ def _contents(problem: Problem) -> Iterator[str]:
 def _problem(problem: Problem, kind: str) -> Iterator[str]:
     yield f"{kind}s of problem={problem.name}: {problem.title}"
     for name in sorted(problem.names(kind)):
-        part = problem.part(kind, name)
         yield f"  {name}"
+        try:
+            part = problem.part(kind, name)
+        except InvalidInput as error:  # somebody's own; all others are shown
+            yield f"      {error.allowed}"
+            continue
         yield f"      {_about(part, kind)}"
         if kind == "mechanism":
             yield from (f"      {what}: {getattr(part, what)}" for what in ("unit", "neighbours", "budget"))

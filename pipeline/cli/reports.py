@@ -32,10 +32,11 @@ from pipeline.storage.units import Damaged
 from pipeline.study import own_files
 from pipeline.study.checks import ROLES
 from pipeline.study.files import write_whole
+from pipeline.study.making import build
 from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.registry import problem
 from pipeline.study.streams import digest
-from pipeline.study.study import Study, build
+from pipeline.study.study import Study
 
 # Not needed to repeat a study.
 PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failures", "most_seconds", "repair",

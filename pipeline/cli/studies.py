@@ -70,7 +70,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
 
 def runner(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Runner:
     """What simulates and stores the study's units, after it made sure that its numbers are those stored."""
-    return Runner(stored.store, schedule.references, settings.accept_code, settings.most_seconds)
+    return Runner(stored.store, schedule.references, settings.accept_code, settings.most_seconds, schedule.trials)
 
 
 def agree(stored: StoredStudy, schedule: Schedule, settings: Settings, cluster: Cluster) -> None:

@@ -12,6 +12,7 @@ from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Cluster, cores
 from pipeline.execution.probe import BYTES, SECONDS, probe
 from pipeline.execution.schedule import Schedule
+from pipeline.execution.trials import check_own_parts
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import is_sealed
@@ -87,8 +88,12 @@ class Prediction(NamedTuple):
 
 
 def predict(store: Store, listing: Listing | None = None) -> Prediction:
-    """Predict what is left to do, from at most a second of simulation; nothing is stored."""
+    """Predict what is left to do, from at most a second of simulation; nothing is stored.
+
+    Raises WrongPart where a part of one's own is not deterministic, or gives what its protocol does not allow.
+    """
     schedule = Schedule(store.study, listing or _listing(store))
+    check_own_parts(store.study, schedule.trials)
     measured = probe(store.study, schedule.costs)
     seconds = None if measured.pace is None else schedule.cost * measured.pace
     return Prediction(schedule.pending, seconds, measured.longest, measured.memory)

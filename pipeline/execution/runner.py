@@ -16,6 +16,7 @@ from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
 from pipeline.execution.limits import GRACE, TimeLimit, limited
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit, unit_name
+from pipeline.execution.trials import check_parts
 from pipeline.storage import agreement
 from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
@@ -25,6 +26,7 @@ from pipeline.study.checks import ROLES
 from pipeline.study.fingerprints import fingerprint, kernel_libraries, modules, own_digests, third_parties
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import SCRIPT, adopt, registered
+from pipeline.study.returned import WrongPart
 from pipeline.study.slices import BYTES
 from pipeline.study.study import Study
 
@@ -34,6 +36,7 @@ SLOW = 100.0  # times the predicted seconds that a unit may take: a machine may 
 LEAST_SECONDS = 600.0  # of such a limit
 UNMEASURED = 10.0  # times both, where no unit has ended by which a predicted cost is known in seconds
 TRIES = 10  # processes that end while they make a reference unit, until it is given up
+TRIAL = "trial"  # noted in place of a unit while parts are tried
 NOBODY = "0" * 16  # the writer of a unit whose worker could not store that it failed
 
 
@@ -68,6 +71,10 @@ class Runner:
     A reference unit in which `most_tries` processes end is given up: one that nobody finished fails, and others are
     compared; where another kind of process has finished it, this kind must not compute.
 
+    trials: cells by which the process of a new writer makes sure, before all else, that the parts of each combination
+    of model, mechanism and estimator are deterministic and give what they must (`trials`): once for all of its kind.
+    Raises WrongPart where they do not.
+
     most_seconds: that a unit may take; None: `SLOW` times what it should take, and `LEAST_SECONDS` at least. One that
     takes longer fails. Where compiled code does not return either, a worker process stores that and ends itself; its
     other units are lost.
@@ -78,8 +85,9 @@ class Runner:
     slice_bytes = BYTES
 
     def __init__(self, store: Store, references: tuple[Unit, ...] = (), accept: bool = False,
-                 most_seconds: float | None = None):
+                 most_seconds: float | None = None, trials: tuple[tuple[int, ...], ...] = ()):
         self.study, self.store, self.references, self.accept = store.study, store, references, accept
+        self.trials = trials
         self.brought: Mapping[str, str] = {}
         self.most_seconds, self.driver = most_seconds, (socket.gethostname(), os.getpid())
         self.tries: dict[Unit, list[tuple[str, int]]] = {}  # of references, when a unit was blamed last
@@ -87,10 +95,12 @@ class Runner:
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
         scripted = {name: fingerprint(part) for name, part in parts(self.study).items() if part.__module__ == SCRIPT}
         brought = {**scripted, **self.brought}
-        return registered(), self.store, self.references, self.accept, brought, self.most_seconds, self.driver
+        return (registered(), self.store, self.references, self.accept, brought, self.most_seconds, self.trials,
+                self.driver)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        brought, self.store, self.references, self.accept, self.brought, self.most_seconds, self.driver = state
+        (brought, self.store, self.references, self.accept, self.brought, self.most_seconds, self.trials,
+         self.driver) = state
         adopt(brought)
         self.study = self.store.study
 
@@ -136,6 +146,8 @@ class Runner:
                         "give outputs on storage that driver and workers share")
         try:
             return self.agree()
+        except WrongPart:  # wherever it runs
+            raise
         except (InvalidInput, MemoryError) as error:
             raise Unfit(str(error)) from None
 
@@ -151,13 +163,50 @@ class Runner:
         recorded only if none was. Raises InvalidInput.
         """
         me = writer(self.study, self.brought)
-        if not agreement.agrees(self.store, me):
+        if not self._settled(me, compare_only):
             with self.store.locked():  # others of the same kind wait, and find it recorded
-                if not agreement.agrees(self.store, me):
-                    self._admit(me, compare_only)
+                if not self._settled(me, compare_only):
+                    tried = () if compare_only else self._try_parts(me)
+                    self._admit(me, compare_only, tried)
         return me.id
 
-    def _admit(self, me: Writer, compare_only: bool) -> None:
+    def _settled(self, me: Writer, compare_only: bool) -> bool:
+        """Whether nothing is left to compare or to try."""
+        known = agreement.find(self.store, me)
+        return known is not None and (compare_only or self._combinations().keys() <= {*known.tried})
+
+    def _combinations(self) -> dict[str, tuple[int, ...]]:
+        """Names of a model, a mechanism and an estimator -> the cells by which they are tried."""
+        named = {}
+        for cells in self.trials:
+            values = self.study.values(self.study.grid.labels(cells[0]))
+            named[" ".join(str(values[role]) for role in ROLES)] = cells
+        return named
+
+    def _try_parts(self, me: Writer) -> tuple[str, ...]:
+        """Make sure that parts are deterministic; names of the combinations that need not be tried again.
+
+        Where a process ended in that, it is given up: the units will tell. Raises WrongPart.
+        """
+        known, combinations = agreement.find(self.store, me), self._combinations()
+        before = known.tried if known else ()
+        new = [cells for name, cells in combinations.items() if name not in before]
+        begun = agreement.trying(self.store, me.id)
+        if begun is None:
+            agreement.begin(self.store, me.id, TRIAL)
+        try:
+            if new and (begun is None or begun[0] != TRIAL):
+                check_parts(self.study, new)
+        finally:
+            if begun is None or begun[0] == TRIAL:
+                agreement.forget_tries(self.store, me.id)
+        return (*before, *combinations)
+
+    def _admit(self, me: Writer, compare_only: bool, tried: tuple[str, ...]) -> None:
+        known = agreement.find(self.store, me)
+        if known is not None:
+            agreement.record(self.store, me, known.accepted, {*known.tried, *tried})
+            return
         references = self._comparable()
         units = [unit for unit in references if not compare_only or self.store.holds(*unit)]
         watched = agreement.trying(self.store, me.id) is not None  # a process ended here: find out in which unit
@@ -172,7 +221,7 @@ class Runner:
             raise self._refusal(me, different)
         if different or len(units) == len(references):
             reason = f"{ACCEPTED}, {agreement.changes(self.store, me)}" if different else ""
-            agreement.record(self.store, me, reason)
+            agreement.record(self.store, me, reason, tried)
 
     def _comparable(self) -> tuple[Unit, ...]:
         """The references; where one failed since they were chosen, others that hold numbers."""

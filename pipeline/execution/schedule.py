@@ -108,7 +108,7 @@ class Schedule:
         amplify a last digit in some units only. Small studies are so compared wholly.
         """
         good = self.listing.done & ~self.listing.failed
-        chosen = dict.fromkeys(self._reference(cells, good) for cells in self._combinations().values())
+        chosen = dict.fromkeys(self._reference(cells, good) for cells in self._combinations.values())
         budget = max(SHARE * self.study.blocks * self.costs.sum(), SECONDS * COST_OF_A_SECOND)
         spent = sum(self.costs[unit.cell] for unit in chosen)
         for number in np.random.default_rng(0).permutation(np.flatnonzero(good)):
@@ -120,6 +120,13 @@ class Schedule:
                 spent += self.costs[unit.cell]
         return tuple(chosen)
 
+    @cached_property
+    def trials(self) -> tuple[tuple[int, ...], ...]:
+        """Cells by which parts are tried: of each combination the least costly, and the next one if it has several."""
+        by_cost = (sorted(cells, key=lambda cell: self.costs[cell]) for cells in self._combinations.values())
+        return tuple(tuple(cells[:2]) for cells in by_cost)
+
+    @cached_property
     def _combinations(self) -> dict[tuple[object, ...], list[int]]:
         cells: dict[tuple[object, ...], list[int]] = {}
         for cell, labels in enumerate(self.study.grid):

@@ -64,20 +64,30 @@ def _change(name: str, before: str, after: str) -> str:
 
 @dataclass(frozen=True)
 class Agreed:
-    """A recorded writer. accepted: why a person accepted it although its numbers differ; empty if they agree."""
+    """A recorded writer. accepted: why a person accepted it although its numbers differ; empty if they agree.
+
+    tried: combinations of model, mechanism and estimator whose parts it has shown to be deterministic.
+    """
 
     writer: Writer
     accepted: str = ""
+    tried: tuple[str, ...] = ()
+
+
+def find(store: Store, writer: Writer) -> Agreed | None:
+    """The record of a writer; None if there is none, or a damaged one."""
+    return _read(store, f"{writer.id}.json")
 
 
 def agrees(store: Store, writer: Writer) -> bool:
     """Whether a writer is recorded; one whose record is damaged is not."""
-    return _read(store, f"{writer.id}.json") is not None
+    return find(store, writer) is not None
 
 
-def record(store: Store, writer: Writer, accepted: str = "") -> None:
+def record(store: Store, writer: Writer, accepted: str = "", tried: Collection[str] = ()) -> None:
     """Record a writer whose numbers agree, or are accepted."""
-    store.backend.put(f"{FOLDER}/{writer.id}.json", _content(Agreed(writer, accepted)))
+    agreed = Agreed(writer, accepted, tuple(sorted(tried)))
+    store.backend.put(f"{FOLDER}/{writer.id}.json", _content(agreed))
 
 
 def recorded(store: Store) -> list[Agreed]:
@@ -123,8 +133,10 @@ def forget_tries(store: Store, *writer_ids: str) -> None:
 
 
 def _content(one: Agreed) -> bytes:
-    text = {"code": dict(one.writer.code), "environment": dict(one.writer.environment),
+    text: dict[str, Any] = {"code": dict(one.writer.code), "environment": dict(one.writer.environment),
             "modules": dict(one.writer.modules), "accepted": one.accepted}
+    if one.tried:
+        text["tried"] = [*one.tried]
     whole = text | {"digest": digest(canonical(text), 8).hex()}
     return (json.dumps(whole, indent=1, sort_keys=True) + "\n").encode()
 
@@ -134,7 +146,8 @@ def _read(store: Store, key: str) -> Agreed | None:
     content = store.backend.read(f"{FOLDER}/{key}")
     try:
         text: dict[str, Any] = json.loads(content or b"")
-        one = Agreed(Writer(text["code"], text["environment"], text["modules"]), text["accepted"])
+        writer = Writer(text["code"], text["environment"], text["modules"])
+        one = Agreed(writer, text["accepted"], tuple(text.get("tried", ())))
         return one if key == f"{one.writer.id}.json" and content == _content(one) else None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

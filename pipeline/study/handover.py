@@ -24,14 +24,27 @@ from pipeline.study.frozen import THREAD, arrays, frozen
 from pipeline.study.frozen_classes import PROGRAM
 from pipeline.study.frozen_containers import ReadOnly
 from pipeline.study.protocols import Components, Data, Estimate, Release, Truth
+from pipeline.study.returned import (
+    check_data,
+    check_estimate,
+    check_release,
+    check_truth,
+    checked_values,
+)
 from pipeline.study.status import NOT_CONVERGED, OK
 
 ROW = 256  # words of eight bytes whose sum is compared
 REFUSAL = re.compile("read-?only|writeable|writable", re.IGNORECASE)  # in what is said of it
 ADVICE = "other parts read it, too; a part that must write copies first: np.array(x)"
-SKIPPED = (str(Path(np.__file__).parent), freezing.__file__, frozen_containers.__file__)  # in search of the line
+SKIPPED = (
+    str(Path(np.__file__).parent),
+    freezing.__file__,
+    frozen_containers.__file__,
+)  # in search of the line
 T = TypeVar("T")
-_spoilt: dict[int, tuple[Array, str]] = {}  # owners of memory that was changed nevertheless, and by which part
+_spoilt: dict[
+    int, tuple[Array, str]
+] = {}  # owners of memory that was changed nevertheless, and by which part
 
 
 class InputWritten(PipelineError):
@@ -59,14 +72,17 @@ def measured(name: str, method: Callable[..., T], given: tuple[Any, ...], *more:
     except (ValueError, TypeError, ReadOnly) as error:
         if not REFUSAL.search(str(error)):
             raise
-        raise InputWritten(f"{name} writes into what it is given{_line(error)}: {ADVICE}") from error
+        raise InputWritten(
+            f"{name} writes into what it is given{_line(error)}: {ADVICE}"
+        ) from error
 
 
 @dataclass(frozen=True)
 class Chain:
     """The parts of a cell, called one after the other. names: of model, mechanism and estimator, for errors.
 
-    metrics: names of the metrics, in their order.
+    metrics: names of the metrics, in their order. What a part gives is checked, see `pipeline.study.returned`: all
+    methods raise WrongPart.
     """
 
     parts: Components
@@ -75,26 +91,35 @@ class Chain:
 
     def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Truth:
         """What is to be learned, for so many replications."""
-        return call(self._named("model"), self.parts.model.truth, (), rng, reps, population)
+        truth = call(self._named("model"), self.parts.model.truth, (), rng, reps, population)
+        check_truth(self.parts.model, self.names["model"], truth, reps)
+        return truth
 
-    def data(self, truth: Truth, rng: np.random.Generator) -> Data:
+    def data(self, truth: Truth, rng: np.random.Generator, reps: int) -> Data:
         """What people answered."""
-        return call(self._named("model"), self.parts.model.simulate, (truth,), rng)
+        data = call(self._named("model"), self.parts.model.simulate, (truth,), rng)
+        check_data(self.parts.model, self.names["model"], data, reps)
+        return data
 
-    def release(self, data: Data, rng: np.random.Generator) -> Release:
+    def release(self, data: Data, rng: np.random.Generator, reps: int) -> Release:
         """What leaves their hands."""
-        return call(self._named("mechanism"), self.parts.mechanism.release, (data,), rng)
+        release = call(self._named("mechanism"), self.parts.mechanism.release, (data,), rng)
+        check_release(self.parts.mechanism, self.names["mechanism"], data, release, reps)
+        return release
 
-    def estimate(self, release: Release, rng: np.random.Generator) -> Estimate:
+    def estimate(self, release: Release, rng: np.random.Generator, reps: int) -> Estimate:
         """What is learned from it."""
-        return call(self._named("estimator"), self.parts.estimator.fit, (release,), rng)
+        estimate = call(self._named("estimator"), self.parts.estimator.fit, (release,), rng)
+        check_estimate(self.parts.estimator, self.names["estimator"], release, estimate, reps)
+        return estimate
 
     def values(self, truth: Truth, release: Release, estimate: Estimate) -> dict[str, Array]:
         """Values of all metrics, (reps,) float64 each, and the status, (reps,) int8."""
-        values = {}
+        values: dict[str, Array] = {}
+        reps = len(estimate.converged)
         for name, metric in zip(self.metrics, self.parts.metrics, strict=True):
-            value = measured(f"metric {name}", metric, (truth, release, estimate))
-            values[name] = np.asarray(value, float)
+            given = measured(f"metric {name}", metric, (truth, release, estimate))
+            values[name] = checked_values(metric, name, given, reps)
         status = np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)
         return {**values, "status": status}
 
@@ -121,8 +146,8 @@ class _Memory(NamedTuple):
 @cache
 def _is_the_programs(part: Hashable) -> bool:
     """Whether the class of a part is the program's own: its code is watched by the tests."""
-    module: str = vars(part)["__module__"]
-    return module.partition(".")[0] == PROGRAM
+    module = vars(part)["__module__"]  # of a function's class it is none
+    return isinstance(module, str) and module.partition(".")[0] == PROGRAM
 
 
 class _Watch:
@@ -169,5 +194,7 @@ def _check_not_spoilt(given: Iterable[Any]) -> None:
             array = array.base
         if id(array) in _spoilt:
             name = _spoilt[id(array)][1]
-            raise InputWritten(f"{name} writes into what it is given, by code that does not heed that it is "
-                               f"read-only, such as np.add.at: {ADVICE}")
+            raise InputWritten(
+                f"{name} writes into what it is given, by code that does not heed that it is "
+                f"read-only, such as np.add.at: {ADVICE}"
+            )

@@ -171,7 +171,7 @@ def outcome(function: Callable[..., Any]) -> dict[str, str]:
 
 def describe(field: Field[Any]) -> str:
     """Description of the values that a parameter may take."""
-    meta, kinds = field.metadata, _kinds(field)
+    meta, kinds = field.metadata, kinds_of(field)
     if meta["choices"]:
         return "one of " + ", ".join(meta["choices"])
     kind = next(k for k in kinds if k != "None")
@@ -187,7 +187,7 @@ def check(field: Field[Any], value: Any, key: str) -> Any:
 
     A whole float such as 1e3 is a valid int, and yes and no are valid bools; nothing else is converted across types.
     """
-    kinds = _kinds(field)
+    kinds = kinds_of(field)
     if value is None and "None" in kinds:
         return None
     if "DataFile" in kinds:
@@ -227,7 +227,7 @@ def _checked_text(field: Field[Any], value: Any, key: str) -> str:
 
 
 def _checked_number(field: Field[Any], value: Any, key: str) -> int | float:
-    limits, whole = field.metadata, "int" in _kinds(field)
+    limits, whole = field.metadata, "int" in kinds_of(field)
     number = value.item() if type(value).__module__ == "numpy" and not getattr(value, "shape", ()) else value
     if isinstance(number, bool) or not isinstance(number, (int, float)):
         raise InvalidInput(key, repr(value) if isinstance(value, str) else value, _allowed(field))
@@ -256,6 +256,7 @@ def _is_text(value: str) -> bool:
         return False
 
 
-def _kinds(field: Field[Any]) -> tuple[str, ...]:
+def kinds_of(field: Field[Any]) -> tuple[str, ...]:
+    """Names of the types that a parameter may have, from its annotation, such as ("int", "None")."""
     name = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
     return tuple(part.strip().rpartition(".")[2] for part in name.split("|"))

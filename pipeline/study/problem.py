@@ -5,9 +5,25 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.contracts import fault
+from pipeline.study.errors import PipelineError
+from pipeline.study.parameters import InvalidInput, nearest, shorten
 
 KINDS = ("model", "mechanism", "estimator", "metric", "derivation")
+
+
+def check_table(kind: str, table: Any) -> None:
+    """Raise InvalidInput unless a table maps names to parts of a kind, or to where their code is."""
+    if not isinstance(table, Mapping):
+        raise InvalidInput(f"{kind}s", shorten(table), f"must be a mapping of a name to each {kind}")
+    for name, part in table.items():
+        key = f"{kind}s.{name}"
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InvalidInput(f"{kind}s", name, "must be a name of letters, digits and _")
+        if isinstance(part, str) and ":" not in part:
+            raise InvalidInput(key, part, "must be 'module:name', or '.module:name' in the problem's own package")
+        if not isinstance(part, str) and not callable(part):
+            raise InvalidInput(key, part, f"must be the {kind} itself, a class or function")
 
 
 @dataclass(frozen=True)
@@ -21,6 +37,8 @@ class Problem:
     what it released. advice: the code of a `pipeline.study.advice.Advice`, for a problem that task=advise knows.
     experiments: folders of `conf/experiment` that ask about this problem; `conf` is the program's, and a folder of that
     name in the problem's package if there is one. paper: whose claims are judged, as a report names it.
+
+    Raises InvalidInput for a name, title, package or table that is none.
 
     >>> PROBLEM = Problem("toy", "The private mean", "toy_package", models={"answers": ".model:Answers"})
     """
@@ -39,21 +57,56 @@ class Problem:
     experiments: tuple[str, ...] = ()
     paper: str = ""
 
+    def __post_init__(self) -> None:
+        for key in ("name", "title", "package", "paper"):
+            text = getattr(self, key)
+            if not isinstance(text, str) or not (text or key == "paper"):
+                raise InvalidInput(f"Problem.{key}", shorten(text), "must be a text")
+        if not self.name.isidentifier():
+            raise InvalidInput("Problem.name", self.name, "must be a name of letters, digits and _")
+        if not isinstance(self.experiments, tuple) or not all(isinstance(one, str) for one in self.experiments):
+            raise InvalidInput("Problem.experiments", shorten(self.experiments), "must be a tuple of names of folders")
+        for kind in KINDS:
+            check_table(kind, self.names(kind))
+
     def names(self, kind: str) -> Mapping[str, Any]:
         """Name -> code of the parts of one kind: model, mechanism, estimator, metric or derivation."""
         return {"model": self.models, "mechanism": self.mechanisms, "estimator": self.estimators,
                 "metric": self.metrics, "derivation": self.derivations}[kind]
 
     def part(self, kind: str, name: Any, key: str | None = None) -> Any:
-        """The class or function behind a name; InvalidInput (key, and the nearest name) if there is none."""
+        """The class or function behind a name.
+
+        Raises InvalidInput if there is none (with the nearest name), if it cannot be loaded, and if it is not what
+        `pipeline.study.protocols` asks of its kind.
+        """
         table = self.names(kind)
         if not isinstance(name, str) or name not in table:
             raise InvalidInput(key or kind, name, f"no such {kind} in problem={self.name}; {nearest(name, table)}")
-        return self.load(table[name])
+        part = self._loaded(table[name], key or kind, name)
+        wrong = fault(kind, part)
+        if wrong:
+            raise InvalidInput(key or kind, name, f"is no {kind}: {wrong}")
+        return part
 
     def load(self, target: Any) -> Any:
-        """What a target "module:attribute" stands for; anything but a text stands for itself."""
+        """What a target "module:attribute" stands for; anything but a text stands for itself.
+
+        Raises InvalidInput if it cannot be loaded.
+        """
+        return self._loaded(target, "problem", self.name)
+
+    def _loaded(self, target: Any, key: str, name: str) -> Any:
         if not isinstance(target, str):
             return target
-        module, attribute = target.split(":")
-        return getattr(import_module(module, self.package), attribute)
+        module, _, attribute = target.partition(":")
+        try:
+            return getattr(import_module(module, self.package), attribute)
+        except MemoryError:
+            raise
+        except InvalidInput as error:
+            raise InvalidInput(key, name, f"cannot be loaded from {target!r} in {self.package}: {error}") from error
+        except (Exception, SystemExit) as error:
+            said = str(error) if isinstance(error, PipelineError) else f"{type(error).__name__}: {error}"
+            raise InvalidInput(key, name, f"cannot be loaded from {target!r} in {self.package}: "
+                               f"{shorten(said, 200)}") from error

@@ -5,16 +5,16 @@ the group `pipeline.problems`, which names a `Problem`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
 from pipeline.study import own_files
+from pipeline.study.contracts import fault
 from pipeline.study.own_files import OwnFile
 from pipeline.study.parameters import InvalidInput, nearest, shorten
-from pipeline.study.problem import KINDS, Problem
-from pipeline.study.protocols import PROTOCOLS
+from pipeline.study.problem import KINDS, Problem, check_table
 
 GROUP = "pipeline.problems"
 SCRIPT = "__main__"  # what a notebook or script defines
@@ -82,8 +82,7 @@ def register(
     """
     given = (models, mechanisms, estimators, metrics, derivations)
     for kind, table in zip(KINDS, given, strict=True):
-        if not isinstance(table, Mapping | None):
-            raise InvalidInput(f"{kind}s", shorten(table), f"must be a mapping of a name to each {kind}")
+        check_table(kind, {} if table is None else table)
     if not isinstance(claims, list | tuple) or not all(hasattr(one, "id") and hasattr(one, "decide") for one in claims):
         raise InvalidInput("claims", shorten(claims), "must be a list of claims")
     tables = {kind: dict(table) for kind, table in zip(KINDS, given, strict=True) if table}
@@ -143,31 +142,15 @@ def _add(addition: Addition) -> None:
 def _checked(known: Problem, kind: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
     """New parts, whose names are not taken by others."""
     for name, part in table.items():
-        if not isinstance(name, str) or not name.isidentifier():
-            raise InvalidInput(f"{kind}s", name, "must be a name of letters, digits and _")
-        if not (callable(part) or isinstance(part, str)):
-            raise InvalidInput(f"{kind}s.{name}", part, f"must be the {kind} itself, a class or function")
-        if lacking := _lacking(kind, part):
-            raise InvalidInput(f"{kind}s.{name}", getattr(part, "__name__", part), f"is no {kind}: {lacking}")
+        wrong = "" if isinstance(part, str) else fault(kind, part)
+        if wrong:
+            raise InvalidInput(f"{kind}s.{name}", getattr(part, "__name__", part), f"is no {kind}: {wrong}")
         existing = known.names(kind).get(name, part)
         if existing is not part and existing != part and not _redefined(existing, part):
             owner = existing if isinstance(existing, str) else f"{existing.__module__}:{existing.__qualname__}"
             raise InvalidInput(f"{kind}s.{name}", part.__qualname__ if callable(part) else part,
                                f"is {owner} in problem={known.name} already; choose another name")
     return table
-
-
-def _lacking(kind: str, part: Any) -> str:
-    """What a part lacks of its kind's protocol; empty if nothing."""
-    if kind not in PROTOCOLS or isinstance(part, str):
-        return ""
-    offers = PROTOCOLS[kind]
-    wanted = [*offers.__annotations__, *(name for name in vars(offers) if not name.startswith("_"))]
-    missing = [name for name in wanted if not hasattr(part, name)]
-    if missing:
-        return f"it lacks {', '.join(missing)}"
-    frozen = is_dataclass(part) and getattr(part, "__dataclass_params__").frozen  # noqa: B009
-    return "" if frozen else "it must be a frozen dataclass: @dataclass(frozen=True)"
 
 
 def _redefined(existing: Any, part: Any) -> bool:

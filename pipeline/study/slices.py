@@ -176,9 +176,9 @@ def sliced_unit(chain: Chain, streams: Mapping[str, Stream], cuts: Sequence[slic
 
     def step(number: int) -> dict[str, Array]:
         rows = cuts[number]
-        part = some(truth, rows)
-        release = chain.release(chain.data(part, data), noise)
-        values = chain.values(part, release, chain.estimate(release, own))
+        part, reps = some(truth, rows), rows.stop - rows.start
+        release = chain.release(chain.data(part, data, reps), noise, reps)
+        values = chain.values(part, release, chain.estimate(release, own, reps))
         if {len(value) for value in values.values()} != {rows.stop - rows.start}:
             raise Uncut
         return values

@@ -18,10 +18,10 @@ import contextlib
 import inspect
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field
-from functools import cached_property, lru_cache
-from typing import Any, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -30,12 +30,12 @@ from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES, Declarations
 from pipeline.study.grid import Grid, Level, read_products
 from pipeline.study.handover import Chain
+from pipeline.study.making import build, computed, predicted_cost
 from pipeline.study.parameters import (
     Checked,
     DataFile,
     InvalidInput,
     arguments,
-    check,
     declaration,
     fields,
     nearest,
@@ -269,13 +269,7 @@ class Study(Checked):
         with np.errstate(all="ignore"):  # an overflow gives inf or nan, which the checks refuse
             for name in names:
                 function, arguments = self.derivations[name]
-                inputs = {argument: values[argument] for argument in arguments}
-                try:
-                    values[name] = _computed(function, tuple((*one, type(one[1])) for one in inputs.items()))
-                except InvalidInput:
-                    raise
-                except (ArithmeticError, TypeError, ValueError) as error:
-                    raise InvalidInput(name, shorten(inputs), f"cannot be computed from these ({error})") from None
+                values[name] = computed(name, function, {argument: values[argument] for argument in arguments})
         return values
 
     def components(self, labels: Mapping[str, Any]) -> Components:
@@ -322,14 +316,14 @@ class Study(Checked):
         """Simulate one unit: (block,) float64 per metric, and `status`, (block,) int8.
 
         memo keeps the last data, release and estimate, for cells which share them. slice_bytes: above which the block
-        is cut into slices, where parts allow it; None is `slices.BYTES`. The numbers depend on neither.
+        is cut into slices, where parts allow it; None is `slices.BYTES`. The numbers depend on neither. Raises
+        WrongPart, an InvalidInput, where a part gives what its protocol does not allow.
         """
         memo = {} if memo is None else memo
-        parts = self.components(labels)
+        chain = self.chain(labels)
+        parts = chain.parts
         streams = {role: self.stream(role, labels, block, parts.model)
                    for role in ("population", "truth", "data", "noise", "estimator")}
-        names = {role: labels.get(role, self.parameters.get(role)) for role in ROLES}
-        chain = Chain(parts, names, self.metrics)
         if (cuts := slices(self.block, parts, slice_bytes)) is not None:
             memo.clear()  # what it holds may be large
             with contextlib.suppress(Whole):
@@ -337,7 +331,7 @@ class Study(Checked):
         truth, release = self._release(chain, streams, memo)
         key = (memo["release"][0], parts.estimator, streams["estimator"])
         if "estimate" not in memo or memo["estimate"][0] != key:
-            memo["estimate"] = key, chain.estimate(release, streams["estimator"].generator())
+            memo["estimate"] = key, chain.estimate(release, streams["estimator"].generator(), self.block)
         return chain.values(truth, release, memo["estimate"][1])
 
     def _release(self, chain: Chain, streams: Mapping[str, Stream], memo: Memo) -> tuple[Truth, Release]:
@@ -348,42 +342,28 @@ class Study(Checked):
             memo.clear()  # before the next are drawn: they may be large
             population = streams["population"].generator()
             truth = chain.truth(streams["truth"].generator(), self.block, population)
-            memo["data"] = data_key, (truth, chain.data(truth, streams["data"].generator()))
+            memo["data"] = data_key, (truth, chain.data(truth, streams["data"].generator(), self.block))
         truth, data = memo["data"][1]
         release_key = (data_key, mechanism, streams["noise"])
         if "release" not in memo or memo["release"][0] != release_key:
             memo.pop("release", None), memo.pop("estimate", None)
-            memo["release"] = release_key, chain.release(data, streams["noise"].generator())
+            memo["release"] = release_key, chain.release(data, streams["noise"].generator(), self.block)
         return truth, memo["release"][1]
 
     def cost(self, labels: Mapping[str, Any]) -> float:
         """Predicted relative cost of one unit of a cell, in steps of about a nanosecond."""
-        model, mechanism, estimator, _ = self.components(labels)
+        parts, names = self.components(labels), self._names(labels)
         sharing = math.prod(len(self.grid.axes[axis]) for axis in self.measured)
-        return self.block * (model.cost() + mechanism.cost() + estimator.cost()) / sharing + 1e5
+        cost = sum(predicted_cost(role, names[role], part) for role, part in zip(ROLES, parts[:3], strict=True))
+        return self.block * cost / sharing + 1e5
 
+    def chain(self, labels: Mapping[str, Any]) -> Chain:
+        """The parts of a cell as they are called. Raises InvalidInput, which names what does not fit."""
+        return Chain(self.components(labels), self._names(labels), self.metrics)
 
-@lru_cache(maxsize=4096)  # an equation is solved once, not whenever a cell is looked at
-def _computed(derivation: Callable[..., Any], inputs: tuple[tuple[str, Any, type], ...]) -> Any:
-    return derivation(**{name: value for name, value, _ in inputs})
-
-
-@lru_cache(maxsize=4096)
-def _build(component: Any, values: tuple[tuple[str, Any, type], ...]) -> Any:
-    declared = fields(component)
-    return component(**{name: check(declared[name], value, name) for name, value, _ in values})
-
-
-def build(component: type[Part], values: Mapping[str, Any]) -> Part:
-    """A part from those values that are its parameters; InvalidInput when one is missing or not allowed."""
-    own = []
-    for name, declared in fields(component).items():
-        if name in values:
-            own.append((name, values[name], type(values[name])))  # the type, because 1 == 1.0 == True
-        elif declared.default is MISSING:
-            raise InvalidInput(name, None, f"is needed by {component.__name__} ({declared.metadata['meaning']})")
-    part: Part = _build(cast(Hashable, component), tuple(own))
-    return part
+    def _names(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        """Names of the model, the mechanism and the estimator of a cell."""
+        return {role: labels.get(role, self.parameters.get(role)) for role in ROLES}
 
 
 def label_type(levels: tuple[Level, ...]) -> np.dtype[Any] | np.dtypes.StringDType:

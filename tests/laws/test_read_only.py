@@ -152,8 +152,8 @@ def test_what_ships_writes_into_nothing_and_hands_over_nothing_writable(name, mo
         rng = generators()
         with np.errstate(all="ignore"):
             truth = chain.truth(rng["truth"], REPS, rng["population"])
-            release = chain.release(chain.data(truth, rng["data"]), rng["noise"])
-            estimate = chain.estimate(release, rng["estimator"])
+            release = chain.release(chain.data(truth, rng["data"], REPS), rng["noise"], REPS)
+            estimate = chain.estimate(release, rng["estimator"], REPS)
             metrics |= set(measured(of, of.metrics.keys() - metrics, values, (truth, release, estimate)))
             seen |= set(chain.names.items())
             for value in chain.handed:
@@ -170,8 +170,8 @@ def test_what_is_writable_is_found(name, monkeypatch):
     chain, _ = next(iter(chains(problem(name))))
     rng = generators()
     truth = chain.truth(rng["truth"], REPS, rng["population"])
-    release = chain.release(chain.data(truth, rng["data"]), rng["noise"])
-    chain.estimate(release, rng["estimator"])
+    release = chain.release(chain.data(truth, rng["data"], REPS), rng["noise"], REPS)
+    chain.estimate(release, rng["estimator"], REPS)
     truth, _, release, estimate = chain.handed  # some data cannot be drawn from a truth that was overwritten
     found = [writable(value) for value in (estimate, release, truth)]
     print(found)

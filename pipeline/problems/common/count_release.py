@@ -8,8 +8,8 @@ import numpy as np
 
 from pipeline.privacy.published_counts import CountNoise, GaussianCounts, LaplaceCounts, PublishedCounts, bounded_counts
 from pipeline.study.arrays import Integers
+from pipeline.study.making import build
 from pipeline.study.parameters import DataFile, InvalidInput, describe, parameter
-from pipeline.study.study import build
 
 from . import release_rows, tables
 from .release_arguments import FILES, file_of, keys_as_typed, settings_of

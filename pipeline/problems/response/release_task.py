@@ -22,8 +22,8 @@ from pipeline.problems.common.release_arguments import (
 from pipeline.problems.common.release_folder import new_folder, write
 from pipeline.problems.common.release_rows import ENCODING, check_report
 from pipeline.study.arrays import Floats
+from pipeline.study.making import build
 from pipeline.study.parameters import InvalidInput, fields
-from pipeline.study.study import build
 
 from . import release_file
 from .estimators.spectral import Spectral

@@ -1,0 +1,104 @@
+"""Parts tried before the first unit: in this process, and a person's own also in a second one.
+
+In a second process texts have other hashes, sets another order, objects other addresses. The program's own parts are
+tried there by its tests.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import cloudpickle
+
+from pipeline.study.registry import adopt, registered
+from pipeline.study.returned import WrongPart
+from pipeline.study.study import Study
+from pipeline.study.trial import Record, Trial, own_parts
+
+START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "import pipeline.execution.trials as trials; trials._answer()"
+)
+SECONDS = 60.0  # that the second process may take
+
+
+class Ended(Exception):
+    """The second process did not end by itself, or was ended by a part."""
+
+
+def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
+    """Make sure that the parts of some cells are deterministic and give what they must. Raises WrongPart.
+
+    combinations: cells of each combination of parts: of the program's parts one is tried, of a person's own all. Those
+    that end a process, or do not end, are left to the units.
+    """
+    own = [cells for cells in combinations if own_parts(study, cells[:1])]
+    cells = [cells[0] for cells in combinations] + [cell for cells in own for cell in cells[1:]]
+    trial = Trial.of(study, cells)
+    try:
+        elsewhere = _elsewhere(trial) if own else None
+    except Ended:
+        return
+    records = trial.run()
+    trial.check(records, trial.run_reversed())
+    if elsewhere is not None:
+        trial.check(records, elsewhere, elsewhere=True)
+
+
+def check_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
+    """The same for those combinations only in which a person's own parts are. Raises WrongPart."""
+    own = [cells for cells in combinations if own_parts(study, cells[:1])]
+    if own:
+        check_parts(study, own)
+
+
+def _elsewhere(trial: Trial) -> list[Record] | None:
+    """What a second process makes; None where it cannot have the parts. Raises Ended, WrongPart."""
+    try:
+        order = cloudpickle.dumps((registered(), cloudpickle.dumps(trial)))
+    except Exception:  # as of a part that holds a lock
+        return None
+    path = json.dumps([entry or os.getcwd() for entry in sys.path])
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    environment = os.environ | {"PYTHONHASHSEED": seed}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", START, path],
+            input=order,
+            capture_output=True,
+            timeout=SECONDS,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        raise Ended from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise Ended from None
+    if "wrong" in answer:
+        raise WrongPart(*answer["wrong"])
+    records: list[Record] | None = answer.get("records")
+    return records
+
+
+def _answer() -> None:
+    """In the second process: read what to try, and write what was made."""
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what parts print
+    json.dump(_tried(), channel)
+    channel.close()
+
+
+def _tried() -> dict[str, Any]:
+    try:
+        brought, packed = cloudpickle.load(sys.stdin.buffer)
+        adopt(brought)
+        trial: Trial = cloudpickle.loads(packed)
+        return {"records": trial.run_reversed()}
+    except WrongPart as wrong:
+        return {"wrong": [wrong.key, str(wrong.value), wrong.allowed]}
+    except Exception:
+        return {}

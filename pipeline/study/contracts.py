@@ -1,0 +1,170 @@
+"""What a class or function must be to serve as a part. What is wrong with one is said in a line, before anything runs.
+
+What parts must offer is in `pipeline.study.protocols`; what they return is checked by `pipeline.study.returned`.
+"""
+
+import dataclasses
+import inspect
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field
+from functools import cache
+from typing import Any
+
+from pipeline.study.parameters import InvalidInput, arguments, check, fields, kinds_of, shorten
+from pipeline.study.protocols import PROTOCOLS
+
+TYPES = ("int", "float", "str", "bool", "DataFile")  # of parameters
+ALLOWED = "must be int, float, str, bool or DataFile, perhaps | None"
+METHODS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # what the study calls them with
+    "model": {"truth": ("rng", "reps", "population"), "simulate": ("truth", "rng"), "cost": ()},
+    "mechanism": {"release": ("data", "rng"), "cost": ()},
+    "estimator": {"fit": ("release", "rng"), "cost": ()},
+    "metric": {"__call__": ("truth", "release", "estimate")},
+}
+CLASSES = {
+    "model": ("produces",),
+    "mechanism": ("accepts", "releases"),
+    "estimator": ("accepts",),
+    "metric": (),
+}
+TEXTS = {
+    "model": (),
+    "mechanism": ("unit", "neighbours", "budget"),
+    "estimator": (),
+    "metric": ("long_name", "units"),
+}
+
+
+def fault(kind: str, part: Any) -> str:
+    """What is wrong with a part of a kind: model, mechanism, estimator, metric or derivation; empty if nothing is.
+
+    >>> fault("estimator", dict)
+    'it lacks accepts, fit, cost'
+    """
+    if kind == "derivation":
+        if not callable(part) or not hasattr(part, "__qualname__"):
+            return f"it must be a function, is {shorten(part)}"
+    elif not isinstance(part, type):
+        return f"it must be a class, is {shorten(part)}"
+    return _fault(kind, part)
+
+
+@cache
+def _fault(kind: str, part: Any) -> str:
+    return next(
+        _faults_of_function(part) if kind == "derivation" else _faults_of_class(kind, part), ""
+    )
+
+
+def _faults_of_function(function: Any) -> Iterator[str]:
+    try:
+        inputs = arguments(function)
+    except (AttributeError, NameError, SyntaxError, TypeError, ValueError) as error:
+        yield f"its arguments need types, such as epsilon: float ({type(error).__name__}: {shorten(error)})"
+        return
+    for name, field in inputs.items():
+        if not set(kinds_of(field)) <= {*TYPES, "None"}:
+            yield f"its argument {name} {ALLOWED}, is {_type_of(field)}"
+
+
+def _faults_of_class(kind: str, part: type[Any]) -> Iterator[str]:
+    offers = PROTOCOLS[kind]
+    wanted = [*offers.__annotations__, *(name for name in vars(offers) if not name.startswith("_"))]
+    if kind == "metric":
+        wanted.append("__call__")
+    missing = [name for name in wanted if not _has(part, name)]
+    if missing:
+        yield f"it lacks {', '.join(missing)}"
+        return
+    if not dataclasses.is_dataclass(part) or not part.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        yield "it must be a frozen dataclass: @dataclass(frozen=True)"
+        return
+    undecorated = [name for name, value in vars(part).items() if isinstance(value, Field)]
+    if undecorated:
+        yield f"it has a parameter {undecorated[0]}, and must be a frozen dataclass itself: @dataclass(frozen=True)"
+    if inspect.isabstract(part):
+        yield f"it lacks {', '.join(sorted(part.__abstractmethods__))}, which {part.__name__} leaves to others"
+    for field in fields(part).values():
+        yield from _faults_of_field(field)
+    yield from _faults_of_attributes(kind, part)
+    for method, names in METHODS[kind].items():
+        yield from _faults_of_method(part, method, names)
+
+
+def _has(part: type[Any], name: str) -> bool:
+    """Whether a class has an attribute; every class can be called, and so has `__call__`, but its objects may not."""
+    if name == "__call__":
+        return any(name in vars(base) for base in part.__mro__)
+    return hasattr(part, name)
+
+
+def _faults_of_field(field: Field[Any]) -> Iterator[str]:
+    if not {"meaning", "choices"} <= field.metadata.keys():
+        yield (
+            f"its field {field.name} must be a parameter: {field.name}: {_type_of(field)} = "
+            'pl.parameter("what it is"); a constant is a ClassVar'
+        )
+        return
+    if not set(kinds_of(field)) <= {*TYPES, "None"}:
+        yield f"its field {field.name} {ALLOWED}, is {_type_of(field)}"
+        return
+    # the class of a notebook has, in a worker, another object of the same type for a default that is missing
+    if not isinstance(field.default, type(MISSING)) and "DataFile" not in kinds_of(field):
+        try:
+            check(field, field.default, field.name)
+        except InvalidInput as error:
+            yield f"the default of its field {field.name}, {shorten(field.default)}, {error.allowed}"
+
+
+def _type_of(field: Field[Any]) -> str:
+    return (
+        field.type
+        if isinstance(field.type, str)
+        else getattr(field.type, "__name__", str(field.type))
+    )
+
+
+def _faults_of_attributes(kind: str, part: type[Any]) -> Iterator[str]:
+    for name in CLASSES[kind]:
+        if not isinstance(getattr(part, name), type):
+            yield f"{name} must be a class, is {shorten(getattr(part, name))}"
+    for name in TEXTS[kind]:
+        text = getattr(part, name)
+        if not isinstance(text, str) or not text:
+            yield f"{name} must be a text, is {shorten(repr(text))}"
+    if kind == "model":
+        population = part.population
+        if not isinstance(population, tuple) or not set(population) <= fields(part).keys():
+            yield f"population must be a tuple of names of its fields, is {shorten(repr(population))}"
+    if kind == "metric":
+        yield from _faults_of_range(part)
+
+
+def _faults_of_range(metric: type[Any]) -> Iterator[str]:
+    ends = {"least": -math.inf, "most": math.inf, "expected": 0.0}
+    for name, default in ends.items():
+        end = getattr(metric, name, default)
+        if isinstance(end, bool) or not isinstance(end, int | float) or math.isnan(end):
+            yield f"{name} must be a number, is {shorten(repr(end))}"
+            return
+        ends[name] = end
+    if not ends["least"] < ends["most"]:
+        yield f"least must be below most, are {ends['least']:g} and {ends['most']:g}"
+
+
+def _faults_of_method(part: type[Any], method: str, names: tuple[str, ...]) -> Iterator[str]:
+    """Whether a method can be called with as many arguments as the study gives it."""
+    function = getattr(part, method)
+    if not callable(function):
+        yield f"{method} must be a method, is {shorten(function)}"
+        return
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # of compiled code
+        return
+    bound = isinstance(inspect.getattr_static(part, method), classmethod | staticmethod)
+    try:
+        signature.bind(*names if bound else ("self", *names))
+    except TypeError:
+        yield f"{method} must take ({', '.join(('self', *names))}), takes {signature}"

@@ -1,0 +1,90 @@
+"""How parts and derived parameters are made: once for equal values; what they raise is one line."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import MISSING
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from pipeline.study.parameters import DataFile, InvalidInput, check, fields, shorten
+from pipeline.study.returned import WrongPart
+
+Part = TypeVar("Part")
+VALUES = bool | int | float | str | DataFile | np.generic | None  # what a parameter may be
+
+
+def build(component: type[Part], values: Mapping[str, Any]) -> Part:
+    """A part from those values that are its parameters; InvalidInput when one is missing or not allowed."""
+    own = []
+    for name, declared in fields(component).items():
+        if name in values:
+            own.append(
+                (name, values[name], type(values[name]))
+            )  # the type, because 1 == 1.0 == True
+        elif declared.default is MISSING:
+            raise InvalidInput(
+                name, None, f"is needed by {component.__name__} ({declared.metadata['meaning']})"
+            )
+    part: Part = _build(cast(Hashable, component), tuple(own))
+    return part
+
+
+@lru_cache(maxsize=4096)
+def _build(component: Any, values: tuple[tuple[str, Any, type], ...]) -> Any:
+    declared = fields(component)
+    checked = {name: check(declared[name], value, name) for name, value, _ in values}
+    try:
+        return component(**checked)
+    except (InvalidInput, MemoryError):
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"{component.__module__}.{component.__qualname__}",
+            shorten(checked),
+            f"cannot be made of these ({type(error).__name__}: {shorten(error)})",
+        ) from error
+
+
+def computed(name: str, derivation: Callable[..., Any], inputs: Mapping[str, Any]) -> Any:
+    """The value of a derived parameter, of that name; InvalidInput if there is none."""
+    try:
+        value = _computed(derivation, tuple((*one, type(one[1])) for one in inputs.items()))
+    except (InvalidInput, MemoryError):
+        raise
+    except Exception as error:
+        plain = isinstance(error, ArithmeticError | TypeError | ValueError)
+        said = str(error) if plain else f"{type(error).__name__}: {error}"
+        raise InvalidInput(
+            name,
+            shorten(inputs),
+            f"cannot be computed from these by {derivation.__qualname__} ({shorten(said, 200)})",
+        ) from None
+    if not isinstance(value, VALUES):
+        raise InvalidInput(
+            name,
+            shorten(inputs),
+            f"{derivation.__qualname__} must give a number or a text for these, "
+            f"gives {type(value).__name__}",
+        )
+    return value
+
+
+@lru_cache(maxsize=4096)  # an equation is solved once, not whenever a cell is looked at
+def _computed(derivation: Callable[..., Any], inputs: tuple[tuple[str, Any, type], ...]) -> Any:
+    return derivation(**{name: value for name, value, _ in inputs})
+
+
+def predicted_cost(role: str, name: str, part: Any) -> float:
+    """`part.cost()`, checked. Raises WrongPart. name: of the part."""
+    try:
+        cost = part.cost()
+    except Exception as error:
+        said = f"cost raises {type(error).__name__}: {shorten(error)}"
+        raise WrongPart(role, name, said) from error
+    whole_or_real = isinstance(cost, int | float | np.number) and not isinstance(cost, bool)
+    if not whole_or_real or not 0 <= cost < math.inf:
+        said = f"cost must give a number of steps, at least 0, gives {shorten(repr(cost))}"
+        raise WrongPart(role, name, said)
+    return float(cost)

@@ -1,0 +1,273 @@
+"""Whether parts are deterministic: small units made twice, in another order, compared step by step.
+
+What a part makes must follow from its parameters, from what it is given and from its generator.
+State between calls, time, `np.random`, `os.urandom`, `id` and `hash` of an object, and the order of
+a set are none of these. Differences of the last three show in another process only, see
+`pipeline.execution.trials`.
+"""
+
+import copy
+import dataclasses
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pipeline.study.arrays import Array
+from pipeline.study.fingerprints import PROGRAM
+from pipeline.study.handover import InputWritten
+from pipeline.study.parameters import fields, shorten
+from pipeline.study.protocols import Data
+from pipeline.study.returned import WrongPart, lazy
+from pipeline.study.study import Memo, Study
+
+COUNTS = (3, 4, 5, 7, 11, 13, 17, 19)  # of replications: the first that is no size, so that no
+# axis passes for another
+EXPENSIVE = 2e7  # predicted steps of about a nanosecond: of such a replication one is enough
+METHODS = {  # what is compared, in the order in which it is made -> the part that makes it, and how
+    "truth": ("model", "truth"),
+    "data": ("model", "simulate"),
+    "release": ("mechanism", "release"),
+    "estimate": ("estimator", "fit"),
+    "status": ("estimator", "fit"),
+}
+UNPROTECTED = "none"  # the unit of a mechanism that protects nobody
+RULE = (
+    "all randomness must come from its generator: no np.random, os.urandom, time, id(), hash(), "
+    "order of a set, or state kept between calls"
+)
+
+Record = Mapping[str, str]  # what was made, such as "release" or "metric error_l2" -> its digest
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Some cells of a study, each with a few replications. cells: their numbers in the grid."""
+
+    study: Study
+    cells: tuple[int, ...]
+
+    @classmethod
+    def of(cls, study: Study, cells: Sequence[int]) -> "Trial":
+        """The trial of some cells of a study."""
+        sizes = {
+            value for cell in cells for value in study.values(study.grid.labels(cell)).values()
+        }
+        count = next((count for count in COUNTS if count not in sizes), COUNTS[-1])
+        if max(study.cost(study.grid.labels(cell)) for cell in cells) > EXPENSIVE * study.block:
+            count = 1
+        small = copy.copy(study)  # as it is: to check all of its cells takes longer than a unit
+        for name in ("block", "replications"):
+            object.__setattr__(small, name, min(count, study.block))
+        return cls(small, tuple(cells))
+
+    def run(self) -> list[Record]:
+        """Make the units one after the other, as a sweep does, sharing what cells share.
+
+        Raises WrongPart where a part gives what its protocol does not allow.
+        """
+        memo: Memo = {}
+        return [_record(self.study, cell, memo) for cell in self.cells]
+
+    def run_reversed(self) -> list[Record]:
+        """Make them in the reverse order, also of metrics, and share nothing. Raises WrongPart.
+
+        So does a mechanism that draws nothing, as it protects nobody, or tells a wrong budget.
+        """
+        other = copy.copy(self.study)
+        object.__setattr__(other, "metrics", self.study.metrics[::-1])
+        records = []
+        for cell in reversed(self.cells):
+            memo: Memo = {}
+            records.append(_record(other, cell, memo))
+            if "data" in memo:
+                _check_mechanism(other, cell, memo["data"][1][1])
+        return records[::-1]
+
+    def check(
+        self, records: Sequence[Record], others: Sequence[Record], elsewhere: bool = False
+    ) -> None:
+        """Raise WrongPart, which names a part, unless two runs made the same.
+
+        elsewhere: whether one of them was made by another process.
+        """
+        for cell, record, other in zip(self.cells, records, others, strict=True):
+            for step in _steps(record, other):
+                if record.get(step) != other.get(step):
+                    raise self._error(cell, step, elsewhere)
+
+    def _error(self, cell: int, step: str, elsewhere: bool) -> WrongPart:
+        labels = self.study.grid.labels(cell)
+        if not elsewhere:
+            step = _culprit(self.study, labels) or step
+        kind, _, name = step.partition(" ")
+        role, method = (kind, "it") if name else METHODS[kind]
+        where = "in another process" if elsewhere else "when it is called again"
+        return WrongPart(
+            role,
+            name or self.study.values(labels)[role],
+            f"{method} gives other values {where} with the same input; {RULE}",
+        )
+
+
+def own_parts(study: Study, cells: Sequence[int]) -> bool:
+    """Whether any part of these cells is not the program's own."""
+    derivations = [function for function, _ in study.derivations.values()]
+    parts = [type(part) for cell in cells for part in _components(study, cell)]
+    return any(part.__module__.partition(".")[0] != PROGRAM for part in [*parts, *derivations])
+
+
+def _components(study: Study, cell: int) -> list[Any]:
+    model, mechanism, estimator, metrics = study.components(study.grid.labels(cell))
+    return [model, mechanism, estimator, *metrics]
+
+
+def _record(study: Study, cell: int, memo: Memo) -> Record:
+    """Make the unit of a cell, up to where a part raises what a sweep stores. Raises WrongPart."""
+    labels = study.grid.labels(cell)
+    derived = study.values(labels)
+    record = {
+        f"derivation {function}": digest_of(derived[name])
+        for name, function in study.derive.items()
+    }
+    values: Mapping[str, Array] = {}
+    try:
+        with np.errstate(all="ignore"):
+            values = study.simulate(labels, 0, memo)
+    except (WrongPart, OSError):
+        raise
+    except InputWritten as error:  # "estimator mine writes into what it is given …"
+        role, name, said = str(error).split(maxsplit=2)
+        raise WrongPart(role, name, said) from error
+    except Exception:
+        memo.pop("estimate", None)  # of another cell, perhaps
+    if "data" in memo:
+        truth, data = memo["data"][1]
+        record |= {"truth": digest_of(truth), "data": digest_of(data)}
+    record |= {step: digest_of(memo[step][1]) for step in ("release", "estimate") if step in memo}
+    if values:
+        record["status"] = digest_of(values["status"])
+        record |= {f"metric {name}": digest_of(values[name]) for name in sorted(study.metrics)}
+    else:
+        memo.clear()  # what it shares with others may be half drawn
+    return record
+
+
+def _check_mechanism(study: Study, cell: int, data: Data) -> None:
+    """Raise WrongPart for a mechanism that draws nothing, or whose `spent()` is no mapping."""
+    labels = study.grid.labels(cell)
+    chain = study.chain(labels)
+    mechanism, name = chain.parts.mechanism, chain.names["mechanism"]
+    if hasattr(mechanism, "spent"):
+        spent = mechanism.spent()
+        if not isinstance(spent, Mapping) or not all(map(_is_budget, spent.items())):
+            wanted = "what is released -> nats, such as {'one answer': 1.0}"
+            said = f"spent must give {wanted}, gives {shorten(spent)}"
+            raise WrongPart("mechanism", name, said)
+    unlimited = math.inf in (getattr(mechanism, name) for name in fields(type(mechanism)))
+    if unlimited or mechanism.unit == UNPROTECTED:
+        return
+    generator = study.stream("noise", labels, 0, None).generator()
+    bits: Any = generator.bit_generator
+    before = repr(bits.state)
+    chain.release(data, generator, study.block)
+    if repr(bits.state) == before and not bits.seed_seq.n_children_spawned:
+        remedy = f"draw noise from rng, or say so: unit = {UNPROTECTED!r}"
+        said = f"release draws nothing from its generator, so it protects nobody; {remedy}"
+        raise WrongPart("mechanism", name, said)
+
+
+def _is_budget(item: tuple[Any, Any]) -> bool:
+    what, nats = item
+    return isinstance(what, str) and isinstance(nats, int | float | np.number)
+
+
+def _steps(record: Record, other: Record) -> list[str]:
+    """All steps that were made in either of two runs, in the order in which they are made."""
+    whole, part = (record, other) if len(record) >= len(other) else (other, record)
+    return [*whole, *(step for step in part if step not in whole)]
+
+
+def _culprit(study: Study, labels: Mapping[str, Any]) -> str:
+    """The first step that gives other values when it alone is made again; empty if none does."""
+    try:
+        with np.errstate(all="ignore"):
+            return next(_unlike_steps(study, labels), "")
+    except Exception:
+        return ""
+
+
+def _unlike_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
+    chain, reps = study.chain(labels), study.block
+
+    def start(role: str) -> np.random.Generator:
+        return study.stream(role, labels, 0, chain.parts.model).generator()
+
+    truths = [chain.truth(start("truth"), reps, start("population")) for _ in range(2)]
+    if _unlike(*truths):
+        yield "truth"
+    data, again = (chain.data(truth, start("data"), reps) for truth in truths)
+    if _unlike(data, again):
+        yield "data"
+    release, repeated, other = (
+        chain.release(one, start("noise"), reps) for one in (data, data, again)
+    )
+    if _unlike(release, repeated):
+        yield "release"
+    if _unlike(release, other):
+        yield "data"
+    estimates = [chain.estimate(release, start("estimator"), reps) for _ in range(2)]
+    if _unlike(*estimates):
+        yield "estimate"
+    values, others = (chain.values(truths[0], release, estimates[0]) for _ in range(2))
+    yield from (f"metric {name}" for name in study.metrics if _unlike(values[name], others[name]))
+
+
+def _unlike(one: Any, other: Any) -> bool:
+    return digest_of(one) != digest_of(other)
+
+
+def digest_of(value: Any) -> str:
+    """Digest, 16 hexadecimal digits, of arrays, numbers, texts, and of dataclasses and containers of these.
+
+    Of other objects the name of their class counts only.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    for text in _texts(value):
+        digest.update(text)
+    return digest.hexdigest()
+
+
+def _texts(value: Any) -> Iterator[bytes]:
+    if isinstance(value, np.ndarray):
+        yield from _texts_of_array(value)
+    elif value is None or isinstance(
+        value, bool | int | float | complex | str | bytes | np.generic
+    ):
+        yield repr(value).encode(errors="backslashreplace")
+    elif isinstance(value, Mapping):
+        yield from _texts([*value.items()])
+    elif isinstance(value, list | tuple):
+        yield f"{len(value)}".encode()
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, set | frozenset):
+        yield from sorted(digest_of(item).encode() for item in value)
+    elif dataclasses.is_dataclass(value):
+        yield type(value).__name__.encode()
+        for field in dataclasses.fields(value):
+            if not lazy(type(value), field.name):
+                yield from _texts(getattr(value, field.name))
+    else:
+        yield type(value).__name__.encode()
+
+
+def _texts_of_array(array: Array) -> Iterator[bytes]:
+    yield f"{array.dtype} {array.shape}".encode()
+    if array.dtype.hasobject or array.dtype.kind == "T":
+        yield from _texts(array.tolist())
+    else:
+        yield array.tobytes()
