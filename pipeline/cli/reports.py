@@ -238,12 +238,14 @@ def write(
     where: Path, studies: Sequence[StoredStudy], command: str, cluster: Cluster, interim: Sequence[StoredStudy] = (),
     formats: tuple[str, ...] = ("svg",), turn: AbstractContextManager[object] | None = None,
 ) -> tuple[Path, list[str]]:
-    """Judge the claims and write the report; returns its path and one line per verdict, the worst last.
+    """Judge the claims and write the report; returns its path and one line per verdict, the worst last, then one for
+    each study in which something did not converge or is not finite.
 
     turn: see `page.write`.
     Claims and figures are tasks of the cluster, unless there are few and the data are small.
     """
-    from pipeline.analysis.claims import Judgement  # a run with nothing to do must not wait for these
+    from pipeline.analysis import shortfalls  # a run with nothing to do must not wait for these
+    from pipeline.analysis.claims import Judgement
     from pipeline.analysis.summary import summarise_moments
     from pipeline.cli import assess
     from pipeline.reporting import common_figure, page
@@ -264,14 +266,16 @@ def write(
             name=stored.study.name, title=stored.experiment.text.title, question=stored.experiment.text.question,
             summary=summary, figures=drawn,
             verdicts=judgements, paper=problem(stored.study.problem).paper,
-            facts={**facts(stored, command, interim=stored in interim), "effort": effort(stored, summary)}))
+            facts={**facts(stored, command, interim=stored in interim), "effort": effort(stored, summary),
+                   "shortfalls": shortfalls.of_summary(summary, stored.study.parameters.get(ROLES[2], ""))}))
     title = title_of(studies)
     shared = read_common(studies[0].raw, [one.experiment for one in studies])
     common = files_of(common_figure.draw(shared, {one.name: one.summary for one in sections}), formats) \
         if shared else None
     data = (f"  data of {s.name}: {s.facts['source']}" for s in sections if s.facts["source"])
     path = page.write(where, title, sections, about(title, sections, studies, command), common, turn)
-    return path, [*data, *lines(judged)]
+    short = (f"{s.name}: {s.facts['shortfalls']}" for s in sections if s.facts["shortfalls"])
+    return path, [*data, *lines(judged), *short]
 
 
 def title_of(studies: Sequence[StoredStudy]) -> str:

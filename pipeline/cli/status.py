@@ -8,6 +8,7 @@ from pipeline.cli import reports
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, on_target, settled
 from pipeline.cli.sealed import is_current
+from pipeline.cli.shortfalls import line_of
 from pipeline.cli.studies import StoredStudy
 from pipeline.cli.until import ends, ends_in_words
 from pipeline.execution.amounts import format_time
@@ -16,6 +17,7 @@ from pipeline.execution.sessions import FAILED, RUNNING, sessions
 from pipeline.storage import agreement
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
+from pipeline.study.parameters import InvalidInput
 
 MOST_FAILURES = 20  # that are listed
 MOST_SESSIONS = 20, 3  # that are listed: running ones, and the last ended ones
@@ -46,7 +48,7 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
         "cells": len(study.grid), "blocks": study.blocks, "replications_of_a_block": study.block,
         "units": {"all": int(wanted.sum()), "done": 0, "failed": 0, "at_most": bool(study.precision)},
         "targets": [str(target) for target in study.precision], "groups_on_target": "", "stops": ends(study),
-        "mixed": [], "sessions": [],
+        "shortfalls": "", "mixed": [], "sessions": [],
         "units_per_second": 0.0, "seconds_left": None, "exit_code": EXIT_MORE_TO_DO,
     }
     if listing is None:
@@ -55,6 +57,7 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
     one["sealed"] = sealed
     one["units"] |= {"done": int((listing.done & wanted).sum()), "failed": int(listing.failed.sum())}
     one["groups_on_target"] = on_target(store)
+    one["shortfalls"] = _shortfalls(stored) if sealed else ""
     one["mixed"] = [writer.accepted for writer in agreement.recorded(store) if writer.accepted]
     past = sessions(store.folder)
     one["sessions"] = [{name: session.get(name) for name in SHOWN} for session in past]
@@ -67,6 +70,14 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
     elif past and not running and past[-1]["state"] == FAILED and not past[-1].get("shard"):  # whose units others do
         one["exit_code"] = EXIT_FAILED
     return one
+
+
+def _shortfalls(stored: StoredStudy) -> str:
+    """What did not converge or is not finite; that it is not known, where the moments are damaged."""
+    try:
+        return line_of(stored)
+    except (InvalidInput, OSError) as error:
+        return f"not known whether all converged and is finite: {error}"
 
 
 def _lines(one: Mapping[str, Any]) -> list[str]:
@@ -82,6 +93,7 @@ def _lines(one: Mapping[str, Any]) -> list[str]:
     lines += [f"  target: {target}" for target in one["targets"]]
     lines += [f"  {one['groups_on_target']}"] if one["groups_on_target"] else []
     lines += [f"  {line}" for line in ends_in_words(one["stops"])]
+    lines += [f"  {one['shortfalls']}"] if one["shortfalls"] else []
     lines += [f"  mixed: numbers of different code or arithmetic ({accepted})" for accepted in one["mixed"]]
     running = [session for session in one["sessions"] if session["state"] == RUNNING]
     ended = [session for session in one["sessions"] if session["state"] != RUNNING]

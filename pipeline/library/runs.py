@@ -14,6 +14,7 @@ from pipeline.cli import reports
 from pipeline.cli import run as tasks
 from pipeline.cli.rounds import reached
 from pipeline.cli.sealed import is_current
+from pipeline.cli.shortfalls import line_of
 from pipeline.library import requests
 from pipeline.library.requests import Asked, Request
 from pipeline.storage import datasets, results
@@ -55,6 +56,9 @@ def run(experiment: Asked, *, cluster: Any = "local", progress: bool = True, **c
         (stored,), (schedule,) = tasks.complete([request.stored], request.settings, request.cluster, request.command)
         request = request._replace(stored=stored)
         tasks.seal([request.stored], request.cluster)
+        short = line_of(request.stored) if progress else ""
+        if short:
+            print(f"{request.stored.study.name}: {short}")
     if failed := int(schedule.listing.failed.sum()):
         raise FailedUnits(f"{failed:,} of {schedule.listing.failed.size:,} units failed, the first of them "
                           f"{_failure(request)}; open_results({str(store.folder)!r}) has the others, "

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Mapping[str, Any]]
 FACTS = ("seed", "units", "config", "folder", "failures", "source", "missing", "experiment", "effort", "replications",
-         "crossings")
+         "crossings", "shortfalls")
 MOST_ROWS = 60  # shown on the page; the files have all
 
 

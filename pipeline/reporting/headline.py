@@ -116,6 +116,7 @@ def headline(sections: Rows, judged: Rows) -> dict[str, Any]:
         "replications": sum(s["counts"]["n_run"] for s in sections), "cells": sum(s["cells"] for s in sections),
         "failed": sum(s["counts"]["n_failed"] for s in sections),
         "not_converged": sum(s["counts"]["n_not_converged"] for s in sections),
+        "not_finite": sum(s["counts"]["n_not_finite"] for s in sections),
         "seconds": sum(s["seconds"] for s in sessions), "workers": max((s["workers"] for s in sessions), default=0),
         "interrupted": sum(s["state"] != "finished" for s in sessions),
         "missing": [s for s in sections if s["facts"]["missing"]],

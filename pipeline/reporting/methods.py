@@ -128,11 +128,13 @@ def _replications(summary: xr.Dataset) -> str:
 
 
 def _failures(summary: xr.Dataset) -> str:
-    failed, lost, run = (int(summary[name].sum()) for name in ("n_failed", "n_not_converged", "n_run"))
-    if not failed and not lost:
+    failed, lost, unknown, run = (int(summary[f"n_{name}"].sum()) for name in
+                                  ("failed", "not_converged", "not_finite", "run"))
+    if not failed and not lost and not unknown:
         return "No replication failed, and all estimates converged."
-    return (f"Of {run:,} replications {failed:,} failed and {lost:,} did not converge; means leave out what is not "
-            "finite.")
+    also = f", and in {unknown:,} a metric was not finite" if unknown else ""
+    return (f"Of {run:,} replications {failed:,} failed and {lost:,} did not converge{also}; means leave out what is "
+            "not finite.")
 
 
 def _seed(facts: Mapping[str, Any]) -> str:

@@ -35,7 +35,8 @@ class Section:
     `pipeline.analysis.claims.judge` gives. paper: whose claims these are. facts, all optional: seed, block, cells,
     units, replications, key, folder, config (YAML text), command, sessions, failures (unit, error, replay), source (of
     the data, a sentence), missing (units, of an interim report), experiment (command that runs it), privacy
-    (mechanism, unit, neighbours, budget, and spent: whose budget it is -> least and greatest, nats).
+    (mechanism, unit, neighbours, budget, and spent: whose budget it is -> least and greatest, nats), shortfalls (what
+    did not converge or is not finite, by part).
     """
 
     name: str

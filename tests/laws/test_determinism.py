@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from engine import ROOT, environment, without_report
-from test_wrong_parts import (
+from own_parts import (
     CONFIG,
     PRELUDE,
     REGISTER,

@@ -1,0 +1,87 @@
+"""What did not converge or is not finite, in words that name the parts: nothing where nothing happened."""
+
+from collections.abc import Iterator, Mapping
+
+import xarray as xr
+
+from pipeline.study.arrays import Integers
+
+ESTIMATOR = "estimator"
+MOST = 4  # kinds of shortfalls that are named
+
+
+def of_moments(moments: xr.Dataset, estimator: str) -> str:
+    """Shortfalls of `summary.zarr`, (grid axes…, statistic): one line, empty if there are none.
+
+    estimator: its name, where it is no axis of the grid.
+
+    >>> cells = {"m": [3, 5, 9], "count": ["run", "failed", "not_converged"], "statistic": ["n"]}
+    >>> status = ("m", "count"), [[100, 0, 0], [100, 0, 7], [100, 0, 0]]
+    >>> moments = xr.Dataset({"status": status, "error": (("m", "statistic"), [[100], [93], [100]])}, cells)
+    >>> of_moments(moments, "mine")
+    'estimator mine: 7 of 300 replications not converged in 1 of 3 cells; metric error not finite in 7'
+    """
+    counts = {
+        name: moments["status"].sel(count=name, drop=True)
+        for name in ("run", "failed", "not_converged")
+    }
+    values = {
+        str(name): one.sel(statistic="n", drop=True)
+        for name, one in moments.data_vars.items()
+        if "statistic" in one.dims
+    }
+    return _line(counts, values, estimator)
+
+
+def of_summary(summary: xr.Dataset, estimator: str) -> str:
+    """The same of what `pipeline.analysis.summary.summarise` gives."""
+    counts = {name: summary[f"n_{name}"] for name in ("run", "failed", "not_converged")}
+    values = {
+        str(name): summary[f"{name}_n"] for name in summary.data_vars if f"{name}_mcse" in summary
+    }
+    return _line(counts, values, estimator)
+
+
+def _line(
+    counts: Mapping[str, xr.DataArray], values: Mapping[str, xr.DataArray], estimator: str
+) -> str:
+    kinds = [*_not_converged(counts, estimator), *_not_finite(counts, values)]
+    more = f"; and {len(kinds) - MOST} more" if len(kinds) > MOST else ""
+    return "; ".join(kinds[:MOST]) + more
+
+
+def _not_converged(counts: Mapping[str, xr.DataArray], estimator: str) -> Iterator[str]:
+    """Of each estimator: how many of its replications did not converge, in how many of its cells."""
+    run, lost = counts["run"], counts["not_converged"]
+    if ESTIMATOR not in run.dims:
+        yield from _of_one(estimator, run.values, lost.values)
+        return
+    for name in run[ESTIMATOR].values.tolist():
+        yield from _of_one(
+            name, run.sel({ESTIMATOR: name}).values, lost.sel({ESTIMATOR: name}).values
+        )
+
+
+def _of_one(estimator: str, run: Integers, lost: Integers) -> Iterator[str]:
+    if lost.any():
+        cells, every = int((lost > 0).sum()), int((run > 0).sum())
+        yield (
+            f"estimator {estimator}: {int(lost.sum()):,} of {int(run.sum()):,} replications not converged in "
+            f"{cells:,} of {every:,} cells"
+        )
+
+
+def _not_finite(
+    counts: Mapping[str, xr.DataArray], values: Mapping[str, xr.DataArray]
+) -> Iterator[str]:
+    """Of each metric: in how many replications that did not fail it is not finite; those of equal number together."""
+    ended = counts["run"] - counts["failed"]
+    alike: dict[int, list[str]] = {}
+    for name, finite in sorted(values.items()):
+        lost = int((ended - finite).sum())
+        if lost:
+            alike.setdefault(lost, []).append(name)
+    for lost, names in alike.items():
+        several = f"metrics {', '.join(names[:MOST])}" if len(names) > 1 else f"metric {names[0]}"
+        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        yield f"{several}{more} not finite in {lost:,}"
