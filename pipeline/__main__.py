@@ -76,6 +76,8 @@ def _choose(arguments: list[str]) -> int:
         from pipeline.cli.flags import load_own_files
 
         arguments = load_own_files(arguments)
+    if not any(word.startswith("query=") for word in arguments):
+        _name_broken_packages()
     if any(word in HELP for word in arguments):
         return _help(arguments)
     if any(word.startswith("query=") for word in arguments) or arguments[:1] in COMPLETION:
@@ -88,6 +90,14 @@ def _choose(arguments: list[str]) -> int:
             return EXIT_DONE
         flags.refuse_flags([word for word in arguments if word != JSON])
     return _perform(arguments)
+
+
+def _name_broken_packages() -> None:
+    """One line for each installed package that is broken; nothing else needs it, or says so itself."""
+    from pipeline.study.registry import left_out
+
+    for one in left_out():
+        print(f"warning: {one}", file=sys.stderr)
 
 
 def _perform(arguments: list[str]) -> int:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.cli import own_experiments
-from pipeline.cli.config_files import GROUPS, options
+from pipeline.cli.config_files import GROUPS, check_one, options
 from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.problem import LEFT_OUT
 
 QUOTES = "'\""
 AS_TYPED = ("data.path", "data.items", "data.truth", "outputs", "results", "formats", "studies", "store.url",
@@ -57,7 +58,10 @@ def check_override(override: str) -> None:
     if not sign and key == bare:
         raise InvalidInput("command line", override, _instead(override))
     if own_path(override) is None and group in GROUPS and value.strip(QUOTES) not in options(group):
-        raise InvalidInput(group, value, f"no such {group}; {nearest(value, options(group))}")
+        left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
+        raise InvalidInput(group, value, f"no such {group}; {nearest(value, options(group))}{left_out}")
+    if own_path(override) is None and group in GROUPS:
+        check_one(group, value.strip(QUOTES))
 
 
 def _instead(word: str) -> str:

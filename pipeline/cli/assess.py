@@ -95,7 +95,7 @@ class Assess:
 def claims_of(experiment: Experiment) -> tuple[Claim, ...]:
     """The claims that the study's problem has on the experiment."""
     one = problem(experiment.study.problem)
-    claims: tuple[Claim, ...] = one.load(one.claims) if experiment.text.claims else ()
+    claims: tuple[Claim, ...] = one.all_claims() if experiment.text.claims else ()
     return tuple(claim for claim in claims if claim.experiment == experiment.study.name)
 
 

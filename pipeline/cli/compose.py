@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.cli import own_experiments
 from pipeline.cli.arguments import check_override, own_path, quoted, refuse_secrets
-from pipeline.cli.config_files import GROUPS, folder, folders, options
+from pipeline.cli.config_files import GROUPS, check_one, folder, folders, options
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ def _check_experiments(names: Any) -> None:
         raise InvalidInput("experiments", names, f"must be a list of experiments; {nearest(one, known)}")
     if len(set(names)) < len(names):
         raise InvalidInput("experiments", names, "names one experiment twice")
+    for name in names:
+        check_one("experiment", str(name))
 
 
 def _sized(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""Files of configs: the program's own, and those that packages of problems bring."""
+"""Files of configs: the program's own, and those that packages of problems and parts bring."""
 
 import sys
 from pathlib import Path
 
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import problems
+from pipeline.study.registry import packages
 
 GROUPS = ("experiment", "suite", "cluster")
 
@@ -16,23 +16,29 @@ def folder() -> Path:
 
 
 def folders() -> list[Path]:
-    """All folders of configs: the program's own, then `conf` in the package of each problem that has such a folder."""
-    packages = {path for one in problems().values() for path in getattr(sys.modules.get(one.package), "__path__", ())}
-    return [folder(), *(conf for package in sorted(packages) if (conf := Path(package) / "conf").is_dir())]
+    """All folders of configs: the program's own, then `conf` in each package of problems or parts that has one."""
+    paths = {path for name in packages() for path in getattr(sys.modules.get(name), "__path__", ())}
+    return [folder(), *(conf for path in sorted(paths) if (conf := Path(path) / "conf").is_dir())]
 
 
 def files(group: str) -> dict[str, Path]:
-    """Name -> file of what a config group offers, such as the experiments, sorted.
+    """Name -> file of what a config group offers, such as the experiments, sorted."""
+    return {name: paths[0] for name, paths in _all(group).items()}
 
-    Raises InvalidInput where two packages bring a file of the same name.
-    """
-    offered: dict[str, Path] = {}
+
+def check_one(group: str, name: str) -> None:
+    """Raise InvalidInput where two packages bring a file of that name: nobody can know which one is meant."""
+    first, *others = _all(group).get(name, [Path()])
+    if others:
+        raise InvalidInput(group, name, f"is both {first} and {others[0]}; must be only one of them")
+
+
+def _all(group: str) -> dict[str, list[Path]]:
+    """Name -> all files of that name, sorted by names."""
+    offered: dict[str, list[Path]] = {}
     for root in (conf / group for conf in folders()):
         for path in root.rglob("*.yaml"):
-            name = path.relative_to(root).with_suffix("").as_posix()
-            if name in offered:
-                raise InvalidInput(group, name, f"is both {offered[name]} and {path}; must be only one of them")
-            offered[name] = path
+            offered.setdefault(path.relative_to(root).with_suffix("").as_posix(), []).append(path)
     return dict(sorted(offered.items()))
 
 

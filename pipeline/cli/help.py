@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.cli.config import TASKS, Settings, Storage
 from pipeline.cli.config_files import files, options
-from pipeline.study.parameters import describe, fields
+from pipeline.study.parameters import describe, fields, shorten
 from pipeline.study.registry import problems
 from pipeline.study.study import Study
 
@@ -68,10 +68,14 @@ def _heading(name: str, group: str = "experiment") -> str:
     """Title of an experiment, or the first comment of a suite."""
     import yaml
 
-    source = files(group)[name].read_text("utf-8")
-    if group == "suite":
-        return next((line[2:] for line in source.splitlines() if line.startswith("# ") and "@" not in line), "")
-    return str(yaml.safe_load(source).get("title", ""))
+    try:
+        source = files(group)[name].read_text("utf-8")
+        if group == "suite":
+            return next((line[2:] for line in source.splitlines() if line.startswith("# ") and "@" not in line), "")
+        content = yaml.safe_load(source)
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:  # of another package
+        return f"(cannot be read: {shorten(error)})"
+    return str(content.get("title", "")) if isinstance(content, dict) else "(is no mapping)"
 
 
 def table(rows: Iterable[tuple[str, str]]) -> list[str]:

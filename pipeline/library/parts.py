@@ -2,11 +2,10 @@
 
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from pipeline.library.single import estimator
-from pipeline.study.parameters import nearest
+from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import KINDS, Problem
 from pipeline.study.registry import problems
 
@@ -57,12 +56,14 @@ class Parts:
         for kind in KINDS:
             load = (lambda target: estimator(problem.load(target))) if kind == "estimator" else problem.load
             setattr(self, f"{kind}s", Kind(f"{kind}s of {problem.name}", _named(problem.names(kind)), load))
-        self.data = Kind(f"data of {problem.name}", cache(lambda: _passed(problem)), lambda part: part)
+        self.data = Kind(f"data of {problem.name}", _Passed(problem), lambda part: part)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        holding = [kind for kind in GROUPS if name in dir(getattr(self, kind))]
+        holding = [f"{kind}s" for kind in KINDS if name in dir(getattr(self, f"{kind}s"))]
+        if not holding and name in dir(self.data):  # loads all parts, perhaps that of the module which asks
+            return getattr(self.data, name)
         if not holding:
             raise AttributeError(f"no such name in problem {self.problem.name}; {nearest(name, dir(self))}")
         if len(holding) > 1:
@@ -93,13 +94,43 @@ def _named(table: Mapping[str, Any]) -> Callable[[], Mapping[str, Any]]:
                     for target in table.values()}
 
 
-def _passed(problem: Problem) -> dict[str, type]:
-    """Types of truths, data, releases and estimates, by their names, as the parts declare them."""
-    kinds = {"model": ("produces",), "mechanism": ("accepts", "releases"), "estimator": ("accepts",)}
-    types = {getattr(problem.part(kind, name), attribute)
-             for kind, attributes in kinds.items() for name in problem.names(kind) for attribute in attributes}
+class _Passed:
+    """Types of truths, data, releases and estimates, by their names, as the parts declare them.
+
+    Parts that cannot be loaded, now or at all, are left out.
+    """
+
+    def __init__(self, problem: Problem):
+        self._problem = problem
+        self._types: dict[str, type] = {}
+
+    def __call__(self) -> Mapping[str, type]:
+        if not self._types:
+            types, whole = self._found()
+            if not whole:
+                return types
+            self._types = types
+        return self._types
+
+    def _found(self) -> tuple[dict[str, type], bool]:
+        """The types, and whether all parts could be asked."""
+        types: set[type] = set()
+        whole = True
+        for kind in ("model", "mechanism", "estimator"):
+            for name in self._problem.names(kind):
+                try:
+                    types |= _types_of(kind, self._problem.part(kind, name))
+                except (InvalidInput, NameError, TypeError):  # its annotations, in the last two cases
+                    whole = False
+        return {one.__name__: one for one in sorted(types, key=str) if one is not object}, whole
+
+
+def _types_of(kind: str, part: Any) -> set[type]:
+    """Types that a part declares."""
+    attributes = {"model": ("produces",), "mechanism": ("accepts", "releases"), "estimator": ("accepts",)}
+    types = {getattr(part, attribute) for attribute in attributes[kind]}
     types |= {one.plain_release for one in types if hasattr(one, "plain_release")}
-    for kind, method in (("model", "truth"), ("estimator", "fit")):
-        hints = (typing.get_type_hints(getattr(problem.part(kind, name), method)) for name in problem.names(kind))
-        types |= {one["return"] for one in hints if isinstance(one.get("return"), type)}
-    return {one.__name__: one for one in sorted(types, key=str) if one is not object}
+    if kind != "mechanism":
+        made = typing.get_type_hints(part.truth if kind == "model" else part.fit).get("return")
+        types |= {made} if isinstance(made, type) else set()
+    return types

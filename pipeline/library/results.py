@@ -116,7 +116,7 @@ def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judge
     identity = _identity(data)
     if claims is None:
         asked = problem(identity["problem"])
-        claims = [claim for claim in asked.load(asked.claims) if claim.experiment == identity["name"]]
+        claims = [claim for claim in asked.all_claims() if claim.experiment == identity["name"]]
     if not isinstance(claims, Sequence) or not all(isinstance(claim, Claim) for claim in claims):
         raise InvalidInput("claims", shorten(claims), "must be a list of claims; without it those of the problem are "
                            "judged")

@@ -9,6 +9,7 @@ from pipeline.study.contracts import fault
 from pipeline.study.errors import PipelineError
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 
+LEFT_OUT: list[str] = []  # packages that are broken: a part that is not there may be one of theirs
 KINDS = ("model", "mechanism", "estimator", "metric", "derivation")
 
 
@@ -32,11 +33,12 @@ class Problem:
 
     Tables map a name to its code, "module:attribute", imported on first use, so that a command that simulates
     nothing starts without SciPy. A module that begins with a dot lies in the problem's own `package`. Instead of a
-    text a table may contain the part itself. claims: the code of a tuple of `pipeline.analysis.claims.Claim`. release:
-    the code of a function that releases real people's data once, from the command's arguments, and returns a text on
-    what it released. advice: the code of a `pipeline.study.advice.Advice`, for a problem that task=advise knows.
-    experiments: folders of `conf/experiment` that ask about this problem; `conf` is the program's, and a folder of that
-    name in the problem's package if there is one. paper: whose claims are judged, as a report names it.
+    text a table may contain the part itself. claims: the code of a tuple of `pipeline.analysis.claims.Claim`, or
+    several such, see `all_claims`. release: the code of a function that releases real people's data once, from the
+    command's arguments, and returns a text on what it released. advice: the code of a `pipeline.study.advice.Advice`,
+    for a problem that task=advise knows. experiments: folders of `conf/experiment` that ask about this problem; `conf`
+    is the program's, and a folder of that name in the problem's package if there is one. paper: whose claims are
+    judged, as a report names it.
 
     Raises InvalidInput for a name, title, package or table that is none.
 
@@ -82,7 +84,9 @@ class Problem:
         """
         table = self.names(kind)
         if not isinstance(name, str) or name not in table:
-            raise InvalidInput(key or kind, name, f"no such {kind} in problem={self.name}; {nearest(name, table)}")
+            left_out = f"; left out: package {', '.join(LEFT_OUT)}" if LEFT_OUT else ""
+            raise InvalidInput(key or kind, name, f"no such {kind} in problem={self.name}; {nearest(name, table)}"
+                               f"{left_out}")
         part = self._loaded(table[name], key or kind, name)
         wrong = fault(kind, part)
         if wrong:
@@ -95,6 +99,21 @@ class Problem:
         Raises InvalidInput if it cannot be loaded.
         """
         return self._loaded(target, "problem", self.name)
+
+    def all_claims(self) -> tuple[Any, ...]:
+        """All claims; of two with the same id the later one. Raises InvalidInput if they cannot be loaded."""
+        claims: dict[str, Any] = {}
+        waiting = [self.claims]
+        while waiting:
+            one = self.load(waiting.pop(0))
+            if isinstance(one, list | tuple):
+                waiting = [*one, *waiting]
+                continue
+            if not hasattr(one, "id"):
+                raise InvalidInput("claims", shorten(one), f"is no claim, but among those of problem={self.name}")
+            claims.pop(one.id, None)
+            claims[one.id] = one
+        return tuple(claims.values())
 
     def _loaded(self, target: Any, key: str, name: str) -> Any:
         if not isinstance(target, str):

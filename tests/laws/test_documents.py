@@ -18,6 +18,7 @@ from engine import ROOT
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_cluster, read_experiments, read_settings
+from pipeline.study import registry
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")),
              *sorted((ROOT / "docs/reference").glob("*.md")), *sorted((ROOT / "docs/examples").glob("*/*.md"))]
@@ -33,6 +34,7 @@ EXCEPTIONS = {  # a part of a command or of a block -> why it is not tried here
     "survey.yaml": "docs/extending.md is run word for word by test_extending.py",
     "class Discretised": "docs/extending.md is run word for word by test_extending.py",
     "parameters: {model: btl, mechanism: discretised": "docs/extending.md is run word for word by test_extending.py",
+    "survey_parts": "test_packages.py makes that package, with these files",
     "=frequency": "needs the package in docs/examples/frequency: test_fifth_paper.py installs it",
     "lsat6.csv": "LSAT-6 is no part of the project; test_response_files.py makes files of its counts",
     "AWS_ACCESS_KEY_ID=": "needs a bucket: test_object_storage.py does so with one",
@@ -143,6 +145,8 @@ def test_mistakes_are_answered_as_shown(command, error, capsys):
 @pytest.mark.parametrize("program", of_language("python"))
 def test_programs_run(program, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(registry, "_REGISTERED", {})
+    monkeypatch.setattr(registry, "_BROUGHT", [])
     exec(compile(program, "document", "exec"), {})
     assert capsys.readouterr().out
 
@@ -163,7 +167,7 @@ def test_entry_points_are_those_of_the_package(config):
 @pytest.mark.parametrize("name", NAMES)
 def test_names_in_the_package_are_there(name):
     for one in re.findall(r"`(pipeline(?:\.\w+)+)`", TEXTS[name]):
-        if one != "pipeline.problems":  # also the group of entry points
+        if one not in ("pipeline.problems", "pipeline.parts"):  # groups of entry points
             assert pkgutil.resolve_name(one), one
 
 

@@ -127,6 +127,12 @@ WRONG = [
         method("mechanism", "return {'an answer': 'little'}", "spent(self)"),
         "spent must give what is",
     ),
+    (
+        "mechanism",
+        "class MineWins(pl.ranking.ReleasedWins): ...\n"
+        + releases("MineWins(made.wins, made.users, made.epsilon, self.m)"),
+        "class=MineWins: lacks equivalent_epsilon, slope, which ReleasedWins leaves to it",
+    ),
     # what an estimator gives
     (
         "estimator",

@@ -2,13 +2,10 @@
 
 import dataclasses
 import inspect
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import toy_paper
-from engine import environment
 
 from pipeline.study import registry
 from pipeline.study.parameters import InvalidInput, describe, fields
@@ -116,25 +113,3 @@ def test_a_second_problem_of_a_name_is_refused(taken, monkeypatch):
     with pytest.raises(InvalidInput, match=f"problem={taken}: is registered by {holder} already"):
         register(Problem(taken, "Another", "elsewhere"))
     assert problem(taken).package == holder
-
-
-def test_what_is_unlike_its_entry_point_is_refused(tmp_path):
-    """An installed package that claims a name which is taken, or brings what is no problem."""
-    for number, (name, text, said) in enumerate([
-        ("ranking", "from pipeline.study.problem import Problem\nPROBLEM = Problem('ranking', 'Mine', __name__)",
-         "is brought by pipeline.problems.ranking and by mine0|is brought by mine0 and by pipeline.problems.ranking"),
-        ("fifth", "PROBLEM = 5", "mine1:PROBLEM is not a Problem of that name"),
-    ]):
-        site = tmp_path / f"site{number}"
-        info = site / f"mine{number}-1.dist-info"
-        info.mkdir(parents=True)
-        (site / f"mine{number}.py").write_text(text)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: mine{number}\nVersion: 1\n")
-        (info / "entry_points.txt").write_text(f"[pipeline.problems]\n{name} = mine{number}:PROBLEM\n")
-        path = environment()["PYTHONPATH"] + f":{site}"
-        done = subprocess.run([sys.executable, "-m", "pipeline", "--help"], env=environment(PYTHONPATH=path),
-                              capture_output=True, text=True)
-        done = subprocess.run([sys.executable, "-m", "pipeline", "task=plan"], env=environment(PYTHONPATH=path),
-                              capture_output=True, text=True)
-        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
-        assert any(one in done.stderr for one in said.split("|")), done.stderr

@@ -3,6 +3,7 @@
 Truth and estimate hold `theta`, (reps, m), and the truth `names`, (m,): θ* is the fit to the same data without privacy.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -50,7 +51,7 @@ def with_all(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _OfItem(Checked):
+class _OfItem(Checked, ABC):
     item: str = parameter("items in their order without privacy", default=ALL)
 
     least: ClassVar[float] = 0.0
@@ -62,9 +63,9 @@ class _OfItem(Checked):
         chosen = values.mean(axis=1) if self.item == ALL else values[:, position(self.item, truth.names)]
         return np.where(finite, chosen, np.nan)
 
+    @abstractmethod
     def _each(self, theta: Floats, estimate: Floats) -> Floats:
         """(reps, m): the value of every item. theta, estimate: (reps, m)."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """What mechanisms release of comparisons: noisy win counts."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
@@ -9,12 +10,16 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from pipeline.privacy.randomized_response_laws import amplification, laplace_equivalent
+from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats
 
 
 @dataclass(frozen=True)
-class ReleasedWins:
+class ReleasedWins(Abstract):
     """What the public sees: noisy win counts of each group of users that share a budget.
+
+    A mechanism of one's own derives a release with two properties, `slope` and `equivalent_epsilon`: estimators know of
+    a mechanism no more than how to make its comparisons unbiased, and how noisy they then are.
 
     wins: (reps, groups, pairs). users: (groups,), sizes of the groups. epsilon: (groups,), budget of one
     comparison. items: m. compared: (reps, groups, pairs), comparisons made, or None where all users made all:
@@ -53,14 +58,14 @@ class ReleasedWins:
         return linked
 
     @property
+    @abstractmethod
     def slope(self) -> Floats:
         """(groups,): factor that makes the lean of a released comparison unbiased."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def equivalent_epsilon(self) -> Floats:
         """(groups,): budget at which randomized response would add as much variance to a debiased comparison."""
-        raise NotImplementedError
 
     @property
     def gain(self) -> Floats:

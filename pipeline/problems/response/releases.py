@@ -1,5 +1,6 @@
 """What mechanisms release: noisy counts for pairs of items, flipped responses, or responses as they are."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated
@@ -8,13 +9,14 @@ import numpy as np
 
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.privacy.sensitivities import Sensitivity
+from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
 from .connectivity import connected
 from .pair_counts import differences_of, pairs_of
 
 
-class PairwiseRelease:
+class PairwiseRelease(Abstract):
     """A release that gives pairwise differential measurements: all that most estimators need to know of it.
 
     persons: n. edges: (reps or 1, m, m), symmetric, pairs of which something was released; None is all.
@@ -28,9 +30,9 @@ class PairwiseRelease:
         @property
         def edges(self) -> Booleans | None: ...
 
+    @abstractmethod
     def differences(self, debiased: bool = False) -> Array:
         """Measurements of Y, any reals, (reps, m, m); they mean nothing on the diagonal and off the edges."""
-        raise NotImplementedError
 
     def identifies(self) -> Booleans | bool:
         """Whether edges link all items, (reps or 1,): if not, difficulties of some cannot be compared with others'."""

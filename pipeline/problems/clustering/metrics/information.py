@@ -5,6 +5,7 @@ Massoulié; `theory.information` has the formulas. NaN where a bound does not ap
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar
@@ -24,7 +25,7 @@ WHOLE = 25  # records up to which an answer is enumerated
 
 
 @dataclass(frozen=True)
-class _Answer(Checked):
+class _Answer(Checked, ABC):
     """A number about one answer of a user who has rated w of N items."""
 
     N: int = parameter("items", unit="items", low=2)
@@ -34,9 +35,9 @@ class _Answer(Checked):
     exact: ClassVar[bool] = True
 
     @property
+    @abstractmethod
     def value(self) -> float:
         """The number, the same in every replication."""
-        raise NotImplementedError
 
     def __call__(self, truth: BlockTruth, release: object, estimate: object) -> Floats:
         return np.full(len(truth.clusters), self.value, float)

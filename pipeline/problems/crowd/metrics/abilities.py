@@ -1,5 +1,6 @@
 """Errors of abilities; one value per replication. "Up to a flip": the better of p̂ and 1 − p̂, as in `labels`."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from ..model import CrowdTruth
 from ..releases import ReleasedAnswers
 
 
-class _AbilityError:
+class _AbilityError(ABC):
     """A metric on abilities; debiased estimates may leave [0, 1], so it has no upper end."""
 
     units: ClassVar[str] = "probability"
@@ -21,9 +22,9 @@ class _AbilityError:
     def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
         return self._size(estimate.abilities - truth.abilities)
 
+    @abstractmethod
     def _size(self, error: Floats) -> Floats:
         """(reps,): one number for the errors (reps, n) of all workers."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Recorded answers of a crowd: how far private estimates are from those without privacy; one value per replication."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ from .labels import Share
 
 
 @dataclass(frozen=True)
-class _Unlike(Checked):
+class _Unlike(Checked, ABC):
     """A distance from Dawid and Skene's fit without privacy, started at the mean vote, to the same workers' answers."""
 
     model: str = parameter("model, whose workers must be recorded")
@@ -31,9 +32,9 @@ class _Unlike(Checked):
     def __call__(self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
         return self._distance(estimate, fit_without_privacy(truth.recorded_answers(), self.projection))
 
+    @abstractmethod
     def _distance(self, estimate: CrowdEstimate, reference: CrowdEstimate) -> Floats:
         """(reps,); the reference has one replication where all have the same workers."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ A study that names them in its metrics gets means with less Monte Carlo error, s
 where the mean is not known: for other releases than randomized response's, and where users compared only some pairs.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -37,7 +38,7 @@ def _linearised(truth: Preferences, release: ReleasedWins, estimate: PreferenceE
         estimate.weights))
 
 
-class _OfNoise(Control):
+class _OfNoise(Control, ABC):
     """A control made of the squared error of the estimator to first order, Q, given θ*."""
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
@@ -46,8 +47,9 @@ class _OfNoise(Control):
             return np.full(len(truth.theta), np.nan)
         return self._value(*_linearised(truth, release, estimate))
 
+    @abstractmethod
     def _value(self, value: Floats, mean: Floats, variance: Floats) -> Floats:
-        raise NotImplementedError
+        """(reps,): the control. value, mean, variance: of Q, (reps,)."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class NoiseControlSquared(_OfNoise):
 
 
 @dataclass(frozen=True)
-class _OfTheta(Control, Checked):
+class _OfTheta(Control, Checked, ABC):
     """A central sample moment of θ*, uniform on ±spread before it is centred, less its mean; 0 if not redrawn."""
 
     m: int = parameter("items", unit="items", low=2)
@@ -94,8 +96,9 @@ class _OfTheta(Control, Checked):
         """One value per replication, (reps,). O(reps · m)."""
         return self._value(truth.theta) if self.theta == "redrawn" else np.zeros(len(truth.theta))
 
+    @abstractmethod
     def _value(self, theta: Floats) -> Floats:
-        raise NotImplementedError
+        """(reps,): the control. theta: (reps, m)."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ def _wrong_order(theta: tuple[float, ...], epsilon: float, users: int) -> Floats
     return wrong_order(np.array(theta), epsilon, users)
 
 
-class _OfScores(Control):
+class _OfScores(Control, ABC):
     """A control made of the order of the released scores."""
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
@@ -160,8 +163,9 @@ class _OfScores(Control):
         found = _inversions(truth, release)
         return np.full(len(truth.theta), np.nan) if found is None else self._value(*found)
 
+    @abstractmethod
     def _value(self, wrong: Floats, expected: Floats) -> Floats:
-        raise NotImplementedError
+        """(reps,): the control. wrong, expected: what `_inversions` gives."""
 
 
 @dataclass(frozen=True)

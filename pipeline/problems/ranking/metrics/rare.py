@@ -1,5 +1,6 @@
 """Errors of a ranking, weighted by how likely a release drawn from a tilted law is under the true one."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,7 +18,7 @@ from ..theory.rates import win_probability
 from ..tilted import TiltedPreferences
 
 
-class _Weighted:
+class _Weighted(ABC):
     """Weight times a metric, (reps,); the weight is 1 for models that tilt nothing. It has no upper end."""
 
     least: ClassVar[float] = 0.0
@@ -30,8 +31,9 @@ class _Weighted:
         weighted: Floats = error * np.exp(np.where(error > 0, log_weights(truth, release), 0.0))
         return weighted
 
+    @abstractmethod
     def _error(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
-        raise NotImplementedError
+        """The metric itself, (reps,)."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ weighted.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,7 +24,7 @@ DEPTH = 1 / 64  # excess risk over L/G(ε) of `DeepExcess`
 
 
 @dataclass(frozen=True)
-class _Tail:
+class _Tail(ABC):
     units: ClassVar[str] = "nats"
 
     def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
@@ -35,9 +36,9 @@ class _Tail:
         values = {gap: self.value(gap, estimate.ridge, release) for gap in np.unique(gaps).tolist()}
         return np.array([values[gap] for gap in gaps.tolist()])
 
+    @abstractmethod
     def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
         """The number for a gap ≥ 0."""
-        raise NotImplementedError
 
 
 def _gain(release: ReleasedWins) -> float:

@@ -5,6 +5,7 @@ does not apply. No metric declares a range: it would widen intervals for values 
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -134,7 +135,7 @@ class ShortcutDeltaExact(_Audit):
 
 
 @dataclass(frozen=True)
-class _Shuffled(Checked):
+class _Shuffled(Checked, ABC):
     n: int = parameter("persons", unit="persons", low=1)
     epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0, high=500)
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
@@ -151,9 +152,9 @@ class _Shuffled(Checked):
         """The metric's `value` in every replication, (reps,)."""
         return _constant(truth, _value(self))
 
+    @abstractmethod
     def value(self) -> float:
         """The number that the metric gives, nats."""
-        raise NotImplementedError
 
 
 @lru_cache(maxsize=1024)  # it takes long, and every block needs it

@@ -1,0 +1,97 @@
+"""What is registered at once: a problem, or parts of the problem of a name; and how they are added."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pipeline.study.contracts import fault
+from pipeline.study.parameters import InvalidInput, shorten
+from pipeline.study.problem import KINDS, Problem, check_table
+
+SCRIPT = "__main__"  # what a notebook or script defines
+
+
+class Addition(NamedTuple):
+    """A problem, or parts of the problem of that name. claims: as in `Problem`."""
+
+    problem: str
+    new: Problem | None
+    tables: Mapping[str, Mapping[str, Any]]
+    claims: tuple[Any, ...]
+
+    @property
+    def subject(self) -> Any:
+        """What it is about: a later addition with the same subject takes its place."""
+        names = {kind: set(table) for kind, table in self.tables.items()}
+        return self.problem, self.new is None, names
+
+    def added_to(self, known: Problem | None) -> Problem:
+        """The problem with what is new, from the one of that name if there is one.
+
+        Raises InvalidInput where a name is taken, with its owner, and where a part lacks something.
+        """
+        if self.new is not None:
+            if known is not None and known != self.new:
+                said = f"is registered by {known.package} already; choose another name"
+                raise InvalidInput("problem", self.problem, said)
+            return self.new
+        assert known is not None
+        tables: dict[str, Any] = {
+            f"{kind}s": {**known.names(kind), **_checked(known, kind, table)}
+            for kind, table in self.tables.items()
+        }
+        claims = (known.claims, *self.claims) if self.claims else known.claims
+        return replace(known, claims=claims, **tables)
+
+
+def addition(
+    new: Problem | str, tables: Sequence[Mapping[str, Any] | None], claims: Any
+) -> Addition:
+    """An addition, from tables in the order of KINDS. Raises InvalidInput for what is none."""
+    listed: tuple[Any, ...]
+    if isinstance(claims, str):
+        listed = (claims,)
+    elif isinstance(claims, list | tuple) and all(map(_is_claim, claims)):
+        listed = tuple(claims)
+    else:
+        raise InvalidInput(
+            "claims", shorten(claims), "must be a list of claims, or 'module:name' of one"
+        )
+    for kind, table in zip(KINDS, tables, strict=True):
+        check_table(kind, {} if table is None else table)
+    given = {kind: dict(table) for kind, table in zip(KINDS, tables, strict=True) if table}
+    if isinstance(new, Problem):
+        if given or listed:
+            raise InvalidInput("problem", new.name, "give its parts with the problem itself")
+        return Addition(new.name, new, {}, ())
+    return Addition(new, None, given, listed)
+
+
+def _is_claim(one: Any) -> bool:
+    return hasattr(one, "id") and hasattr(one, "decide")
+
+
+def _checked(known: Problem, kind: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """New parts, whose names are not taken by others."""
+    for name, part in table.items():
+        wrong = "" if isinstance(part, str) else fault(kind, part)
+        if wrong:
+            value = getattr(part, "__name__", part)
+            raise InvalidInput(f"{kind}s.{name}", value, f"is no {kind}: {wrong}")
+        existing = known.names(kind).get(name, part)
+        if existing is part or existing == part or _redefined(existing, part):
+            continue
+        owner = existing if isinstance(existing, str) else _where(existing)
+        value = part.__qualname__ if callable(part) else part
+        said = f"is {owner} in problem={known.name} already; choose another name"
+        raise InvalidInput(f"{kind}s.{name}", value, said)
+    return table
+
+
+def _where(part: Any) -> str:
+    return f"{part.__module__}:{part.__qualname__}"
+
+
+def _redefined(existing: Any, part: Any) -> bool:
+    """Whether a cell of a notebook, or a script, was executed again."""
+    return getattr(existing, "__module__", "") == SCRIPT == getattr(part, "__module__", "")

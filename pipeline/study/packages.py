@@ -1,0 +1,142 @@
+"""What installed packages bring, by entry points: one that is broken is named, and stops no other.
+
+Two groups: `pipeline.problems`, whose entry points are each a `Problem` by its name, and
+`pipeline.parts`, whose entry points are modules, or functions without arguments, that call
+`pipeline.register`. Both are loaded once in a process.
+"""
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from importlib.metadata import EntryPoint, distributions, entry_points
+from types import ModuleType
+from typing import NamedTuple
+
+from pipeline.study.additions import Addition
+from pipeline.study.errors import PipelineError
+from pipeline.study.parameters import shorten
+from pipeline.study.problem import LEFT_OUT, Problem
+
+PROBLEMS, PARTS = "pipeline.problems", "pipeline.parts"
+PROGRAM = __name__.partition(".")[0]
+_LOCK = threading.RLock()
+
+
+class Broken(NamedTuple):
+    """An entry point that is left out, and why, in one line."""
+
+    entry: EntryPoint
+    why: str
+
+    @property
+    def package(self) -> str:
+        """Name of the package, as pip knows it."""
+        return self.entry.dist.name if self.entry.dist else self.entry.module
+
+    def __str__(self) -> str:
+        version = f" {self.entry.dist.version}" if self.entry.dist else ""
+        entry = f"{self.entry.name} = {self.entry.value}"
+        return (
+            f"package {self.package}{version} is left out: its {self.entry.group} entry {entry} "
+            f"{self.why}; repair it, or pip uninstall {self.package}"
+        )
+
+
+@dataclass
+class Installed:
+    """What installed packages bring. modules: that register parts. contested: name -> who brings it."""
+
+    problems: dict[str, Problem] = field(default_factory=dict)
+    modules: list[str] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+    contested: dict[str, str] = field(default_factory=dict)
+    collected: list[Addition] | None = None  # by the entry point of parts that is being loaded
+
+    def find(self) -> None:
+        """Load all entry points."""
+        brought: dict[str, EntryPoint] = {}
+        for entry in _entries(PROBLEMS):
+            self._add_problem(entry, brought)
+        for entry in _entries(PARTS):
+            self._add_parts(entry)
+        LEFT_OUT[:] = [f"{one.package} ({one.why})" for one in self.broken]
+
+    def _add_problem(self, entry: EntryPoint, brought: dict[str, EntryPoint]) -> None:
+        try:
+            new = entry.load()
+        except MemoryError:
+            raise
+        except (Exception, SystemExit) as error:
+            self.broken.append(_broken(entry, error))
+            return
+        if not isinstance(new, Problem) or new.name != entry.name:
+            self.broken.append(Broken(entry, "is not a Problem of that name"))
+            return
+        other = brought.setdefault(new.name, entry)
+        known = self.problems.setdefault(new.name, new)
+        if known.package != new.package:
+            self._contest(new.name, known, new, entry if _top(other) == PROGRAM else other)
+
+    def _contest(self, name: str, known: Problem, new: Problem, entry: EntryPoint) -> None:
+        """Note that two packages bring a problem of one name; entry: one that is not the program's."""
+        said = f"is brought by {known.package} and by {new.package}; uninstall one of them"
+        self.contested[name] = said
+        self.broken.append(
+            Broken(entry, f"is of a name that two packages bring: problem={name} {said}")
+        )
+
+    def _add_parts(self, entry: EntryPoint) -> None:
+        before = dict(self.problems)
+        self.collected = []
+        try:
+            target = entry.load()
+            if not isinstance(target, ModuleType):
+                target()
+            for addition in self.collected:
+                known = self.problems.get(addition.problem)
+                self.problems[addition.problem] = addition.added_to(known)
+            self.modules.append(entry.module)
+        except MemoryError:
+            raise
+        except (Exception, SystemExit) as error:
+            self.problems = before
+            self.broken.append(_broken(entry, error))
+        finally:
+            self.collected = None
+
+
+_INSTALLED: list[Installed] = []
+
+
+def installed() -> Installed:
+    """What installed packages bring; while they are loaded, they themselves see what is known so far."""
+    with _LOCK:
+        if not _INSTALLED:
+            _INSTALLED.append(Installed())
+            _INSTALLED[0].find()
+        return _INSTALLED[0]
+
+
+def _entries(group: str) -> list[EntryPoint]:
+    """Entry points of a group, of all packages whose metadata can be read."""
+    try:
+        return [*entry_points(group=group)]
+    except Exception:  # of one package: a file of it is no text, or no table
+        return [*_readable(group)]
+
+
+def _readable(group: str) -> Iterable[EntryPoint]:
+    for distribution in distributions():
+        try:
+            yield from distribution.entry_points.select(group=group)
+        except Exception:
+            continue
+
+
+def _broken(entry: EntryPoint, error: BaseException) -> Broken:
+    said = str(error) if isinstance(error, PipelineError) else f"{type(error).__name__}: {error}"
+    return Broken(entry, f"cannot be loaded ({shorten(said, 200)})")
+
+
+def _top(entry: EntryPoint) -> str:
+    return entry.module.partition(".")[0]
