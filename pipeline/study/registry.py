@@ -45,9 +45,9 @@ def packages() -> list[str]:
 
 
 def has_others() -> bool:
-    """Whether there are problems of other packages than this program's."""
+    """Whether there are problems, or parts, of other packages than this program's."""
     own = __name__.partition(".")[0]
-    return any(one.package.partition(".")[0] != own for one in problems().values())
+    return any(name.partition(".")[0] != own for name in packages())
 
 
 def problem(name: Any, key: str = "problem") -> Problem:
