@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import io
 import json
 import logging
 import os
@@ -22,6 +23,7 @@ DRAIN_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 # These have levels of their own; lost workers are reported by the sweep.
 NOISY = ("distributed", "distributed.client", "distributed.gc", "tornado", "tornado.application", "asyncio")
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import pipeline.execution.workers as w; w._serve()"
+STDERR = 2  # of this process
 UNANSWERED = 30.0  # seconds after which a worker process that the scheduler does not know is replaced
 
 
@@ -117,8 +119,9 @@ class Processes:
         # they start with these signals blocked. They end when this process closes their standard input.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, DRAIN_SIGNALS)
         try:
+            # What a person's own parts print goes where errors go: the output is the driver's alone.
             process = subprocess.Popen([sys.executable, "-c", START, json.dumps(path)], stdin=subprocess.PIPE,
-                                       stdout=subprocess.DEVNULL, env=os.environ | ENVIRONMENT,
+                                       stdout=STDERR, env=os.environ | ENVIRONMENT,
                                        bufsize=0)  # or closing would try to flush to a dead process
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -146,6 +149,8 @@ def steady() -> None:
 def _serve() -> None:
     """Run a worker process: its instructions come on standard input, and the end of that tells it to stop."""
     driver = os.getppid()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # of what parts print, as a worker ends without more ado
     order = _wait_for_order()
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from engine import ROOT, environment, without_report
+from engine import command as run_command
 from own_parts import (
     CONFIG,
     PRELUDE,
@@ -182,6 +183,17 @@ def test_wherever_units_are_made(words, tmp_path, capsys):
         == 2
     )
     refused("estimator", "fit gives other values when it is called again", tmp_path, capsys)
+
+
+def test_what_parts_print_is_shown(tmp_path):
+    """By a worker process, too, in whose output nobody looks; the command's own output stays as it is."""
+    source = method("estimator", "print('seen in', os.getpid())\nreturn super().fit(release, rng)")
+    (tmp_path / "parts.py").write_text(PRELUDE + HEAD + source + REGISTER.format(kind="estimator"))
+    config = CONFIG | {"parameters": CONFIG["parameters"] | {"estimator": "mine"}}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(config))
+    words = ["--with=parts.py", "experiment=own.yaml", "cluster.workers=1", "claims=false", "figures=[]"]
+    done = run_command(words, cwd=tmp_path)
+    assert done.returncode == 0 and "seen in " in done.stderr and "seen in" not in done.stdout, done.stderr
 
 
 def test_from_python(tmp_path):

@@ -163,7 +163,7 @@ def test_a_long_error_keeps_its_end(words, tmp_path, monkeypatch):
 def test_what_does_not_converge_is_kept_with_its_value(words, tmp_path, monkeypatch, expected):
     def fit(self, release, rng, original=Debiased.fit):
         found = original(self, release, rng)
-        return dataclasses.replace(found, converged=np.arange(20) % 4 > 0)
+        return dataclasses.replace(found, converged=np.arange(len(found.theta)) % 4 > 0)
 
     monkeypatch.setattr(Debiased, "fit", fit)
     assert main(words) == 0
