@@ -8,12 +8,12 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import psutil
 from servers import packages
-from servers.slurm import free_ports, until
+from servers.slurm import free_ports
+from servers.waiting import PATIENCE, until
 
 PACKAGES = ("gridengine-master", "gridengine-exec", "gridengine-client")
 SHARED = Path("/usr/share/gridengine")
@@ -100,7 +100,8 @@ class GridEngine:
     def call(self, *command: str, **options) -> str:
         """Output of one of its commands, which must succeed."""
         environment = os.environ | self.environment | options.pop("env", {})
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, **options)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE,
+                              **options)
         assert done.returncode == 0, f"{command}: {done.stderr} {done.stdout}"
         return done.stdout.strip()
 
@@ -109,12 +110,9 @@ class GridEngine:
         lines = self.call("qstat", "-u", "*").splitlines()[2:]
         return {line.split()[0]: line.split()[4] for line in lines}
 
-    def wait(self, job: str, seconds: float = 120) -> None:
+    def wait(self, job: str) -> None:
         """Wait until a job, or all tasks of an array, have ended."""
-        end = time.monotonic() + seconds
-        while job in (now := self.jobs()):
-            assert time.monotonic() < end, f"{now} {self.call('qstat', '-j', job)}"
-            time.sleep(0.2)
+        until(lambda: job not in self.jobs(), pause=0.2)
 
     def _start(self) -> None:
         root, host = self.folder / "root", socket.gethostname()
@@ -151,7 +149,7 @@ class GridEngine:
             path = self.folder / option.lstrip("-")
             path.write_text(text)
             self.call("qconf", option, str(path))
-        until(lambda: f"all.q@{host}" in self.call("qstat", "-f") and " au" not in self.call("qstat", "-f"), 60)
+        until(lambda: f"all.q@{host}" in self.call("qstat", "-f") and " au" not in self.call("qstat", "-f"))
 
     def _changed(self, option: str, text: str) -> str:
         """What `qconf` shows, with our lines in place of its own."""

@@ -10,15 +10,16 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 from servers import packages
 from servers.hosts import Hosts
+from servers.waiting import PATIENCE, until
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 LOOPBACK = "127.0.0.1"
+ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", ""}
 CONFIG = """\
 ClusterName=tests
 SlurmctldHost={host}({address})
@@ -106,8 +107,8 @@ class Slurm:
     def call(self, *command: str, **options) -> str:
         """Output of one of its commands, which must succeed."""
         environment = os.environ | self.environment | options.pop("env", {})
-        done = subprocess.run([*self.login, *command], env=environment, capture_output=True, text=True, timeout=600,
-                              **options)
+        done = subprocess.run([*self.login, *command], env=environment, capture_output=True, text=True,
+                              timeout=PATIENCE, **options)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout.strip()
 
@@ -118,15 +119,23 @@ class Slurm:
                               env=environment, capture_output=True, text=True)
         return " ".join(sorted(set(done.stdout.split())))
 
-    def wait(self, job: str, *states: str, seconds: float = 180) -> str:
+    def wait(self, job: str, *states: str) -> str:
         """The state of a job once it is one of these, or has ended when none is given."""
-        ended = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", ""}
-        end = time.monotonic() + seconds
-        while not set((now := self.state(job)).split(" ")) <= (set(states) or ended):
+        end = time.monotonic() + PATIENCE
+        while not set((now := self.state(job)).split(" ")) <= (set(states) or ENDED):
             if time.monotonic() > end:
                 raise AssertionError(f"job {job} is {now}: {self.call('scontrol', 'show', 'job', job)}")
             time.sleep(0.1)
         return now
+
+    def limit(self, job: str, minutes: int) -> None:
+        """Give a job another walltime, of which what it has run is a part; while it changes its state, again."""
+        def accepted() -> bool:
+            done = subprocess.run([*self.login, "scontrol", "update", f"jobid={job}", f"timelimit={minutes}"],
+                                  env=os.environ | self.environment, capture_output=True)
+            return done.returncode == 0
+
+        until(accepted)
 
     def _end_jobs(self) -> None:
         """Kill what jobs still run: a job goes on when the daemons of its node end."""
@@ -172,14 +181,6 @@ class Slurm:
         done = subprocess.run([*self.login, "sinfo", "-h", "-N", "-p", "work", "-o", "%T"],
                               env=os.environ | self.environment, capture_output=True, text=True)
         return done.stdout.split() == ["idle"] * self.nodes
-
-
-def until(condition: Callable[[], bool], seconds: float = 30) -> None:
-    """Wait for something to become true."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"{condition} did not come true within {seconds} s"
-        time.sleep(0.1)
 
 
 def free_ports(count: int) -> list[int]:

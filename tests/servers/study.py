@@ -3,11 +3,12 @@
 import os
 import shutil
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from engine import ROOT, arguments, command, contents
+from servers.waiting import until
 
 GRID = {"grid.m": "[20,40]", "grid.L": "[20,50]", "replications": "1000", "block": "100", "cluster": "local"}
 UNITS = 80  # of some 40 ms
@@ -32,12 +33,9 @@ class Run:
         """Units done so far: their files on disk."""
         return sum(path.suffix != ".partial" for path in (self.folder / "replications/units").glob("*/*"))
 
-    def reaches(self, units: int, seconds: float = 180) -> None:
-        """Wait until so many units are done."""
-        end = time.monotonic() + seconds
-        while self.done() < units:
-            assert time.monotonic() < end, f"{self.done()} of {units} units after {seconds} s"
-            time.sleep(0.01)
+    def reaches(self, units: int, possible: Callable[[], object] | None = None) -> None:
+        """Wait until so many units are done. possible: as in `waiting.until`."""
+        until(lambda: self.done() >= units, possible, pause=0.01)
 
     def is_right(self) -> bool:
         """Whether the sealed result is the laptop's, to the last byte."""

@@ -2,28 +2,22 @@
 
 import os
 import sys
-import time
 
 import pytest
 from engine import command, contents, environment
 from servers.study import UNITS, Run
+from servers.waiting import PATIENCE
 
 from pipeline.__main__ import main
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory) -> tuple[dict[str, bytes], float]:
-    """Bytes of the sealed result of a run on this machine that nothing happens to, and its seconds."""
-    run, start = Run(tmp_path_factory.mktemp("laptop")), time.monotonic()
-    done = command(run.words(**{"cluster.workers": "2"}))
+def laptop(tmp_path_factory) -> dict[str, bytes]:
+    """Bytes of the sealed result of a run on this machine that nothing happens to."""
+    run = Run(tmp_path_factory.mktemp("laptop"))
+    done = command(run.words(**{"cluster.workers": "2"}), timeout=PATIENCE)
     assert done.returncode == 0 and run.done() == UNITS, done.stderr
-    return contents(run.folder / "results.zarr"), time.monotonic() - start
-
-
-@pytest.fixture(scope="session")
-def laptop(undisturbed) -> dict[str, bytes]:
-    """Bytes of the sealed result of an undisturbed run on this machine."""
-    return undisturbed[0]
+    return contents(run.folder / "results.zarr")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 from engine import ROOT, environment
-from servers import gridengine
+from servers import gridengine, waiting
 from servers.study import UNITS, edited, pausing, unavailable, without_disk
 
 from pipeline.__main__ import main
@@ -24,21 +24,43 @@ def system():
 
 
 @pytest.fixture(scope="module")
-def scripts(tmp_path_factory, undisturbed):
-    soft = round(max(20, 4 * undisturbed[1]))  # so that a slow machine simulates a little
-    return edited("sge", tmp_path_factory.mktemp("scripts"), **{
-        "s_rt=03:58:00,h_rt=04:00:00": f"s_rt={soft},h_rt={soft + 600}"})
+def scripts(tmp_path_factory):
+    return edited("sge", tmp_path_factory.mktemp("scripts"))
 
 
-def test_task_array_then_reduction_with_a_walltime_hit(system, scripts, shell, submitted, study):
-    """The first shard has more to do than its soft limit allows: it drains and is queued again."""
-    shard = system.call("qsub", "-terse", "-t", "1-1", "-v", "SHARDS=2", str(scripts / "sge.sh"),
-                        *study.words(replications="100000"), env=shell, cwd=study.where)
-    number = shard.partition(".")[0]
-    gridengine.until(lambda: output(study).count("units to do, ") >= 3, 1200)  # begun, drained, begun again
+def begins_within(soft, system, shell, study):
+    """Submit a shard with more to do than a soft limit of so many seconds allows: its number, if it drained then.
+
+    None where it had not yet begun when the limit came: it is queued again all the same, or gone, if not even its shell
+    had read the script.
+    """
+    scripts = edited("sge", study.where / f"scripts-{soft}", **{
+        "s_rt=03:58:00,h_rt=04:00:00": f"s_rt={soft},h_rt={soft + 36_000}"})
+    said = system.call("qsub", "-terse", "-t", "1-1", "-v", "SHARDS=2", str(scripts / "sge.sh"),
+                       *study.words(replications="100000"), env=shell, cwd=study.where)
+    number = said.partition(".")[0]
+    waiting.until(lambda: "R" in system.jobs().get(number, "R"))  # queued again, by Grid Engine
+    if number not in system.jobs():
+        return None
+    if "finishing what is running" in output(study):
+        return number
     system.call("qdel", number)
     system.wait(number)
-    assert "finishing what is running" in output(study) and not study.folder.joinpath("results.zarr").exists()
+    return None
+
+
+def test_task_array_then_reduction_with_a_walltime_hit(system, shell, submitted, study):
+    """The first shard has more to do than its soft limit allows: it drains and is queued again.
+
+    The limit is one within which this machine begins, at its pace of now.
+    """
+    soft, number = 20, None
+    while number is None:
+        number = begins_within(soft, system, shell, study)
+        soft *= 2
+    system.call("qdel", number)
+    system.wait(number)
+    assert not study.folder.joinpath("results.zarr").exists()
     numbers, _ = submitted(system, "sge", shards="2")
     system.wait(numbers[-1])
     assert study.is_right(), output(study)
@@ -55,11 +77,11 @@ def test_through_dask_with_a_job_deleted(system, study):
                            "cluster.folder": str(study.where / "shared"), "cluster.queue": "all.q"})
     driver = subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=study.where, text=True,
                               env=environment(**system.environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    study.reaches(4)
+    study.reaches(4, waiting.runs(driver))
     system.call("qdel", min(system.jobs()))
-    out, err = driver.communicate(timeout=120)
+    out, err = waiting.ended(driver)
     assert driver.returncode == 0 and "2 sge jobs of 1 workers" in out, err
-    gridengine.until(lambda: not system.jobs())
+    waiting.until(lambda: not system.jobs())
     assert not list((study.where / "shared").glob("keys-*"))
     study.finish()
 
@@ -76,10 +98,10 @@ def test_one_job_does_not_see_the_disk_and_the_queue_opens_late(system, study):
         driver = subprocess.Popen([sys.executable, "-m", "pipeline", *words], cwd=study.where, text=True,
                                   env=environment(**system.environment), stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE)
-        gridengine.until(lambda: list(system.jobs().values()) == ["qw", "qw"], 60)
+        waiting.until(lambda: list(system.jobs().values()) == ["qw", "qw"], waiting.runs(driver))
     finally:
         system.call("qmod", "-e", "all.q")
-    _, err = driver.communicate(timeout=300)
+    _, err = waiting.ended(driver)
     line, = (line for line in err.splitlines() if line.startswith("warning: "))
     assert re.fullmatch(rf"warning: worker \S+ is retired: \S+ does not see {study.folder}; give outputs on .*", line)
     assert driver.returncode == 0 and "Traceback" not in err, err
@@ -91,7 +113,7 @@ def test_a_job_is_set_down_in_the_reduction(system, scripts, shell, study):
     """By the administrator: it is killed and queued again, as after the loss of its host."""
     job = system.call("qsub", "-terse", str(scripts / "sge.sh"), *study.words(), cwd=study.where,
                       env=shell | {"PIPELINE": pausing(study.where)})
-    gridengine.until((study.where / "reduced").exists, 120)
+    waiting.until((study.where / "reduced").exists)
     assert study.done() == UNITS and not (study.folder / "results.zarr/zarr.json").exists()
     system.call("qmod", "-rj", job)
     system.wait(job)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from engine import environment
-from servers import hosts, slurm
+from servers import hosts, slurm, waiting
 from servers.study import unavailable
 
 PROGRAM = "python"
@@ -42,23 +42,23 @@ def driver(system, both, study, **changes):
     {}, {"cluster.interface": "cluster0", "cluster.ports": "41000:41099", "cluster.cores": "2"},
 ], ids=["by itself", "named"])
 def test_workers_join_over_the_network_of_the_cluster(system, both, study, changes):
-    process = driver(system, both, study, **changes)
-    study.reaches(4)
+    process = driver(system, both, study, replications="4000", **changes)
+    study.reaches(4, waiting.runs(process))
     on_login, on_node = both.login.listening(PROGRAM), both.node.listening(PROGRAM)
     ports = both.login.ports(both.login.address, PROGRAM) | both.node.ports(both.node.address, PROGRAM)
-    printed, errors = process.communicate(timeout=600)
+    printed, errors = waiting.ended(process)
     assert process.returncode == 0, errors
     assert f"scheduler at tls://{both.login.address}:" in printed
     assert on_login == {both.login.address, LOOPBACK}, "the scheduler, and its dashboard"
     assert both.node.address in on_node <= {both.node.address, LOOPBACK}, "nannies and workers, and their dashboards"
-    assert study.is_right()
+    study.finish()
     if "cluster.ports" in changes:
         assert ports <= set(range(41000, 41100)), "what a firewall lets through"
 
 
 def test_an_interface_that_leads_to_no_node_is_one_line(system, both, study):
     process = driver(system, both, study, **{"cluster.interface": "lo"})
-    _, errors = process.communicate(timeout=120)
+    _, errors = waiting.ended(process)
     assert process.returncode == 2
     assert errors.splitlines() == [
         "error: cluster.interface=lo: is this machine's own and leads to no node; leave it out, and workers come to "
