@@ -22,7 +22,7 @@ def effort(stored: StoredStudy, summary: "xr.Dataset") -> dict[str, Any]:
     """
     study = stored.study
     runs = summary["n_run"].values.reshape(-1)[positions(study, Layout.of(study))]
-    costs = runs * np.array([study.cost(labels) for labels in study.grid])
+    costs = runs * study.costs
     varying = [axis for axis, own in study.grid.axes.items() if len(own) > 1]
     dearest = np.argsort(-costs, kind="stable")[:MOST].tolist() if len(costs) > 1 and costs.any() else []
     rows = [{"cell": levels({axis: study.grid.labels(cell)[axis] for axis in varying}), "run": int(runs[cell]),

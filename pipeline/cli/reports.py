@@ -31,8 +31,8 @@ from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
 from pipeline.study import own_files
 from pipeline.study.checks import ROLES
+from pipeline.study.factors import axes_of_role
 from pipeline.study.files import write_whole
-from pipeline.study.making import build
 from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.registry import problem
 from pipeline.study.streams import digest
@@ -354,7 +354,7 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
 
 def parts(study: Study) -> dict[str, dict[str, str]]:
     """Of each role the names that the study uses, with the first line that the code says of them."""
-    used = {role: dict.fromkeys(study.values(labels)[role] for labels in study.grid) for role in ROLES}
+    used = {role: [str(name) for name in study.grid.axes.get(role, (study.parameters.get(role),))] for role in ROLES}
     return {role: {name: (inspect.getdoc(study.part(role, name)) or "").partition("\n")[0] for name in names}
             for role, names in used.items()}
 
@@ -371,7 +371,7 @@ def privacy(study: Study) -> list[dict[str, Any]]:
     nats; empty for a mechanism that does not state it. remarks: of its cells, where it has one.
     """
     statements: dict[str, dict[str, Any]] = {}
-    for labels in study.grid:
+    for labels in _told_apart_by_mechanisms(study):
         mechanism = _component(study, ROLES[1], labels)
         statement = statements.setdefault(study.values(labels)[ROLES[1]], {
             "unit": mechanism.unit, "neighbours": mechanism.neighbours, "budget": mechanism.budget, "spent": {},
@@ -387,6 +387,14 @@ def privacy(study: Study) -> list[dict[str, Any]]:
     return [{"mechanism": name, **statement} for name, statement in statements.items()]
 
 
+def _told_apart_by_mechanisms(study: Study) -> Iterable[Mapping[str, Any]]:
+    """Labels of cells with all mechanisms; of every cell where a mechanism has a remark on each."""
+    names = study.grid.axes.get(ROLES[1], (study.parameters.get(ROLES[1]),))
+    if any(hasattr(study.part(ROLES[1], name), "remark") for name in names):
+        return study.grid
+    return study.grid.combinations(axes_of_role(study, ROLES[1]))
+
+
 def _component(study: Study, role: str, labels: Mapping[str, Any]) -> Any:
     values = study.values(labels)
-    return build(study.part(role, values[role]), values)
+    return study.component(role, values[role], values)

@@ -150,7 +150,7 @@ def _listing(store: Store) -> Listing:
 
 def _longest(study: Study) -> float | None:
     """Seconds that the most costly unit takes; None where one replication is too long or too large to measure."""
-    return probe(study, np.array([study.cost(labels) for labels in study.grid])).longest
+    return probe(study, study.costs).longest
 
 
 def _existing(path: Path) -> Path:

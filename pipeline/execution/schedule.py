@@ -56,7 +56,7 @@ class Schedule:
 
     def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1), limits: Limits | None = None):
         self.study, self.listing, self.limits = study, listing, limits
-        self.costs: Floats = np.array([study.cost(labels) for labels in study.grid])
+        self.costs: Floats = study.costs
         group = Pairing(study).of_cell
         weight = np.bincount(group, self.costs)[group]
         self.order: Integers = np.lexsort((group, -weight))  # stable: cells of a group stay in the grid's order
@@ -128,16 +128,19 @@ class Schedule:
 
     @cached_property
     def _combinations(self) -> dict[tuple[object, ...], list[int]]:
+        """Cells of every combination of model, mechanism and estimator, in the order of their first cells."""
         cells: dict[tuple[object, ...], list[int]] = {}
         for cell, labels in enumerate(self.study.grid):
-            cells.setdefault(tuple(labels.get(role) for role in ROLES), []).append(cell)
+            cells.setdefault(tuple([labels.get(role) for role in ROLES]), []).append(cell)
         return cells
 
     def _reference(self, cells: list[int], good: Booleans) -> Unit:
-        for cell in sorted(cells, key=lambda cell: -self.costs[cell]):
-            if good[cell].any():
-                return Unit(cell, int(good[cell].argmax()))
-        return Unit(min(cells, key=lambda cell: self.costs[cell]), 0)
+        among = np.array(cells)
+        finished = among[good[among].any(axis=1)]
+        if not len(finished):
+            return Unit(int(among[self.costs[among].argmin()]), 0)
+        cell = int(finished[self.costs[finished].argmax()])
+        return Unit(cell, int(good[cell].argmax()))
 
     def __iter__(self) -> Iterator[tuple[Unit, float]]:
         for block in range(self.study.blocks):

@@ -81,9 +81,8 @@ class Layout:
 
 def positions(study: Study, layout: Layout) -> Integers:
     """(cells,) flat position of every cell in an array of all combinations of levels."""
-    index = {axis: {level: i for i, level in enumerate(levels)} for axis, levels in study.grid.axes.items()}
-    return np.array([np.ravel_multi_index([index[a][v] for a, v in labels.items()], layout.shape)
-                     for labels in study.grid])
+    flat: Integers = np.ravel_multi_index(tuple(study.grid.places()), layout.shape)
+    return flat
 
 
 def counted(study: Study) -> Booleans:

@@ -1,13 +1,16 @@
 """The grid of a study: labelled cells, each with a canonical key."""
 
+import hashlib
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from pipeline.study.arrays import Array, Integers
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.streams import canonical, digest
 
@@ -73,7 +76,32 @@ class Grid:
 
     def keys(self) -> Iterator[int]:
         """Key of every cell, in order."""
-        return map(cell_key, self)
+        return map(int, self.digests())
+
+    def digests(self, without: Collection[str] = ()) -> Array:
+        """(cells,) uint64: key of every cell, in order. without: axes that are left out of its labels."""
+        return np.concatenate([_digests(product, without) for product in self.products])
+
+    def places(self) -> Integers:
+        """(axes, cells): number of every cell's level among all levels of each axis."""
+        numbers = [{level: number for number, level in enumerate(levels)} for levels in self.axes.values()]
+        of_products = []
+        for product in self.products:
+            along = [[number[level] for level in levels] for number, (_, levels) in zip(numbers, product, strict=True)]
+            crossed = np.meshgrid(*along, indexing="ij")
+            of_products.append(np.stack([one_axis.ravel() for one_axis in crossed]))
+        return np.concatenate(of_products, axis=1)
+
+    def combinations(self, axes: Collection[str]) -> Iterator[dict[str, Level]]:
+        """Labels of the first cell with each combination of levels of some axes, product after product, in order.
+
+        >>> list(Grid.of({"m": [10, 20], "L": [1, 2]}).combinations(["L"]))
+        [{'m': 10, 'L': 1}, {'m': 10, 'L': 2}]
+        """
+        for product in self.products:
+            names = [axis for axis, _ in product]
+            for levels in itertools.product(*(levels if axis in axes else levels[:1] for axis, levels in product)):
+                yield dict(zip(names, levels, strict=True))
 
     def __len__(self) -> int:
         return sum(self.sizes)
@@ -93,7 +121,10 @@ class Grid:
         raise IndexError("no such cell")
 
     def __iter__(self) -> Iterator[dict[str, Level]]:
-        return (self.labels(cell) for cell in range(len(self)))
+        return self.combinations(self.axes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"products": self.products}  # what was computed from them can be computed again
 
 
 def read_products(grid: Any, named: bool = False) -> list[dict[str, Sequence[Any]]]:
@@ -115,6 +146,21 @@ def read_products(grid: Any, named: bool = False) -> list[dict[str, Sequence[Any
             if not isinstance(levels, (list, tuple, str) if named else (list, tuple)) or not levels:
                 raise InvalidInput(f"grid.{axis}", levels, "must be a list of levels, at least one")
     return [dict(product) for product in products]
+
+
+def _digests(product: tuple[tuple[str, tuple[Level, ...]], ...], without: Collection[str]) -> Array:
+    """(cells of the product,) uint64: as `cell_key` of their labels, each level written as a text only once."""
+    shape = tuple(len(levels) for _, levels in product)
+    distinct = tuple(1 if axis in without else len(levels) for axis, levels in product)
+    named = [(axis, levels) for axis, levels in product if axis not in without]
+    texts = [[canonical({axis: level})[1:-1] for level in levels] for axis, levels in named]
+    by_name = sorted(range(len(named)), key=lambda position: named[position][0])
+    contents = (("{" + ",".join([parts[position] for position in by_name]) + "}").encode()
+                for parts in itertools.product(*texts))
+    joined = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in contents)
+    keys = np.frombuffer(joined, "<u8").astype(np.uint64)
+    keys[keys == 0] = 1
+    return np.broadcast_to(keys.reshape(distinct), shape).ravel()
 
 
 def _levels(axis: str, levels: Sequence[Any]) -> tuple[Level, ...]:

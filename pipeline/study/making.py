@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from pipeline.study.parameters import DataFile, InvalidInput, check, fields, shorten
+from pipeline.study.parameters import Checked, DataFile, InvalidInput, check, fields, shorten
 from pipeline.study.returned import WrongPart
 
 Part = TypeVar("Part")
@@ -34,7 +34,10 @@ def build(component: type[Part], values: Mapping[str, Any]) -> Part:
 @lru_cache(maxsize=4096)
 def _build(component: Any, values: tuple[tuple[str, Any, type], ...]) -> Any:
     declared = fields(component)
-    checked = {name: check(declared[name], value, name) for name, value, _ in values}
+    if getattr(component, "__post_init__", None) is Checked.__post_init__:  # which checks them
+        checked = {name: value for name, value, _ in values}
+    else:
+        checked = {name: check(declared[name], value, name) for name, value, _ in values}
     try:
         return component(**checked)
     except (InvalidInput, MemoryError):

@@ -5,7 +5,6 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.study.arrays import Booleans, Integers
-from pipeline.study.grid import cell_key
 from pipeline.study.study import Study
 
 
@@ -18,16 +17,18 @@ class Pairing:
     def __init__(self, study: Study):
         paired = set(study.paired)
         self.study, self.axes = study, study.paired_axes
-        keys = (cell_key({n: v for n, v in labels.items() if n not in paired}) for labels in study.grid)
-        self.of_cell: Integers = np.unique(np.fromiter(keys, np.uint64, len(study.grid)), return_inverse=True)[1]
+        self.of_cell: Integers = np.unique(study.grid.digests(without=paired), return_inverse=True)[1]
 
     @cached_property
     def cells(self) -> Integers:
         """(groups, levels…): the cell at every combination of levels of `axes`, −1 outside of the grid."""
-        index = [{level: k for k, level in enumerate(self.study.grid.axes[axis])} for axis in self.axes]
-        table = np.full((int(self.of_cell.max()) + 1, *map(len, index)), -1)
-        for cell, labels in enumerate(self.study.grid):
-            table[(self.of_cell[cell], *(at[labels[axis]] for axis, at in zip(self.axes, index, strict=True)))] = cell
+        grid = self.study.grid
+        names = list(grid.axes)
+        places = grid.places()
+        along = [places[names.index(axis)] for axis in self.axes]
+        sizes = [len(grid.axes[axis]) for axis in self.axes]
+        table = np.full((int(self.of_cell.max()) + 1, *sizes), -1)
+        table[(self.of_cell, *along)] = np.arange(len(grid))
         return table
 
     def present(self, group: int) -> Booleans:

@@ -7,15 +7,16 @@ a dataset are all read from there.
 
 import dataclasses
 import difflib
+import functools
 import hashlib
 import inspect
 import math
 import sys
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import Field
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 from pipeline.study.errors import PipelineError
 from pipeline.study.files import read_regular
@@ -147,7 +148,12 @@ class Checked:
 
 def fields(component: type[Any]) -> dict[str, Field[Any]]:
     """Parameters of a component class, by name."""
-    return {f.name: f for f in dataclasses.fields(component)}
+    return dict(_fields(cast(Hashable, component)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _fields(component: Hashable) -> dict[str, Field[Any]]:
+    return {field.name: field for field in dataclasses.fields(cast(Any, component))}
 
 
 def arguments(function: Callable[..., Any]) -> dict[str, Field[Any]]:
@@ -259,4 +265,9 @@ def _is_text(value: str) -> bool:
 def kinds_of(field: Field[Any]) -> tuple[str, ...]:
     """Names of the types that a parameter may have, from its annotation, such as ("int", "None")."""
     name = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
-    return tuple(part.strip().rpartition(".")[2] for part in name.split("|"))
+    return _kinds_of(name)
+
+
+@functools.lru_cache(maxsize=1024)
+def _kinds_of(annotation: str) -> tuple[str, ...]:
+    return tuple(part.strip().rpartition(".")[2] for part in annotation.split("|"))

@@ -25,9 +25,10 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from pipeline.study import checks
-from pipeline.study.arrays import Array
+from pipeline.study import checks, factors
+from pipeline.study.arrays import Array, Floats
 from pipeline.study.checks import ROLES, Declarations
+from pipeline.study.factors import PER_UNIT, checked_costs, released
 from pipeline.study.grid import Grid, Level, read_products
 from pipeline.study.handover import Chain
 from pipeline.study.making import build, computed, predicted_cost
@@ -202,6 +203,10 @@ class Study(Checked):
     def _check_cells(self, files: set[str]) -> None:
         """Check that all parts of all cells can be built, coordinates computed. files: parameters that are files."""
         available = {*self.grid.axes, *self.parameters, *self.derivations}
+        costs = checked_costs(self)
+        if costs is not None:
+            self._set("costs", costs)
+            return
         missing = [(name, argument) for name in self.coordinates for argument in self.derivations[name][1]
                    if argument not in available]
         for labels in self.grid:
@@ -275,18 +280,21 @@ class Study(Checked):
     def components(self, labels: Mapping[str, Any]) -> Components:
         """Model, mechanism, estimator and metrics of a cell; InvalidInput names what does not fit."""
         values = self.values(labels)
-        model, mechanism, estimator = (build(self.part(r, values[r], r), values) for r in ROLES)
-        plain = mechanism.releases is object and hasattr(model.produces, "plain_release")  # no privacy
+        model, mechanism, estimator = (self.component(role, values[role], values) for role in ROLES)
         for role, accepts, actual in (
             ("mechanism", mechanism.accepts, model.produces),
-            ("estimator", estimator.accepts, model.produces.plain_release if plain else mechanism.releases),
+            ("estimator", estimator.accepts, released(model.produces, mechanism.releases)),
         ):
             if not issubclass(actual, accepts):
                 before = ROLES[ROLES.index(role) - 1]
                 raise InvalidInput(role, values[role], f"does not go with {before}={values[before]}: needs "
                                    f"{accepts.__name__}, but is given {actual.__name__}")
-        metrics = tuple(build(self.part("metric", n, "metrics"), values) for n in self.metrics)
+        metrics = tuple(self.component("metric", n, values) for n in self.metrics)
         return Components(model, mechanism, estimator, metrics)
+
+    def component(self, kind: str, name: Any, values: Mapping[str, Any]) -> Any:
+        """A part with its parameters among the values of a cell; InvalidInput if one is missing or not allowed."""
+        return build(self.part(kind, name, "metrics" if kind == "metric" else kind), values)
 
     @cached_property
     def measured(self) -> frozenset[str]:
@@ -353,9 +361,21 @@ class Study(Checked):
     def cost(self, labels: Mapping[str, Any]) -> float:
         """Predicted relative cost of one unit of a cell, in steps of about a nanosecond."""
         parts, names = self.components(labels), self._names(labels)
-        sharing = math.prod(len(self.grid.axes[axis]) for axis in self.measured)
         cost = sum(predicted_cost(role, names[role], part) for role, part in zip(ROLES, parts[:3], strict=True))
-        return self.block * cost / sharing + 1e5
+        return self.block * cost / self.sharing + PER_UNIT
+
+    @cached_property
+    def costs(self) -> Floats:
+        """(cells,) predicted cost of one unit of every cell, see `cost`."""
+        return factors.costs(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "costs"}  # which workers do not need
+
+    @property
+    def sharing(self) -> int:
+        """How many cells share an estimate."""
+        return math.prod(len(self.grid.axes[axis]) for axis in self.measured)
 
     def chain(self, labels: Mapping[str, Any]) -> Chain:
         """The parts of a cell as they are called. Raises InvalidInput, which names what does not fit."""
