@@ -32,7 +32,7 @@ from pipeline.storage.units import Damaged
 from pipeline.study import own_files
 from pipeline.study.checks import ROLES
 from pipeline.study.factors import axes_of_role
-from pipeline.study.files import write_whole
+from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.registry import problem
 from pipeline.study.streams import digest
@@ -110,7 +110,7 @@ def finished_size(record: Path) -> int:
 def _said(record: Path, pattern: str) -> str:
     """What a line of a report's record says; "" where there is none."""
     try:
-        said = re.search(f"^{pattern}$", record.read_text("utf-8"), re.M)
+        said = re.search(f"^{pattern}$", read_regular(record).decode(), re.M)
     except (OSError, ValueError):
         return ""
     return said[1] if said else ""
@@ -142,7 +142,7 @@ def _code(packages: Iterable[str]) -> str:
 def is_current(page: Path, record: Path, wanted: str) -> bool:
     """Whether a page was made of what is wanted, and is as it was written."""
     try:
-        return record.read_text("utf-8") == wanted + _digest_line(page, _own_files(page))
+        return read_regular(record).decode() == wanted + _digest_line(page, _own_files(page))
     except (OSError, ValueError):
         return False
 
@@ -151,9 +151,9 @@ def is_whole(where: Path) -> bool:
     """Whether all files of the report in a folder are as they were written."""
     page, own = where / "report.html", []
     try:
-        text = (where / own_experiments.RECORD).read_text("utf-8")
+        text = read_regular(where / own_experiments.RECORD).decode()
         known = re.findall(f"^{OF_FILE} ([0-9a-f]{{64}})$", text, re.M)
-        there = {hashlib.sha256(path.read_bytes()).hexdigest(): path for path in where.glob("*.py")} if known else {}
+        there = {hashlib.sha256(read_regular(path)).hexdigest(): path for path in where.glob("*.py")} if known else {}
         own = [there[sha256] for sha256 in known]
         return text.endswith("\n" + _digest_line(page, own))
     except (OSError, ValueError, KeyError):
@@ -198,7 +198,7 @@ def _digest_line(page: Path, own: Sequence[Path]) -> str:
     tables = (page.with_name(name) for name in ("summary.csv", "verdicts.csv"))
     digest = hashlib.blake2b(digest_size=16)
     for path in (page, *(path for path in (*tables, *own) if path.exists()), *sorted(page.parent.glob("figures/*"))):
-        digest.update(hashlib.blake2b(path.name.encode() + b"\n" + path.read_bytes()).digest())
+        digest.update(hashlib.blake2b(path.name.encode() + b"\n" + read_regular(path)).digest())
     return f"{OF_FILES} {digest.hexdigest()}\n"
 
 

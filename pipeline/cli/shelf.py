@@ -3,6 +3,7 @@
 import csv
 import fcntl
 import html
+import io
 import re
 import shutil
 from collections import Counter
@@ -19,13 +20,13 @@ from pipeline.reporting.formatting import count
 from pipeline.storage.folder import Folder, locked
 from pipeline.storage.replications import DESCRIPTION, RAW
 from pipeline.storage.results import REQUESTS, SEALED, root_attributes
-from pipeline.study.files import write_whole
+from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
 
 INDEX = "index.html"
 GENERATOR = "pipeline task=list"  # which an index page names, so that no page of somebody else is overwritten
 SUITE = "suite-"
-LONGEST_HEAD = 10_000  # characters of a page in which its title is looked for
+LONGEST_HEAD = 10_000  # bytes of a page in which its title is looked for
 # Parts of a folder: what its files start with, and what it costs to delete them.
 PARTS = {
     "units": ("replications", "once sealed and if no more replications are wanted: results and report stay, but "
@@ -126,7 +127,7 @@ def _shelved(outputs: Path, folder: Path, reports: Sequence[Path]) -> Shelved:
 def _says(record: Path, line: str) -> bool:
     """Whether the record of a report has a line; others may have files of that name."""
     try:
-        return line in record.read_text("utf-8")
+        return line in read_regular(record).decode()
     except (OSError, ValueError):
         return False
 
@@ -140,8 +141,7 @@ def _title(page: Path) -> str:
 def _head(page: Path, pattern: str) -> re.Match[str] | None:
     """What matches in the first part of a page; None also where there is no page."""
     try:
-        with page.open(encoding="utf-8") as file:
-            return re.search(pattern, file.read(LONGEST_HEAD))
+        return re.search(pattern, read_regular(page, LONGEST_HEAD).decode(errors="ignore"))
     except (OSError, ValueError):
         return None
 
@@ -165,8 +165,8 @@ def _first_figure(report: Path, study: str) -> str:
 def _verdicts(table: Path, study: str) -> dict[str, int]:
     """Verdicts of a report, on one of its studies if one is named; none where there is no such table."""
     try:
-        with table.open(encoding="utf-8", newline="") as file:
-            rows = [row["verdict"] for row in csv.DictReader(file) if study in ("", row["section"])]
+        file = io.StringIO(read_regular(table).decode(), newline="")
+        rows = [row["verdict"] for row in csv.DictReader(file) if study in ("", row["section"])]
         return dict(Counter(rows).most_common())
     except (OSError, ValueError, KeyError, csv.Error):
         return {}

@@ -64,8 +64,10 @@ class Schedule:
         self._last = set(self.order[ends - 1].tolist())  # cells of their groups
         rank = np.empty(len(self.order), int)
         rank[self.order] = np.searchsorted(ends, np.arange(len(self.order)), side="right")
-        dealt = rank[:, None] if study.precision else rank[:, None] * study.blocks + np.arange(study.blocks)
-        self.mine: Booleans = (dealt % shard[1] == shard[0]) & counted(study)
+        self.mine: Booleans = counted(study)
+        if shard != (0, 1):
+            dealt = rank[:, None] if study.precision else rank[:, None] * study.blocks + np.arange(study.blocks)
+            self.mine &= dealt % shard[1] == shard[0]
         self.done: Booleans = listing.done | ~self.mine
 
     def shares(self, unit: Unit) -> bool:

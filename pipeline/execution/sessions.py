@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.storage.results import versions
-from pipeline.study.files import write_whole
+from pipeline.study.files import read_regular, write_whole
 from pipeline.study.streams import canonical, digest
 
 BEAT, SILENT = 20.0, 90.0  # seconds
@@ -111,7 +111,7 @@ def _paths(folder: Path) -> list[Path]:
 def _read(path: Path) -> dict[str, Any] | None:
     """A session; None unless its file is whole."""
     try:
-        facts: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        facts: dict[str, Any] = json.loads(read_regular(path))
         if facts.pop("digest") != _digest(facts):
             return None
         if facts["state"] == RUNNING and not _alive(path, facts):

@@ -18,6 +18,7 @@ from pipeline.study.making import build, predicted_cost
 from pipeline.study.parameters import InvalidInput, fields
 
 PER_UNIT = 1e5  # nanoseconds of every unit, whatever its parts
+UNITS_MOST = 20_000_000  # of a study: what is done and what is left is known of each, in memory
 ATTRIBUTES = {"model": ("produces",), "mechanism": ("accepts", "releases"), "estimator": ("accepts",)}
 
 
@@ -59,6 +60,15 @@ class Described(Protocol):
 
     def component(self, kind: str, name: Any, values: Mapping[str, Any]) -> Any:
         """A part with its parameters among the values of a cell."""
+
+
+def check_units(grid: Grid, replications: int, block: int) -> None:
+    """Raise InvalidInput for more units than a process can look after."""
+    units = len(grid) * (replications // block)
+    if units > UNITS_MOST:
+        raise InvalidInput("replications", replications,
+                           f"makes {units:,} units of {block:,} replications, at most {UNITS_MOST:,} are allowed; "
+                           "give fewer replications or levels, or a larger block")
 
 
 def axes_of(study: Described, names: Iterable[str]) -> frozenset[str]:

@@ -33,12 +33,12 @@ def write_whole(path: str | Path, content: bytes) -> None:
         raise
 
 
-def read_regular(path: str | Path) -> bytes:
-    """Content of a file. Raises OSError, also for a pipe or a device, which might never end."""
+def read_regular(path: str | Path, most: int | None = None) -> bytes:
+    """Content of a file. Raises OSError, also for a pipe or a device, which might never end. most: bytes to read."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(handle, "rb", buffering=0) as file:
         check_regular(handle, path)
-        return file.readall()
+        return file.readall() if most is None else file.read(most)
 
 
 def check_regular(handle: int, path: str | Path) -> None:

@@ -111,6 +111,7 @@ class Study(Checked):
                                f"must be a multiple of block={self.block}, e.g. {near}")
         self._check_names(asked)
         declared = self._check_parameters(asked)
+        factors.check_units(self.grid, self.replications, self.block)
         self._check_paired_and_coordinates()
         self._set("precision", read_targets(self.precision, self.metrics, self.paired_axes))
         ranges = {name: (getattr(one, "least", -math.inf), getattr(one, "most", math.inf))

@@ -178,3 +178,12 @@ def test_any_terminal_or_none(task, where, tmp_path):
                           env=environment(**changes), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0 and done.stderr == ""
     assert "cells" in done.stdout or where == "no stdout"
+
+
+@pytest.mark.parametrize("words", [
+    ["problem=[a]"], ["problem={a: 1}"], ["parameters.mechanism=[]"], ["parameters.mechanism={}"],
+    ["parameters.mechanism=[[a]]"], ["parameters.model=null"], ["grid.mechanism=[[a]]"], ["metrics=[[a]]"],
+    ["grid.m=[{a: 1}]"], ["derive.epsilon=[]"], ["coordinates=[1]"], ["paired=[[]]"], ["seed=1e400"]])
+def test_a_list_or_mapping_in_place_of_a_name_is_one_line(words, call, tmp_path):
+    code, _, error = call([*arguments(tmp_path), *words, "task=plan"])
+    assert code == 2 and error.startswith("error: ") and error.count("\n") == 1, error

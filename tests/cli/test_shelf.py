@@ -1,6 +1,7 @@
 """Finished studies looked after: listed, compared, removed."""
 
 import fcntl
+import os
 import re
 
 import numpy as np
@@ -149,3 +150,24 @@ def test_studies_are_removed_only_for_sure_and_never_while_simulated(outputs, na
     left = ",".join(name for name in (names["a"], names["b"], "suite-x") if (outputs / name).exists())
     assert main(["task=remove", f"studies={left}", f"outputs={outputs}", "sure=true"]) == 0
     assert not (outputs / "index.html").exists()  # which would show what is gone
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["verdicts.csv", "report.yaml", "report.html", "sessions/x.json"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(name, tmp_path, capsys):
+    """Nobody writes to it: whoever opens it to read would wait for ever."""
+    assert main([*SMALL, "name=s/a", "claims=false", "replications=20", f"outputs={tmp_path}"]) == 0
+    (folder,) = (tmp_path / "s").iterdir()
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    assert main(["task=list", f"outputs={tmp_path}"]) == 0
+    assert main([*SMALL, "name=s/a", "claims=false", "replications=20", f"outputs={tmp_path}", "task=status"]) == 0
+    assert "s/a" in capsys.readouterr().out
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_place_of_data_is_one_line(tmp_path, capsys):
+    os.mkfifo(tmp_path / "data.csv")
+    assert main(["experiment=own/ranking", f"data.path={tmp_path / 'data.csv'}", "task=plan"]) == 2
+    error = capsys.readouterr().err
+    assert "must be a file, not a folder or a pipe" in error and error.count("\n") == 1

@@ -12,6 +12,8 @@ from engine import arguments, environment, study
 
 from pipeline.__main__ import main
 from pipeline.execution import probe
+from pipeline.execution.schedule import Schedule
+from pipeline.storage.replications import Listing
 from pipeline.study.study import Study
 
 
@@ -122,3 +124,32 @@ def test_nothing_is_simulated_in_this_process(monkeypatch, tmp_path):
 
     monkeypatch.setattr(Study, "simulate", simulate)
     assert main([*arguments(tmp_path), "task=plan"]) == 0
+
+
+def test_more_units_than_can_be_looked_after_are_one_line(tmp_path, capsys):
+    tracemalloc.start()
+    code = main(["experiment=xu/lemmas", "block=10", "replications=1000000000", "task=plan", f"outputs={tmp_path}"])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    error = capsys.readouterr().err
+    print(f"{most:,} bytes")
+    assert code == 2 and "makes 2,400,000,000 units" in error and "a larger block" in error and error.count("\n") == 1
+    assert most < 2**28
+
+
+def test_a_plan_of_millions_of_units_needs_some_bytes_of_each():
+    one, listing = _with_nothing_done(200_000)
+    units = len(one.grid) * one.blocks
+    tracemalloc.start()
+    schedule = Schedule(one, listing)
+    assert schedule.pending == units
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    print(f"{most / units:.1f} bytes a unit")
+    assert most < 12 * units
+
+
+def _with_nothing_done(blocks):
+    grid = {"m": [3, 4, 5], "L": [50, 60], "epsilon": [0.5, 1.0, 2.0, 3.0], "estimator": ["debiased"]}
+    one = study(grid=grid, block=1, replications=blocks)
+    return one, Listing(*np.zeros((2, len(one.grid), blocks), bool))
