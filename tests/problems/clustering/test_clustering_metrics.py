@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.problems.clustering.metrics.recovery import Misclassified, Recovered, RecoveredWithin, misplaced
+from pipeline.problems.clustering.metrics.told import RatingsSeen
+from pipeline.problems.clustering.releases import ScoreSketches, SeenRatings
 
 
 def of(clusters):
@@ -63,3 +65,10 @@ def test_tolerance_counts_whole_items():
     found = of([0] * 79 + [1] * 21)
     assert 0.29 * 100 < 29 and RecoveredWithin(distortion=0.29)(truth, None, found) == 1  # in floating point
     assert RecoveredWithin(distortion=0.289)(truth, None, found) == 0
+
+
+def test_ratings_seen_are_per_user_and_bits_are_none():
+    seen = np.array([[3, 0, 1], [2, 2, 2]])
+    release = SeenRatings(np.zeros_like(seen), seen, 8, np.array([8, 8]))
+    assert RatingsSeen()(of(seen), release, None).tolist() == [4 / 8, 6 / 8]
+    assert RatingsSeen()(of(seen), ScoreSketches(seen, seen, 0.7, 8), None).tolist() == [0, 0]

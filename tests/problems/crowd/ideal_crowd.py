@@ -15,6 +15,14 @@ from pipeline.problems.crowd.theory import wisdom as crowd_wisdom
 WORKERS = ["dawid_skene", "majority_vote"]
 
 
+def ranged(data):
+    """The data with the ranges that sealed shares have."""
+    found = data.copy()
+    for name in {"label_error", "label_flipped"} & {*data.data_vars}:
+        found[name] = data[name].assign_attrs(least=0.0, most=1.0)
+    return found
+
+
 def tanh2(c):
     return np.tanh(c["epsilon"] / 2) ** 2
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from ideal_crowd import IDEAL
+from ideal_crowd import IDEAL, ranged
 from ideal_crowd import real as recorded
 from ideal_ranking import CUTS, cut_down, real
 from scipy import stats
@@ -29,7 +29,8 @@ LARGE = "wang/theorem_2", "wang/theorem_2_starts"  # millions of answers a repli
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=NAMES)
 def test_ideal_data_support_and_the_negative_control_is_rejected(claim):
-    judgement = judge(claim, recorded(BLUEBIRD) if "bluebird" in claim.id else IDEAL[claim.experiment]())
+    data = recorded(BLUEBIRD) if "bluebird" in claim.id else IDEAL[claim.experiment]()
+    judgement = judge(claim, ranged(data))
     print(judgement.check.text, "| control:", judgement.control.text)
     assert judgement.check.verdict == claim.best, judgement.check.text
     assert judgement.control.verdict == CONTRADICTED, judgement.control.text

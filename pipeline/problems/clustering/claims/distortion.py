@@ -9,6 +9,7 @@ from pipeline.analysis.measures import Cells, labelled, measure, measure_every_c
 from pipeline.analysis.tolerances import AtLeast, Within
 
 from ..theory import sample_sizes as blocks
+from . import controls
 from .common import HARDLY_ANY_USERS, above_zero, boundary, boundary_over, exponents, users_times
 
 
@@ -36,7 +37,7 @@ CLAIMS = (
         statement="No ε-LDP scheme gets all but d of N labels right with fewer than ((½)log₂(M/M_d) − 1)/(ε log₂ e) "
                   "users.",
         source="Banerjee, Hegde and Massoulié, Theorem 23, with the ball of labelings counted exactly",
-        experiment="banerjee/distortion",
+        experiment="banerjee/distortion", simulated=controls.ABOVE_ALL,
         measure=_over_bound,
         tolerance=AtLeast(1),
         only_refutable=True,  # MaxSense needs several hundred times as many users
@@ -49,7 +50,7 @@ CLAIMS = (
         statement="Where a fixed share of the items may be wrong, MaxSense needs users of order N², without a "
                   "logarithm.",
         source="finding, beside Theorems 15 and 23 of Banerjee, Hegde and Massoulié",
-        experiment="banerjee/distortion",
+        experiment="banerjee/distortion", simulated=controls.MUCH_MORE_NOISE_WITH_ITEMS,
         measure=_in_items,
         tolerance=Within(2, 0.15),
         why="The share of wrong items is a function of U w/N². With the logarithm the exponent over N = 100 to 400 "

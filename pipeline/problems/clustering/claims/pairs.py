@@ -7,6 +7,7 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Cells, Measure, labelled, measure, measure_every_cell
 from pipeline.analysis.tolerances import Within
 
+from . import controls
 from .common import boundary, boundary_over, epsilon_hat, exponents, users_times
 
 RATED = 50 * 49 / (100 * 99)  # chance that both items of a pair are rated
@@ -66,7 +67,7 @@ CLAIMS = (
         headline=True,
         statement="Where half of the items are rated, Pairwise-Preference needs users of order N log N.",
         source="Banerjee, Hegde and Massoulié, Theorem 8",
-        experiment="banerjee/pairs",
+        experiment="banerjee/pairs", simulated=controls.MORE_NOISE_WITH_ITEMS,
         measure=_in_items(reading="agree", epsilon=1),
         tolerance=Within(1, 0.1),
         why=_HALF,
@@ -78,7 +79,7 @@ CLAIMS = (
         statement="Where rated sets are public, Pairwise-Preference needs users of order N log N with five ratings "
                   "each.",
         source="Banerjee, Hegde and Massoulié, §3, the second of its two conditions, and the proof of Theorem 8",
-        experiment="banerjee/public",
+        experiment="banerjee/public", simulated=controls.MORE_NOISE_WITH_ITEMS,
         measure=_in_items(),
         tolerance=Within(1, 0.1),
         why=_HALF,
@@ -87,14 +88,15 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_8.place",
-        statement="All three readings of the sketch have their boundary where Gaussian points with exact means put it, "
-                  "at every budget.",
+        statement="All three readings of the sketch at ε = 1, and Appendix B's at other budgets, have their boundary "
+                  "where Gaussian points with exact means put it.",
         source="exact means of sketches and the central limit theorem; the paper has the order only",
-        experiment="banerjee/pairs",
+        experiment="banerjee/pairs", simulated=controls.MORE_NOISE_OF_FEW,
         measure=_over_predicted("N", "epsilon", "reading"),
         tolerance=Within(1.12, 0.36),
         why=_PLACE.format("0.96 to 1.18"),
-        conditions="Appendix B's sketch, and those of §3.2 and of Figure 1; N = 50 to 400, w = N/2, ε = 0.25 to 2.",
+        conditions="Appendix B's sketch, N = 50 to 400, w = N/2, ε = 0.25 to 2 at N = 100; and those of §3.2 and of "
+                   "Figure 1, N = 50 to 200.",
         control=_TWICE,
     ),
     Claim(
@@ -102,7 +104,7 @@ CLAIMS = (
         statement="So have MaxSense and Pairwise-Preference with other shares of clusters, three and four clusters, "
                   "two classes of users, and MaxSense with other θ.",
         source="exact means of sketches and the central limit theorem; the paper has the order only",
-        experiment="banerjee/shapes",
+        experiment="banerjee/shapes", simulated=controls.MORE_NOISE,
         measure=_over_predicted("N", "theta", "alpha", "beta", "b", "share", "mechanism", "estimator"),
         tolerance=Within(1.05, 0.3),
         why=_PLACE.format("1.00 to 1.10") + " That was computed for up to three clusters.",
@@ -114,7 +116,7 @@ CLAIMS = (
         id="banerjee.informal_2", row="B3",
         statement="As printed: Pairwise-Preference needs users of order 1/ε.",
         source="Banerjee, Hegde and Massoulié, Informal Theorem 2",
-        experiment="banerjee/pairs",
+        experiment="banerjee/pairs", simulated=controls.NEAR_BOUNDARY,
         measure=_in_epsilon,
         tolerance=Within(-1, 0.25),
         why="From ε = 1 on tanh(ε/2) bends, and neither exponent, −1 nor −2, could be decided there.",
@@ -128,7 +130,7 @@ CLAIMS = (
         statement="Corrected: Pairwise-Preference needs users of order π/ε̂², ε̂ = 2 tanh(ε/2), π the share of ones "
                   "released.",
         source="as Theorem 15 of Banerjee, Hegde and Massoulié has it for MaxSense",
-        experiment="banerjee/pairs",
+        experiment="banerjee/pairs", simulated=controls.MORE_NOISE_WITH_BUDGET,
         measure=_in_epsilon_hat,
         tolerance=Within(-2, 0.25),
         why="The mean of a released bit changes by tanh(ε/2) times the change of the sketch's, and the number of ones "

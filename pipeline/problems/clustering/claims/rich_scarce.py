@@ -7,6 +7,7 @@ from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Cells, Measure, labelled, measure, measure_every_cell
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
+from . import controls
 from .common import ESTIMATOR_OF, HARDLY_ANY_USERS, boundary, boundary_over, boundary_ratio, exponents, users_times
 
 SCARCE = 0.4  # w/N up to which users are called information-scarce
@@ -29,7 +30,8 @@ def _above(bound: str) -> Measure:
         for mechanism in ("max_sense", "pairwise_preference"):
             users = _boundary_of(results, mechanism)
             least = results[bound].max([axis for axis in results[bound].dims if axis not in users["value"].dims])
-            cells |= {f"{mechanism}, {cell}": ratio for cell, ratio in labelled(boundary_over(users, least)).items()}
+            ratios = labelled(boundary_over(users, least, error_share=0.5))
+            cells |= {f"{mechanism}, {cell}": ratio for cell, ratio in ratios.items()}
         return cells
 
     return over
@@ -63,7 +65,7 @@ CLAIMS = (
         id="banerjee.theorem_7", row="B7",
         statement="No ε-LDP scheme is reliable with fewer than (N/2 − 1)/(ε log₂ e) users.",
         source="Banerjee, Hegde and Massoulié, Theorem 7, with the ½ of Fano's inequality",
-        experiment="banerjee/rich_scarce",
+        experiment="banerjee/rich_scarce", simulated=controls.ABOVE_ALL,
         measure=_above("users_least"),
         tolerance=AtLeast(1),
         only_refutable=True,  # the better of the two algorithms needs 200 times as many users
@@ -76,7 +78,7 @@ CLAIMS = (
         statement="No ε-LDP scheme with questions fixed beforehand is reliable with fewer users than (N/2 − 1) over "
                   "the most information that an answer from w ratings carries: Ω(N²/w) users where w is small.",
         source="Theorems 13 and 14 of Banerjee, Hegde and Massoulié, in the form that holds for all w and ε",
-        experiment="banerjee/rich_scarce",
+        experiment="banerjee/rich_scarce", simulated=controls.ABOVE_ALL,
         measure=_above("users_least_scarce"),
         tolerance=AtLeast(1),
         only_refutable=True,  # the better of the two algorithms needs 25 times as many users
@@ -88,7 +90,7 @@ CLAIMS = (
         id="banerjee.rich_scarce.maxsense",
         statement="MaxSense needs users of order 1/w as ratings become scarce.",
         source="Banerjee, Hegde and Massoulié, Theorem 15",
-        experiment="banerjee/rich_scarce",
+        experiment="banerjee/rich_scarce", simulated=controls.MORE_NOISE_WITH_SCARCITY,
         measure=_in_share("max_sense"),
         tolerance=Within(-1, 0.2),
         why="Predicted: −0.96 between w/N = 0.1 and 0.4.",
@@ -99,7 +101,7 @@ CLAIMS = (
         id="banerjee.section_5.pairs", row="B4",
         statement="As printed: Pairwise-Preference needs users of order (N/w)² as ratings become scarce.",
         source="Banerjee, Hegde and Massoulié, §5",
-        experiment="banerjee/rich_scarce",
+        experiment="banerjee/rich_scarce", simulated=controls.NEAR_BOUNDARY,
         measure=_in_share("pairwise_preference"),
         tolerance=Within(-2, 0.4),
         why="The sketch is 1 with a chance of order (w/N)², and so is the difference of its means; but the released "
@@ -112,7 +114,7 @@ CLAIMS = (
         id="banerjee.section_5.pairs.corrected",
         statement="Corrected: Pairwise-Preference needs users of order (N/w)⁴ as ratings become scarce.",
         source="against §5 of Banerjee, Hegde and Massoulié: order N log N/(t²ρ²), ρ = w(w−1)/(N(N−1))",
-        experiment="banerjee/rich_scarce",
+        experiment="banerjee/rich_scarce", simulated=controls.MORE_NOISE_WITH_SCARCITY,
         measure=_in_share("pairwise_preference"),
         tolerance=Within(-4, 0.4),
         why="Predicted: −4.0 to −4.2 between w/N = 0.1 and 0.4.",
@@ -125,7 +127,7 @@ CLAIMS = (
         statement="MaxSense needs fewer users where at most 40 % of the items are rated, Pairwise-Preference where at "
                   "least 80 % are.",
         source="finding; Banerjee, Hegde and Massoulié leave open where their two regimes meet",
-        experiment="banerjee/rich_scarce",
+        experiment="banerjee/rich_scarce", simulated=controls.UNLIKE_BUDGETS,
         measure=_pairs_over_maxsense,
         tolerance={_UP_TO: AtLeast(1), _FROM: AtMost(1)},
         why="Predicted to change at w/N = 0.6, at N = 50 to 400.",

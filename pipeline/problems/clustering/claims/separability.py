@@ -8,6 +8,7 @@ from pipeline.analysis.measures import Cells, mean_cells, measure, measure_every
 from pipeline.analysis.selection import select
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
+from . import controls
 from .common import ESTIMATOR_OF, above_zero, boundary, exponents
 
 _OPPOSITE = "N = 100, w = 50, ε = 1; two classes of users, one likes what the other does not, 0.9 against 0.1."
@@ -36,21 +37,21 @@ def _in_lean(results: xr.Dataset) -> Estimate:
 CLAIMS = (
     Claim(
         id="banerjee.theorem_15.separability",
-        statement="Where δ_min = 0 MaxSense fails with any number of users, though Pairwise-Preference succeeds.",
+        statement="Where δ_min = 0 MaxSense fails with up to 10⁸ users, though Pairwise-Preference succeeds.",
         source="condition of Theorem 15 of Banerjee, Hegde and Massoulié",
-        experiment="banerjee/separability",
+        experiment="banerjee/separability", simulated=controls.UNEQUAL_CLASSES,
         measure=_equal_classes,
         tolerance={_MAXSENSE: AtMost(0.1), _PAIRS: AtLeast(0.9)},
         why="Averaged over classes both clusters are liked equally often: all scores have one mean. A score does not "
             "contain which items are liked by the same users.",
-        conditions=_OPPOSITE + " Up to 10⁸ users here; for any number by the law of scores.",
+        conditions=_OPPOSITE + " For any number of users by the law of scores.",
         control=NegativeControl("success and failure exchanged", lambda r: r.assign(recovered=1 - r["recovered"])),
     ),
     Claim(
         id="banerjee.theorem_15.delta",
-        statement="As the classes become equally large, MaxSense needs users of order 1/δ_min², without limit.",
+        statement="As the classes become equally large, MaxSense needs users of order 1/δ_min².",
         source="Banerjee, Hegde and Massoulié, Theorem 15",
-        experiment="banerjee/separability",
+        experiment="banerjee/separability", simulated=controls.ROOT_OF_LEAN,
         measure=_in_lean,
         tolerance=Within(-2, 0.6),
         why="Levels of U are a factor of 3 apart.",

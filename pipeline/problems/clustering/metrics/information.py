@@ -17,7 +17,7 @@ from pipeline.study.arrays import Floats
 from pipeline.study.parameters import Checked, parameter
 
 from ..model import BlockTruth
-from ..theory import information, sample_sizes
+from ..theory import answers, information, sample_sizes
 
 LN2 = math.log(2)
 FEW = (3, 2), (4, 2)  # N and w, 1 < w < N, for which all questions are tried
@@ -68,6 +68,25 @@ def _others(N: int, w: int) -> tuple[float, float]:
     return nats, information.lemma_9(N, w, chances)
 
 
+@lru_cache(256)
+def _maxsense(N: int, w: int, epsilon: float, theta: float) -> float:
+    """Information of MaxSense; NaN where θ > w."""
+    return math.nan if theta > w else information.maxsense_information(N, w, epsilon, theta / w)
+
+
+def _records(N: int, w: int) -> int:
+    """Records that a user may have, 0 where there are too many to enumerate answers about them."""
+    count = math.comb(N, w) * 2**w
+    return count if count <= WHOLE else 0
+
+
+@lru_cache(256)
+def _of_sets(N: int, w: int, epsilon: float) -> float:
+    """Largest information, bits, of the private answers that name a set of records; 0 where these are too many."""
+    tried = answers.private_answers(_records(N, w), epsilon)
+    return max((information.channel_information(N, w, chances) for chances in tried), default=0.0)
+
+
 @dataclass(frozen=True)
 class InformationBest(_PrivateAnswer):
     """Largest I(Z; S) of one private bit over all deterministic questions; w = 1, w = N, or few items."""
@@ -103,9 +122,7 @@ class InformationMaxSense(_PrivateAnswer):
     @cached_property
     def value(self) -> float:
         """Bits."""
-        if self.theta > self.w:
-            return math.nan
-        return information.maxsense_information(self.N, self.w, self.epsilon, self.theta / self.w)
+        return _maxsense(self.N, self.w, self.epsilon, self.theta)
 
 
 @dataclass(frozen=True)
@@ -130,6 +147,32 @@ class InformationPairwise(_PrivateAnswer):
     def value(self) -> float:
         """Bits."""
         return information.pairwise_information(self.N, self.w, self.epsilon)
+
+
+@dataclass(frozen=True)
+class InformationLargest(_PrivateAnswer):
+    """The largest I(Z; S) of the private answers that are tried, one bit and more.
+
+    MaxSense, a majority question and Pairwise-Preference; the best private bit, where all questions can be tried; and
+    answers that name a set of records, where there are at most 25 of these.
+    """
+
+    theta: float = parameter("θ, sensing probability of an item times w", default=1.0, above=0)
+
+    long_name: ClassVar[str] = "largest information of the answers that are tried"
+
+    @cached_property
+    def value(self) -> float:
+        """Bits."""
+        about = self.N, self.w, self.epsilon
+        tried = [
+            _maxsense(*about, self.theta),
+            InformationMajority(*about).value,
+            InformationPairwise(*about).value,
+            _best(*about),
+            _of_sets(*about),
+        ]
+        return float(np.nanmax(tried))
 
 
 @dataclass(frozen=True)
@@ -197,6 +240,24 @@ class OddsLargest(_PrivateAnswer):
 
 
 @dataclass(frozen=True)
+class OddsLargestOfSets(_PrivateAnswer):
+    """The same of answers that name a set of records, where there are at most 25 of these; 0 where there are more.
+
+    Here log λ(a, s) = log P(s | a) − log P(s), the same by Bayes' theorem.
+    """
+
+    units: ClassVar[str] = "1"
+    long_name: ClassVar[str] = "largest log of posterior over prior of sets of records, over ε"
+
+    @cached_property
+    def value(self) -> float:
+        """Share of ε."""
+        tried = answers.private_answers(_records(self.N, self.w), self.epsilon)
+        largest = [np.abs(np.log(chances / chances.mean(axis=0))).max() for chances in tried]
+        return float(max(largest, default=0.0)) / self.epsilon
+
+
+@dataclass(frozen=True)
 class Lemma9Share(_Answer):
     """I(Z; S) over the right side of Lemma 9, both in nats, where S is any record but the user's own, uniformly.
 
@@ -211,6 +272,30 @@ class Lemma9Share(_Answer):
         """Share of the bound."""
         nats, bound = _others(self.N, self.w)
         return nats / bound
+
+
+@dataclass(frozen=True)
+class Lemma9Largest(_Answer):
+    """The largest such share of many answers: the record, another one, sets of them, chances that are drawn.
+
+    NaN for more than 25 records.
+    """
+
+    units: ClassVar[str] = "1"
+    long_name: ClassVar[str] = "largest information of an answer over its bound of Lemma 9"
+
+    @cached_property
+    def value(self) -> float:
+        """Share of the bound."""
+        records = _records(self.N, self.w)
+        if not records:
+            return math.nan
+        about = self.N, self.w
+        shares = [
+            information.channel_information(*about, chances) / information.NAT / information.lemma_9(*about, chances)
+            for chances in answers.all_answers(records)
+        ]
+        return float(max(shares))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import xarray as xr
 from scipy.special import ndtri
 
@@ -20,7 +21,7 @@ from pipeline.analysis.measures import (
 )
 from pipeline.analysis.rates import fit_rate
 from pipeline.analysis.selection import Level, NotTested, select
-from pipeline.analysis.summary import REPLICATION, summarise
+from pipeline.analysis.summary import REPLICATION
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 
 from . import controls
@@ -46,8 +47,12 @@ def _worse(data: xr.Dataset, axis: str, first: Level, second: Level) -> Estimate
 
 
 def _mean_flipped(data: xr.Dataset) -> Estimate:
-    cells = summarise(data)
-    return mean_over_cells(cells["label_flipped"], cells["label_flipped_mcse"])
+    """Share of flipped replications of all cells together, which share no data."""
+    flips = data["label_flipped"].where(data["status"] > 0)
+    together = xr.DataArray(flips.values[np.isfinite(flips.values)], dims=[REPLICATION], attrs=flips.attrs)
+    pooled = xr.Dataset({"label_flipped": together, "status": xr.ones_like(together, int)})
+    (mean,) = mean_cells(pooled, "label_flipped").values()
+    return mean
 
 
 @measure("share of data sets with 1 % more wrong labels from a lead (1 − 2r)√m of 4 than from 8")
@@ -59,7 +64,7 @@ def _lead_is_enough(results: xr.Dataset) -> Estimate:
     return _worse(data, "lead", LEAD, data["lead"].values.max())
 
 
-@measure("share of replications with flipped labels at a lead of 0, mean over cells")
+@measure("share of replications with flipped labels at a lead of 0, all cells together")
 def _flipped_at_chance(results: xr.Dataset) -> Estimate:
     return _mean_flipped(select(results, "label_flipped", min_levels=_BASIN, within=lambda d: d["lead"] == 0))
 
@@ -107,7 +112,7 @@ def _spectral_less_vote(results: xr.Dataset) -> Estimate:
     return mean_over_cells(apart["mean"], apart["mcse"])
 
 
-@measure("share of replications with flipped labels, mean over cells")
+@measure("share of replications with flipped labels, all cells together")
 def _flipped_without_side(results: xr.Dataset) -> Estimate:
     return _mean_flipped(select(
         results, "label_flipped", "crowd_strength", at=dict(initialisation="majority"),
