@@ -1,6 +1,6 @@
 """`python -m benchmarks [name ...]`: run the named benchmarks, or every one that is present.
 
-A number after `advise` is how many of its tasks are run: `advise 12`.
+A number after `advise` is how many of its questions are run: `advise 12`.
 """
 
 import importlib
@@ -30,7 +30,7 @@ NAMES = {
     "boundaries": "boundaries found in rounds against the uniform grid, on four surfaces with known truth",
     "scheduler": "efficiency on 1,000 and 10,000 simulated workers, one of them 20 times slower",
     "driver": "CPU time of the driver for a bundle, with up to 100 real workers",
-    "advise": "advice on 60 drawn tasks: targets met, distance from the least value, seconds",
+    "advise": "advice on 40 drawn questions against exhaustive search: targets met, distance from the least, seconds",
     "slices": "memory of units of 500 items and 2,000 replications, for every problem",
     "memory": "peak memory of the driver against the number of units planned",
 }

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.advice.question import Question, Target, advice_of
+from pipeline.advice.question import Question
+from pipeline.advice.targets import Target, advice_of
 from pipeline.study import advice
 from pipeline.study.arrays import Floats
 from pipeline.study.checks import ROLES

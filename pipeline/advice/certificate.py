@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.advice.axis import Axis
-from pipeline.advice.question import Target
 from pipeline.advice.search import Found, recommended, replications
 from pipeline.advice.simulation import Simulator, finite, not_converged
+from pipeline.advice.targets import Target
 from pipeline.analysis.intervals import mean_interval
 from pipeline.analysis.moments import STATISTICS, block_moments
 from pipeline.study.arrays import Array, Floats
@@ -19,6 +19,7 @@ ERROR = 0.05  # probability of a certificate where a target is not met
 FAR_OFF = 0.04  # by which a certificate lies too far beyond the crossing, of the logarithm
 LEAST_STEP = 0.01  # from the crossing to the first attempt, of the logarithm
 ATTEMPTS = 6  # at levels that differ, but at the end of a range; the k-th has the error probability ERROR/2^k
+MOST_STEPS = 0.6  # of an answer that all attempts together may take
 CURVED = 0.25  # share of the distance from a certificate to the crossing by which a straight line may be wrong
 LONGER = 4  # times the replications, where no level is left
 
@@ -58,17 +59,21 @@ class Certificate(NamedTuple):
 
 @dataclass
 class _Attempts:
-    """Attempts at a certificate. found: what is known of the crossings by now; reps: replications of the next one."""
+    """Attempts at a certificate. found: what is known of the crossings by now; reps: replications of the next one.
+
+    count: attempts by now; used: share of an answer's steps that they took.
+    """
 
     simulator: Simulator
     found: Found
     reps: int
     count: int = 0
+    used: float = 0.0
 
     @property
     def left(self) -> bool:
         """Whether there may be another."""
-        return self.count < ATTEMPTS
+        return self.count < ATTEMPTS and self.used < MOST_STEPS
 
     @property
     def alpha(self) -> float:
@@ -77,8 +82,10 @@ class _Attempts:
 
     def at(self, level: float) -> Certificate:
         """The next one, at a level."""
-        certificate = measure(self.simulator, level, self.reps, self.alpha)
+        reps = min(self.reps, self.simulator.affordable(level, MOST_STEPS - self.used))
+        certificate = measure(self.simulator, level, reps, self.alpha)
         self.count += 1
+        self.used += reps / self.simulator.affordable(level, 1.0)
         self.found = _updated(self.found, certificate)
         return certificate
 
@@ -106,7 +113,7 @@ def _until_given(attempts: _Attempts) -> Certificate:
         wanted = recommended(attempts.found, attempts.reps, attempts.alpha)
         safer = _safer(axis, level, max(wanted, axis.position(level) + step))
         if safer is None:  # nothing is left but to look longer, once
-            attempts.reps = min(LONGER * attempts.reps, attempts.simulator.affordable(level, 0.4))
+            attempts.reps *= LONGER
             return attempts.at(level)
         level = safer
         certificate = attempts.at(level)

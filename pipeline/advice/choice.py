@@ -70,7 +70,8 @@ def mechanisms(question: Question) -> list[str]:
     if "mechanism" in question.chosen or epsilon is None:
         return [first]
     others = [name for name in sorted(question.problem.mechanisms)
-              if epsilon.parameter in fields(question.problem.part("mechanism", name)) and name != first]
+              if epsilon.parameter in fields(question.problem.part("mechanism", name)) and name != first
+              and question.fits(name)]
     return [first, *others]
 
 

@@ -11,7 +11,8 @@ from pipeline.advice.answer import about
 from pipeline.advice.atlas import NotInAtlas, Solved
 from pipeline.advice.axis import Axis
 from pipeline.advice.interpolation import band
-from pipeline.advice.question import Question, Target
+from pipeline.advice.question import Question
+from pipeline.advice.targets import Target
 from pipeline.study.arrays import Floats
 
 POINTS = 2001  # of a curve

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from pipeline.advice.levels import Range, possible, rounded
+from pipeline.advice.targets import Target, advice_of, read_targets
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import InvalidInput, check, fields, nearest
@@ -18,37 +19,8 @@ from pipeline.study.protocols import Components
 from pipeline.study.registry import problem, problems
 from pipeline.study.study import Study
 
-TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|≤|≥)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*")
 FILES = ("path", "items", "truth")  # of a person's own data, as in a config
 SEED = fields(Study)["seed"]
-
-
-@dataclass(frozen=True)
-class Target:
-    """What the mean of a metric is to be: at most `value`, or at least. least, most: range of the metric's values."""
-
-    metric: str
-    relation: str
-    value: float
-    least: float
-    most: float
-
-    @property
-    def sign(self) -> int:
-        """1 where the mean is to be small, −1 where it is to be large: met where sign · (mean − value) ≤ 0."""
-        return 1 if self.relation == "<=" else -1
-
-    @property
-    def worst(self) -> float:
-        """Value of the metric that is worst for the target; infinite where there is none."""
-        return self.most if self.sign > 0 else self.least
-
-    def misses(self, mean: float) -> float:
-        """By how much a mean misses the target; 0 where it meets it."""
-        return max(0.0, self.sign * (mean - self.value))
-
-    def __str__(self) -> str:
-        return f"{self.metric}{self.relation}{self.value:g}"
 
 
 @dataclass(frozen=True)
@@ -152,6 +124,13 @@ class Question:
         taken = {name for part in parts for name in fields(part)} | {*ROLES}
         return replace(self, values={name: one for name, one in values.items() if name in taken})
 
+    def fits(self, mechanism: str) -> bool:
+        """Whether the estimator that the person chose, if any, takes what a mechanism releases."""
+        if "estimator" not in self.chosen:
+            return True
+        parts = [self.problem.part("model", self.values["model"]), self.problem.part("mechanism", mechanism)]
+        return _takes(parts, self.problem.part("estimator", self.values["estimator"]))
+
     def predicted(self, level: float) -> float | None:
         """The greatest sign · (predicted mean − value) of all targets; None where one has no prediction."""
         worst = -math.inf
@@ -168,17 +147,6 @@ class Question:
         return worst
 
 
-def advice_of(asked: Problem) -> Advice:
-    """What a problem says of task=advise; InvalidInput if it says nothing."""
-    if asked.advice is None:
-        able = [name for name, one in problems().items() if one.advice is not None]
-        raise InvalidInput("problem", asked.name, f"says nothing for task=advise; {nearest(asked.name, able)}")
-    advice = asked.load(asked.advice)
-    if not isinstance(advice, Advice):
-        raise InvalidInput("problem", asked.name, "its advice is no pipeline.study.advice.Advice")
-    return advice
-
-
 def read(request: Mapping[str, Any]) -> Question:
     """The question of a request: `problem`, `target`, and what is known; InvalidInput, in one line, for every mistake.
 
@@ -193,7 +161,7 @@ def read(request: Mapping[str, Any]) -> Question:
     asked = problem(given.pop("problem"))
     typed = {key: value for key, value in given.items() if key != "target"}
     advice = advice_of(asked)
-    targets = tuple(_targets(asked, given.pop("target", None)))
+    targets = tuple(read_targets(asked, given.pop("target", None)))
     seed = check(SEED, given.pop("seed", 0), "seed")
     word = given.pop("unknown", None)
     if "data.path" in given and not advice.recorded:
@@ -203,12 +171,14 @@ def read(request: Mapping[str, Any]) -> Question:
     values = {**advice.parameters, **(advice.recorded if own else {}), **own}
     derive = dict(advice.derive) if own else {}
     for key, value in given.items():
-        name, value = _parameter(advice, key, value)
-        if name in values and key != name and name in given:
+        name, level = _parameter(advice, key, value)
+        if key != name and name in given:
             raise InvalidInput(key, value, f"is {name}, which is given too; give one of both")
-        values[name] = value
+        values[name] = level
         derive.pop(name, None)
     word = _unknown(asked, advice, word, values, derive, given)
+    if "estimator" in chosen and "mechanism" not in chosen:
+        values["mechanism"] = _mechanism(asked, advice, values)
     values.setdefault("estimator", _estimator(asked, advice, values))
     question = Question(asked, word, targets, values, derive, seed, chosen, typed)
     _check_names(question)
@@ -227,42 +197,6 @@ def _parameter(advice: Advice, key: str, value: Any) -> tuple[str, Any]:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1:
         raise InvalidInput(key, value, f"must be a number ≥ 0 and < 1 ({unknown.meaning})")
     return unknown.parameter, round(1 - value, 12)
-
-
-def _targets(asked: Problem, texts: Any) -> Iterator[Target]:
-    """Targets from their texts."""
-    if not texts:
-        raise InvalidInput("target", None, _such_as(asked))
-    listed = texts if isinstance(texts, (list, tuple)) else str(texts).split(",")
-    seen = set()
-    for text in listed:
-        match = TARGET.fullmatch(text) if isinstance(text, str) else None
-        if match is None:
-            raise InvalidInput("target", text, "must be METRIC<=NUMBER or METRIC>=NUMBER, with commas between several")
-        name, relation, number = match.groups()
-        metric = asked.part("metric", name, "target")
-        try:
-            value = float(number)
-        except ValueError:
-            raise InvalidInput("target", text, "must end in a number") from None
-        relation = {"≤": "<=", "≥": ">="}.get(relation, relation)
-        if name in seen:
-            raise InvalidInput("target", text, f"is a second target of {name}; give one of both")
-        seen.add(name)
-        least, most = getattr(metric, "least", -math.inf), getattr(metric, "most", math.inf)
-        if not least <= value <= most or value == (least if relation == "<=" else most):
-            raise InvalidInput("target", text, f"can be shown for no mean: {name} lies between {least:g} and {most:g}, "
-                               "and no number of replications shows that it is always at an end")
-        yield Target(name, relation, value, least, most)
-
-
-def _such_as(asked: Problem) -> str:
-    """That a target is needed, and the metrics that decide something; of a problem that names none, all of them."""
-    advice = advice_of(asked)
-    names = list(advice.decisions) or sorted(asked.metrics)
-    listed = ", ".join(names[:5])
-    return (f"is needed, such as target='{names[0]}<=0.1'; metrics that decide: {listed}; all others: "
-            "pipeline --help metrics")
 
 
 def _unknown(
@@ -291,9 +225,12 @@ def _unknown(
     if word is None and not missing:
         raise _nothing_left(asked, advice, values, given)
     if missing:
-        names = ", ".join(f"{one} ({needed[one].parameter})" for one in needed)
-        raise InvalidInput("unknown", word, f"one thing can be asked for at a time, not known are {names}; give all "
-                           "but one")
+        names = [one if one == needed[one].parameter else f"{one} ({needed[one].parameter})" for one in needed]
+        known = [one for one in names if one.partition(" ")[0] != word]
+        if word is None:
+            raise InvalidInput("unknown", "?", f"one thing can be asked for at a time: give all but one of "
+                               f"{', '.join(names)}")
+        raise InvalidInput("unknown", word, f"one thing can be asked for at a time: give {', '.join(known)}, too")
     return str(word)
 
 
@@ -338,6 +275,19 @@ def _declared(asked: Problem, values: Mapping[str, Any], name: str) -> Iterator[
         cls = asked.part(role, values.get(role), role)
         if name in fields(cls):
             yield fields(cls)[name]
+
+
+def _mechanism(asked: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
+    """The usual mechanism, or the first other one with a budget that releases what the chosen estimator takes."""
+    usual = str(values["mechanism"])
+    estimator = asked.part("estimator", values["estimator"], "estimator")
+    model = asked.part("model", values["model"], "model")
+    budget = advice.unknowns["epsilon"].parameter if "epsilon" in advice.unknowns else ""
+    for name in [usual, *sorted(asked.mechanisms)]:
+        mechanism = asked.part("mechanism", name)
+        if (name == usual or budget in fields(mechanism)) and _takes([model, mechanism], estimator):
+            return name
+    return usual
 
 
 def _estimator(asked: Problem, advice: Advice, values: Mapping[str, Any]) -> str:

@@ -274,7 +274,7 @@ def margins(found: Found, reps: int, alpha: float) -> list[float]:
 def replications(found: Found, simulator: Simulator, alpha: float) -> int:
     """Replications of a certificate for which the margin is about MARGIN; more where it would be wide."""
     wanted = found.replications(float(special.ndtri(1 - alpha) + special.ndtri(SAFE)), MARGIN)
-    affordable = simulator.affordable(found.axis.level(found.value), 0.4)
+    affordable = simulator.affordable(found.axis.level(found.value), 0.3)
     usual = int(min(max(wanted, 1000), CERTIFICATE, affordable))
     if max(margins(found, usual, alpha)) <= WIDE:
         return usual

@@ -18,6 +18,7 @@ BLOCK = 100  # replications simulated together, fewer where they are large
 BYTES = 2**28  # of the data of a block
 STEPS = 9e10  # predicted steps of about a nanosecond that an answer may take in all
 LEAST = 3000  # replications that an answer takes at least
+OVERHEAD = 5e4  # steps of a replication that no part counts
 
 
 class Sample(NamedTuple):
@@ -77,7 +78,7 @@ class Simulator:
     def cost(self, level: float) -> float:
         """Predicted steps of one replication, in units of about a nanosecond."""
         parts = self.question.parts(level)
-        return float(parts.model.cost() + parts.mechanism.cost() + parts.estimator.cost()) + 2e5
+        return float(parts.model.cost() + parts.mechanism.cost() + parts.estimator.cost()) + OVERHEAD
 
     def check_time(self, level: float) -> None:
         """Raise InvalidInput where a level takes too much memory, or too long for an answer."""

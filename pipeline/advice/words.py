@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pipeline.advice.certificate import ERROR, Certificate
 from pipeline.advice.person import HIGH, Budgets, budgets, certainty
-from pipeline.advice.question import Question, Target
+from pipeline.advice.question import Question
+from pipeline.advice.targets import Target
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,12 @@ def result(question: Question, certificate: Certificate) -> str:
     met = _list(f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets)
     shown = "show" if certificate.given else "could NOT show"
     alone = min(target.met for target in certificate.measured)
-    what = "a single survey" if not question.derive else "a single release"
-    return (f"{met[0].upper()}{met[1:]}, on average: {certificate.replications:,} fresh simulations {shown} that with "
-            f"{CONFIDENCE} confidence; {what} meets it with probability {alone:.2g}.")
+    single, truth = "a single survey", ""
+    if question.derive:
+        single = "a single release"
+        truth = "" if "data.truth" in question.typed else ", compared with what the data say without privacy"
+    return (f"{met[0].upper()}{met[1:]}, on average{truth}: {certificate.replications:,} fresh simulations {shown} "
+            f"that with {CONFIDENCE} confidence; {single} meets it with probability {alone:.2g}.")
 
 
 def far_beyond(question: Question, times: float, replications: int) -> str | None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from pipeline.advice import atlas
 from pipeline.advice.first import Curve, curve
-from pipeline.advice.question import Question, advice_of
+from pipeline.advice.question import Question
+from pipeline.advice.targets import advice_of
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput, fields, path_of
 from pipeline.study.problem import Problem

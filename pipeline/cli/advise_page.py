@@ -60,7 +60,8 @@ def _texts(tables: list[Table]) -> Iterator[str]:
 def _numbers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Numbers of the certificate."""
     side = "at least" if record["better"] == "more" else "at most"
-    yield f"{record['unknown']} ({record['parameter']})", f"{side} {record['value']:,g}"
+    word, name = record["unknown"], record["parameter"]
+    yield word if word == name else f"{word} ({name})", f"{side} {record['value']:,g}"
     yield "where the targets begin to be met", f"{record['boundary']:,.4g}, 95 % interval {ends(record)}"
     shown = "shown" if record["certified"] else "not shown"
     yield "fresh replications", f"{record['replications']:,}, {shown} with {100 * record['confidence']:g} % confidence"

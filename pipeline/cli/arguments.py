@@ -64,14 +64,14 @@ def check_override(override: str) -> None:
         check_one(group, value.strip(QUOTES))
 
 
-def _instead(word: str) -> str:
+def _instead(word: str, example: str = "grid.m=[10,20]") -> str:
     """What to write in place of a word that is no key=value, such as the name of a task by itself."""
     from pipeline.cli.config import TASKS
 
     named = {**dict.fromkeys(options("suite"), "suite"), **dict.fromkeys(options("experiment"), "experiment"),
              **dict.fromkeys(TASKS, "task")}
     key = named.get(word) or ("experiment" if own_experiments.is_file(word) else None)
-    return f"write {key}={word}" if key else "cannot be read; write key=value, such as grid.m=[10,20]"
+    return f"write {key}={word}" if key else f"cannot be read; write key=value, such as {example}"
 
 
 def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str,
         try:
             read = OverridesParser.create().parse_override(quoted(word, as_typed))
         except HydraException:
-            raise InvalidInput("command line", word, _instead(word)) from None
+            raise InvalidInput("command line", word, _instead(word, "problem=NAME")) from None
         key, value = read.key_or_group, word.partition("=")[2]
         if read.type is not OverrideType.CHANGE or read.package is not None:
             raise InvalidInput("command line", word, "nothing is added or removed here; write key=value")

@@ -129,7 +129,8 @@ def test_all_attempts_at_a_certificate_together_err_as_often_as_is_said(monkeypa
     monkeypatch.setattr(certificate, "recommended", lambda *_: 0.0)
     monkeypatch.setattr(certificate, "_updated", lambda found, _: found)
     axis = SimpleNamespace(advisable=lambda x: round(x, 2), position=float, after=lambda x: x + 0.01)
-    certificate.certify(None, SimpleNamespace(axis=axis, value=-0.1))
+    simulator = SimpleNamespace(affordable=lambda level, share: 10**6)
+    certificate.certify(simulator, SimpleNamespace(axis=axis, value=-0.1))
     assert len(spent) == certificate.ATTEMPTS and sum(spent) <= certificate.ERROR
 
 
@@ -167,50 +168,9 @@ def test_an_answer_says_what_it_means_for_a_person_and_what_would_be_beside(own)
     assert plain["high"] < found["measured"][0]["low"]
 
 
-@pytest.mark.parametrize("request_, said", [
-    ({}, "problem=null: is needed"),
-    ({"problem": "no"}, "problem=no: no such problem"),
-    ({"problem": "ranking", "m": 5, "L": 9}, "target=null: is needed"),
-    ({"problem": "ranking", "m": 5, "L": 9, "target": "kendall<0.1"}, "must be METRIC<=NUMBER"),
-    ({"problem": "ranking", "m": 5, "L": 9, "target": "kendal<=0.1"}, "did you mean 'kendall'"),
-    ({"problem": "ranking", "m": 5, "L": 9, "target": "kendall<=1.5"}, "lies between 0 and 1"),
-    ({"problem": "ranking", "m": 5, "L": 9, "target": "kendall<=0"}, "can be shown for no mean"),
-    ({"problem": "ranking", "m": 5, "L": 9, "target": "kendall<=.1,kendall<=.2"}, "is a second target of kendall"),
-    ({"problem": "ranking", "m": 5, "L": 9, "target": "kendall<=.2,kendall>=.1"}, "is a second target of kendall"),
-    ({"problem": "ranking", "m": 5, "L": 9, "mechanism": "none", "target": "kendall<=.2"},
-     "m=5: nothing is left to ask: leave out people or items"),
-    ({"problem": "ranking", "m": 5, "target": "kendall<=0.1"}, "epsilon (epsilon), people (L); give all but one"),
-    ({"problem": "ranking", "m": 5, "L": 9, "epsilon": 1, "target": "kendall<=0.1"},
-     "m=5: nothing is left to ask: leave out epsilon, people or items"),
-    ({"problem": "ranking", "m": 5, "L": 9, "unknown": "people", "target": "kendall<=0.1"}, "is known already"),
-    ({"problem": "ranking", "m": 5, "L": 9, "unknown": "missing", "target": "kendall<=0.1"}, "allowed: epsilon"),
-    ({"problem": "ranking", "m": 5, "L": 9, "people": 9, "target": "kendall<=0.1"}, "is L, which is given too"),
-    ({"problem": "ranking", "m": 5, "L": 9, "x": 1, "target": "kendall<=0.1"}, "x=1: no part of this question"),
-    ({"problem": "ranking", "m": 5, "L": -9, "target": "kendall<=0.1"}, "L=-9: must be a whole number"),
-    ({"problem": "ranking", "m": 5, "L": 9, "mechanism": "no", "target": "kendall<=0.1"}, "mechanism=no: no such"),
-    ({"problem": "ranking", "m": 9, "L": 50, "mechanism": "laplace", "target": "kendall<=0.6"}, "a guess does as well"),
-    ({"problem": "ranking", "m": 8, "L": 9, "target": "kendall<=0.01"}, "people reach it there"),
-    ({"problem": "ranking", "m": 8, "L": 9, "target": "kendall>=0.3"}, "has the wrong direction"),
-    ({"problem": "response", "m": 8, "n": 900_000_000, "target": "kendall<=0.01"}, "n=900000000: takes"),
-    ({"problem": "ranking", "m": 10**6, "L": 9, "target": "kendall<=0.01"}, "m=1000000: takes 22,351.7 GiB for one"),
-    ({"problem": "ranking", "m": 5, "unknown": ["people"], "target": "kendall<=0.1"}, "allowed: epsilon, items, peo"),
-    ({"problem": "clustering", "data.path": "ratings.csv", "target": "recovered>=0.5"}, "takes no data of one's own"),
-    ({"problem": "clustering", "N": 900, "U": 100_000, "w": 10, "b": "0.9, 0.1", "mechanism": "pairwise_preference",
-      "target": "misclassified<=0.1"}, "mechanism=pairwise_preference: takes too long: some 0.25 s for one replic"),
-    ({"problem": "crowd", "m": 8, "n": 9, "epsilon": 1, "missing": 1, "target": "label_error<=0.01"}, "≥ 0 and < 1"),
-    ({"problem": "clustering", "N": 8, "U": 9, "target": "recovered>=0.5"}, "w=null: is needed"),
-    ({"problem": "clustering", "N": 8, "U": 9, "unknown": "questions", "epsilon": 1, "w": 2, "b": "0.9, 0.1",
-      "target": "recovered>=0.5"}, "mechanism=max_sense has no Q"),
-])
-def test_bad_questions_are_answered_in_one_line(request_, said):
-    with pytest.raises(InvalidInput) as caught:
-        answer(request_)
-    assert said in str(caught.value) and "\n" not in str(caught.value), caught.value
-
-
 def test_what_takes_too_long_to_simulate_is_not_called_out_of_reach(own, monkeypatch):
     """More people would reach it, and theory knows; only this search may not go on."""
-    monkeypatch.setattr(simulation, "STEPS", 3000 * 2.05e5)  # for some 500 people
+    monkeypatch.setattr(simulation, "STEPS", 3000 * 5.5e4)  # for some 500 people
     with pytest.raises(InvalidInput) as caught:
         answer({"problem": "own_mean", "target": "error_squared<=0.001", "epsilon": 1.0})
     said = str(caught.value)

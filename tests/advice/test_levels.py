@@ -8,9 +8,10 @@ from pipeline.advice.answer import answer
 from pipeline.advice.axis import Axis
 from pipeline.advice.certificate import certify
 from pipeline.advice.levels import possible, rungs
-from pipeline.advice.question import advice_of, read
+from pipeline.advice.question import read
 from pipeline.advice.search import find
 from pipeline.advice.simulation import Simulator
+from pipeline.advice.targets import advice_of
 from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.registry import problem
 

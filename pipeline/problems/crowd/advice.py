@@ -80,7 +80,7 @@ def _spread(model: DawidSkene) -> Iterator[tuple[str, Mapping[str, Any]]]:
 def survey(model: Any, mechanism: Any) -> str:
     """Who labels what, and who makes it private, in one sentence."""
     if not isinstance(model, DawidSkene):
-        people = f"nobody is asked anew, only what privacy adds is random: {model.source.rstrip('.')}"
+        people = f"nobody is asked anew, answers are those of {model.n:,} workers: {model.source.rstrip('.')}"
     elif model.answered < 1:
         people = (f"each of {model.n:,} workers labels any of {model.m:,} tasks, yes or no, with probability "
                   f"{model.answered:g}")

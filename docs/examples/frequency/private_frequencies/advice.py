@@ -21,6 +21,12 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     return {case: {"law": law} for law, case in laws.items() if law != model.law}
 
 
+def survey(model: Any, mechanism: Any) -> str:
+    """Who says what, in one sentence."""
+    people = f"each of {model.n:,} people says which of {model.k:,} values is theirs, once"
+    return f"{people}; every answer is made private before it leaves the person"
+
+
 ADVICE = Advice(
     unknowns={
         "epsilon": Unknown("epsilon", "privacy budget of a person", 1e-2, 20, 1.0),
@@ -31,4 +37,6 @@ ADVICE = Advice(
     estimators=("unbiased",),
     predicted={"error_squared": error_squared},
     stress=stress,
+    survey=survey,
+    decisions={"error_squared": "sum of squared errors of the frequencies"},
 )

@@ -1,0 +1,104 @@
+"""Targets of a question: what the mean of a metric is to be; read from texts such as `kendall<=0.1`."""
+
+import difflib
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.study.advice import Advice
+from pipeline.study.parameters import InvalidInput, nearest
+from pipeline.study.problem import Problem
+from pipeline.study.registry import problems
+
+TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|≤|≥)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the mean of a metric is to be: at most `value`, or at least. least, most: range of the metric's values."""
+
+    metric: str
+    relation: str
+    value: float
+    least: float
+    most: float
+
+    @property
+    def sign(self) -> int:
+        """1 where the mean is to be small, −1 where it is to be large: met where sign · (mean − value) ≤ 0."""
+        return 1 if self.relation == "<=" else -1
+
+    @property
+    def worst(self) -> float:
+        """Value of the metric that is worst for the target; infinite where there is none."""
+        return self.most if self.sign > 0 else self.least
+
+    def misses(self, mean: float) -> float:
+        """By how much a mean misses the target; 0 where it meets it."""
+        return max(0.0, self.sign * (mean - self.value))
+
+    def __str__(self) -> str:
+        return f"{self.metric}{self.relation}{self.value:g}"
+
+
+def advice_of(asked: Problem) -> Advice:
+    """What a problem says of task=advise; InvalidInput if it says nothing."""
+    if asked.advice is None:
+        able = [name for name, one in problems().items() if one.advice is not None]
+        raise InvalidInput("problem", asked.name, f"says nothing for task=advise; {nearest(asked.name, able)}")
+    advice = asked.load(asked.advice)
+    if not isinstance(advice, Advice):
+        raise InvalidInput("problem", asked.name, "its advice is no pipeline.study.advice.Advice")
+    return advice
+
+
+def read_targets(asked: Problem, texts: Any) -> Iterator[Target]:
+    """Targets from their texts."""
+    if not texts:
+        raise InvalidInput("target", None, _such_as(asked))
+    listed = texts if isinstance(texts, (list, tuple)) else str(texts).split(",")
+    seen = set()
+    for text in listed:
+        match = TARGET.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            raise InvalidInput("target", text, "must be METRIC<=NUMBER or METRIC>=NUMBER, with commas between several")
+        name, relation, number = match.groups()
+        metric = _metric(asked, name)
+        try:
+            value = float(number)
+        except ValueError:
+            raise InvalidInput("target", text, "must end in a number") from None
+        relation = {"≤": "<=", "≥": ">="}.get(relation, relation)
+        if name in seen:
+            raise InvalidInput("target", text, f"is a second target of {name}; give one of both")
+        seen.add(name)
+        least, most = getattr(metric, "least", -math.inf), getattr(metric, "most", math.inf)
+        if not least <= value <= most or value == (least if relation == "<=" else most):
+            raise InvalidInput("target", text, f"can be shown for no mean: {name} lies between {least:g} and {most:g}, "
+                               "and no number of replications shows that it is always at an end")
+        yield Target(name, relation, value, least, most)
+
+
+def _metric(asked: Problem, name: str) -> Any:
+    """The metric of a name; InvalidInput, with the nearest, and those that decide something, if there is none."""
+    if name not in asked.metrics:
+        close = difflib.get_close_matches(name, sorted(asked.metrics), 1, 0.5)
+        meant = f"did you mean {close[0]!r}? " if close else ""
+        raise InvalidInput("target", name, f"no such metric in problem={asked.name}; {meant}{_deciding(asked)}")
+    return asked.part("metric", name, "target")
+
+
+def _such_as(asked: Problem) -> str:
+    """That a target is needed, and of which metrics."""
+    first = next(iter(advice_of(asked).decisions), "METRIC")
+    return f"is needed, such as target='{first}<=0.1'; {_deciding(asked)}"
+
+
+def _deciding(asked: Problem) -> str:
+    """The metrics that decide something; of a problem that names none, all of them."""
+    names = list(advice_of(asked).decisions)
+    if not names:
+        return f"metrics: {', '.join(sorted(asked.metrics))}"
+    return f"metrics that decide: {', '.join(names)}; all others: pipeline --help metrics"
