@@ -24,7 +24,8 @@ from pipeline.study.study import Study
 from pipeline.study.wrong_worlds import WrongWorld, unchanged
 
 EPSILONS = [0.5, 1.0, 2.0]
-STUDY = Study("wang/privacy", "crowd", seed=3, replications=200, block=100, metrics=("answers_wrong", "label_error"),
+METRICS = ("answers_wrong", "ones_wrong", "zeros_wrong", "wrong_together", "label_error")
+STUDY = Study("wang/privacy", "crowd", seed=3, replications=200, block=100, metrics=METRICS,
               grid={"epsilon": EPSILONS, "ability_low": [0.5, 1.0]},
               parameters=dict(model="dawid_skene", n=10, m=200, mechanism="randomized_response",
                               estimator="majority_vote"))

@@ -54,7 +54,8 @@ def verdict(name, word):
                   control_of=lambda verdict: Plain(description="flat data"))
     check = Plain(verdict=word, estimate=Estimate(-0.5, -0.6, -0.4), text="slope; exponent of nothing 0.1 [0, 0.2]",
                   detected="a slope of 0.3", tolerance=None, cells=())
-    return Plain(claim=claim, check=check, control=Plain(verdict="contradicted", text="slope 0"), sound=True)
+    return Plain(claim=claim, check=check, control=Plain(verdict="contradicted", text="slope 0"), sound=True,
+                 verdict=word, text=check.text)
 
 
 @pytest.fixture(scope="module")

@@ -37,7 +37,7 @@ def judged(monkeypatch, capsys):
 def test_a_line_for_each_claim_says_what_is_wrong_and_what_the_claim_says(judged):
     code, lines = judged(TWICE, NotSimulated("an exact number"))
     assert code == 0 and len(lines) == 3
-    assert lines[0].startswith("  contradicted  wang.theorem_1, as it must be: twice the declared ε; 2.0")
+    assert lines[0].startswith("  contradicted  wang.theorem_1, as it must be: twice the declared ε; all answers: 2.0")
     assert lines[1:] == ["  not simulated wang.theorem_1: an exact number",
                          "1 of 1 wrong worlds were judged as they must be"]
 
