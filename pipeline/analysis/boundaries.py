@@ -36,7 +36,9 @@ def crossing(
     has both cells as its interval.
 
     Returns, over the other dimensions: `value`, `low`, `high` in the unit of the position;
-    `standard_error` of log value; `side`, 0 for a crossing between the cells, −1 or 1 for one to the left
+    `standard_error` of log value, with what the grid does not resolve as a uniform law; its parts: `spread` of the log
+    crossings of redrawn curves, and `unresolved`, how far from log value the crossing may be in its bracket, times r,
+    which more replications do not change; `side`, 0 for a crossing between the cells, −1 or 1 for one to the left
     or right of them (value NaN, interval to 0 or ∞), 2 for fewer than two usable cells or no direction;
     `crossed`, the share of redrawn curves that cross. Where more draws fail to cross than the interval may
     leave out, it is open on that side. Cells that are not finite, or have no finite mcse, are not used.
@@ -71,6 +73,8 @@ class _Crossing(NamedTuple):
     low: float = 0.0
     high: float = np.inf
     standard_error: float = np.inf
+    spread: float = np.inf
+    unresolved: float = np.inf
     side: np.int8 = np.int8(UNKNOWN)
     crossed: float = 0.0
 
@@ -93,11 +97,13 @@ def _cross(
         return _Crossing(low=np.exp(min(low, x[-1])), side=np.int8(RIGHT), crossed=crossed)
     rise = fitted[-1] - fitted[0]
     share = (fitted[right] - fitted[right - 1]) / rise if rise > 0 else 1.0
-    below = math.hypot(max(value - low, 0), share * (value - x[right - 1]))
-    above = math.hypot(max(high - value, 0), share * (x[right] - value))
+    to_left, to_right = share * (value - x[right - 1]), share * (x[right] - value)
+    below = math.hypot(max(value - low, 0), to_left)
+    above = math.hypot(max(high - value, 0), to_right)
     # share · bracket / √12: the standard deviation of a uniform law on the unresolved part
     error = math.hypot(spread, share * (x[right] - x[right - 1]) / math.sqrt(12))
-    return _Crossing(np.exp(value), np.exp(value - below), np.exp(value + above), error, np.int8(INSIDE), crossed)
+    return _Crossing(np.exp(value), np.exp(value - below), np.exp(value + above), error, spread,
+                     max(to_left, to_right), np.int8(INSIDE), crossed)
 
 
 def _invert(x: Floats, fitted: Floats, level: float) -> tuple[Floats, Integers]:

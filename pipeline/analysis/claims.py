@@ -30,6 +30,7 @@ from pipeline.analysis.tolerances import (
     Tolerance,
     by_badness,
     finite,
+    open_for_good,
 )
 from pipeline.study.wrong_worlds import Change
 
@@ -59,6 +60,15 @@ class Check:
     cells: tuple[tuple[str, Estimate, str], ...] = ()
     confidence: float = CONFIDENCE
     parts: tuple[tuple[str, Mapping[str, Estimate], Tolerance], ...] = ()
+
+    @property
+    def open_for_good(self) -> bool:
+        """Whether it is undecided and no number of replications could decide it: the levels of the grid are too far
+        apart.
+        """
+        undecided = [(cell, tolerance) for _, cells, tolerance in self.parts for cell in cells.values()
+                     if tolerance.verdict(cell) == INCONCLUSIVE]
+        return self.verdict == INCONCLUSIVE and bool(undecided) and all(open_for_good(*one) for one in undecided)
 
     @property
     def detected(self) -> str:
@@ -286,6 +296,8 @@ def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
     text = f"{estimate}{where}, claimed {tolerance}"
     if estimate.lost:
         text += f"; whatever the values of {estimate.lost:,} lost replication{'s' * (estimate.lost != 1)} would be"
+    if open_for_good(estimate, tolerance):
+        text += "; the levels of the grid leave this open, whatever the number of replications: add levels"
     return text if finite(estimate) else f"{text}: the data do not determine it"
 
 

@@ -18,6 +18,7 @@ class Estimate:
     """A number, its confidence interval [low, high] and its standard error, all in the number's own unit.
 
     The interval is infinite where the data do not determine the number, and the value is NaN where they give none.
+    finest: the interval that any number of replications would leave, at this value, as levels of a grid are apart.
     lost: replications whose values are not known, by what they could change the interval is wider; the value is then
     the middle of what it could be.
     """
@@ -26,6 +27,7 @@ class Estimate:
     low: float
     high: float
     standard_error: float = math.nan
+    finest: tuple[float, float] | None = dataclasses.field(default=None, kw_only=True)
     lost: int = dataclasses.field(default=0, kw_only=True)
 
     def covers(self, number: float) -> bool:

@@ -1,11 +1,32 @@
-"""Intervals of means, made for what the values are: shares, or values with a skewed law."""
+"""Intervals of means, made for what the values are: shares, or values with a skewed law.
 
-from collections.abc import Mapping
+Where claims are judged at several looks, an interval that is too short at one of them decides for good. At all but the
+last look a mean of skewed values, or of few, has therefore no interval: what the sample says of the skewness is then
+too little, most of all in those samples that lack the rare large values.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 from scipy import special
 
 from pipeline.study.arrays import Array, Floats
+
+FEWEST = 30  # values from which on a mean has an interval where more may follow
+MOST_LEAN = 0.5  # t·|γ|/√n up to which it has: larger ones err more often than a number fixed in advance
+_MORE_FOLLOW: ContextVar[bool] = ContextVar("whether more looks at the same data may follow", default=False)
+
+
+@contextmanager
+def more_may_follow(wanted: bool = True) -> Iterator[None]:
+    """Within, intervals are those of a look that is not the last one."""
+    token = _MORE_FOLLOW.set(wanted)
+    try:
+        yield
+    finally:
+        _MORE_FOLLOW.reset(token)
 
 
 def mean_interval(moments: Mapping[str, Array], confidence: float, share: bool) -> tuple[Array, Array]:
@@ -86,7 +107,8 @@ def skewed_mean(mean: Array, m2: Array, m3: Array, n: Array, confidence: float) 
     With T the studentised mean, γ = √n Σ(v−mean)³ / (Σ(v−mean)²)^{3/2} and
     g(T) = T + γT²/(3√n) + γ²T³/(27n) + γ/(6√n), of which the law is symmetric to the second order, the ends are
     mean − s/√n · g⁻¹(±t); without skewness the t interval. m2, m3: central sums. Arrays of one shape; infinite for
-    n < 2. Source: Hall, Journal of the Royal Statistical Society B 54 (1992), 221–228.
+    n < 2 and, within `more_may_follow`, for few or too skewed values. Source: Hall, Journal of the Royal Statistical
+    Society B 54 (1992), 221–228.
 
     >>> low, high = skewed_mean(np.array(1.0), np.array(99.0), np.array(200.0), np.array(100), 0.95)
     >>> round(float(low), 3), round(float(high), 3)
@@ -101,7 +123,10 @@ def skewed_mean(mean: Array, m2: Array, m3: Array, n: Array, confidence: float) 
         skewness = np.where(m2 > 0, np.sqrt(n) * m3 / m2**1.5, 0.0)
     lean = skewness / np.sqrt(np.maximum(n, 1))
     low, high = mean - error * _inverse(t, lean), mean - error * _inverse(-t, lean)
-    return np.where(n < 2, -np.inf, low), np.where(n < 2, np.inf, high)
+    unknown = n < 2
+    if _MORE_FOLLOW.get():
+        unknown |= (n < FEWEST) | (t * np.abs(lean) > MOST_LEAN)
+    return np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
 
 
 def _inverse(x: Array, lean: Array) -> Array:

@@ -6,7 +6,8 @@ interval misses that a verdict is made of is at most the sum over looks and cell
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
@@ -15,6 +16,7 @@ import xarray as xr
 
 from pipeline.analysis import claims
 from pipeline.analysis.claims import (
+    CONTRADICTED,
     INCONCLUSIVE,
     NOT_TESTED,
     Check,
@@ -25,9 +27,11 @@ from pipeline.analysis.claims import (
     control_check,
 )
 from pipeline.analysis.estimate import Estimate
+from pipeline.analysis.intervals import more_may_follow
 from pipeline.analysis.measures import CONFIDENCE, Measured, spending
 from pipeline.analysis.reads import Parts, cells_read
 from pipeline.analysis.summary import REPLICATION
+from pipeline.analysis.tolerances import open_for_good
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.until import Look, recorded
 
@@ -38,7 +42,8 @@ WHOLE = "all of it"  # label of a claim that is decided as a whole
 class AtLooks:
     """A claim, judged at one look after the other.
 
-    check, control: the decisions so far. decided: label -> number of the look at which it was, from 0.
+    check, control: the decisions so far. decided: label -> number of the look at which it was, from 0, or at which it
+    turned out that no number of replications could decide it.
     """
 
     def __init__(self, claim: Claim, looks: Sequence[Look]):
@@ -58,19 +63,28 @@ class AtLooks:
     def certain(self) -> bool:
         """Whether the verdict and that on the control are decided, or further replications would not bring them.
 
-        The latter where data or levels are not there.
+        The latter where data or levels are not there, or where the levels are too far apart.
         """
-        return self.check.verdict == NOT_TESTED or self.check.verdict != INCONCLUSIVE and self.sound
+        if self.check.verdict == INCONCLUSIVE:
+            return self.check.estimate is not None and self.decided.keys() >= self.kept.keys()
+        return self.check.verdict == NOT_TESTED or self.sound
 
     def look(self, part: xr.Dataset) -> None:
         """Judge at the next look, on the replications up to there."""
         self.number += 1
-        with spending(self.looks[self.number].share):  # all intervals of data and control
+        with self._this_look():  # all intervals of data and control
             self.check = self._checked(part)
             # A positive control shows that what is contradicted can be supported, so the verdict comes first.
             first = self.claim.positive is None or self.check.verdict != INCONCLUSIVE
             if self.check.estimate is not None and first and not self.sound:
                 self.control, self.controlled = control_check(self.claim, self.check.verdict, part), self.number
+
+    @contextmanager
+    def _this_look(self) -> Iterator[None]:
+        """Within, intervals are those of this look."""
+        last = self.number + 1 == len(self.looks)
+        with spending(self.looks[self.number].share), more_may_follow(not last):
+            yield
 
     def needs(self, part: xr.Dataset) -> Booleans:
         """(grid…) which cells need the replications of the next look. part: of all cells that needed this one."""
@@ -82,7 +96,7 @@ class AtLooks:
             return ~none
         if self.reads is None:
             try:
-                with spending(self.looks[self.number].share):
+                with self._this_look():
                     control = {} if self.sound else cells_read(
                         lambda data: self._measured(data, self.claim.control.make), part)
                     self.of_control = np.logical_or.reduce([none, *control.values()])
@@ -118,7 +132,7 @@ class AtLooks:
             for label, ones in self._parts(part).items():
                 if label not in self.decided:
                     self.kept[label] = ones
-                    if self._verdict(label) != INCONCLUSIVE:
+                    if self._is_over(label):
                         self.decided[label] = self.number
             return self.claim.decision(self._together())
         except InsufficientEvidence as reason:
@@ -141,12 +155,16 @@ class AtLooks:
             name: {label: cast(Estimate, ones[name]) for label, ones in self.kept.items()} for name in several or [""]}
         return parts[""] if several is None else cast(Measured, parts)
 
-    def _verdict(self, label: str) -> str:
-        """Contradicted by one estimate, else inconclusive by one."""
-        tolerance = self.claim.tolerance
-        verdicts = {(tolerance[name] if isinstance(tolerance, Mapping) else tolerance).verdict(one)
-                    for name, measured in self.kept[label].items() for one in _flat(measured)}
-        return max(verdicts, key=claims.VERDICTS.index, default=INCONCLUSIVE)
+    def _is_over(self, label: str) -> bool:
+        """Whether a label is decided: by one estimate that contradicts or by all; or cannot be."""
+        tolerances = self.claim.tolerance
+        pairs = [(one, tolerances[name] if isinstance(tolerances, Mapping) else tolerances)
+                 for name, measured in self.kept[label].items() for one in _flat(measured)]
+        verdicts = [tolerance.verdict(one) for one, tolerance in pairs]
+        if CONTRADICTED in verdicts:
+            return True
+        undecided = [pair for pair, verdict in zip(pairs, verdicts, strict=True) if verdict == INCONCLUSIVE]
+        return bool(pairs) and all(open_for_good(*pair) for pair in undecided)
 
 
 def _flat(measured: Measured) -> tuple[Estimate, ...]:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -168,15 +168,24 @@ def exact_cells(values: xr.DataArray) -> Cells:
 def labelled(
     cells: xr.Dataset, value: str = "value", low: str = "low", high: str = "high", error: str = "error"
 ) -> dict[str, Estimate]:
-    """Cells as estimates by label, from the names of four variables; cells without a value are left out."""
+    """Cells as estimates by label, from the names of four variables; cells without a value are left out.
+
+    Variables `finest_low` and `finest_high` are the ends of `Estimate.finest`, if they are there.
+    """
     columns = xr.broadcast(*(cells[name] for name in (value, low, high, error)))
+    finest = [cells[name].broadcast_like(columns[0]).transpose(*columns[0].dims)
+              for name in ("finest_low", "finest_high") if name in cells]
     axes = [(axis, columns[0][axis].values) for axis in columns[0].dims]
     estimates = {}
     for index in np.ndindex(columns[0].shape):
         numbers = [float(column.values[index]) for column in columns]
         if np.isfinite(numbers[0]):
             label = ", ".join(level_label(axis, labels[i]) for (axis, labels), i in zip(axes, index, strict=True))
-            estimates[label] = Estimate(*numbers)
+            estimate = Estimate(*numbers)
+            if finest:
+                finest_low, finest_high = (float(end.values[index]) for end in finest)
+                estimate = replace(estimate, finest=(finest_low, finest_high))
+            estimates[label] = estimate
     return estimates
 
 

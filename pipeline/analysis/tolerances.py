@@ -21,6 +21,7 @@ CONTRADICTED = "contradicted"
 VERDICTS = (SUPPORTED, IDENTITY, NOT_REFUTED, NOT_TESTED, TOO_WEAK, INCONCLUSIVE, CONTRADICTED)  # the worst last
 HELD = (SUPPORTED, IDENTITY, NOT_REFUTED)  # the intervals lie inside the tolerance
 
+PLACES = 16  # in which an interval is looked at for a value that could decide
 Worst = Literal["largest", "smallest", "farthest"]
 _FRACTIONS = {"0.25": "¼", "0.5": "½", "0.75": "¾", "0.333333": "⅓", "0.666667": "⅔"}
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -170,6 +171,21 @@ def compare(estimate: Estimate, least: float, most: float) -> str:
 def finite(estimate: Estimate) -> bool:
     """Whether the data determine the estimate: value and interval are finite."""
     return all(map(math.isfinite, (estimate.value, estimate.low, estimate.high)))
+
+
+def open_for_good(estimate: Estimate, tolerance: Tolerance) -> bool:
+    """Whether no number of replications could decide, as the levels of the grid alone leave too wide an interval.
+
+    Wherever in its interval the number lies, the interval that the levels leave there must be undecided. It is as much
+    longer and shorter than the number, by a factor, as at the estimate; so this is about positive numbers.
+    """
+    if estimate.finest is None or not finite(estimate) or estimate.low <= 0:
+        return False
+    low, high = (end / estimate.value for end in estimate.finest)
+    least, most = estimate.low / low, estimate.high / high
+    values = [least + k / PLACES * (most - least) for k in range(PLACES + 1)]
+    finest = [Estimate(value, value * low, value * high) for value in (estimate.value, *values)]
+    return all(tolerance.verdict(one) == INCONCLUSIVE for one in finest)
 
 
 def by_badness(values: Sequence[float], tolerance: Tolerance) -> list[int]:

@@ -104,13 +104,17 @@ def _stopped(summary: xr.Dataset, section: Any) -> str:
     if UNTIL not in summary.attrs or section.facts.get("missing"):
         return ""
     most, run = json.loads(summary.attrs[UNTIL])["most"], int(summary.attrs["replications"])
+    for_good = sum(one.check.open_for_good for one in section.verdicts)
     undecided = sum(one.check.verdict == INCONCLUSIVE or one.check.estimate is not None and not one.sound
-                    for one in section.verdicts)
+                    for one in section.verdicts) - for_good
+    levels_apart = (f" {count(for_good, 'claim')} no number of replications can decide: add levels to the grid."
+                    if for_good else "")
     if undecided:
         return (f"All {most:,} replications that were allowed were simulated where they were needed; they do not "
-                f"decide {undecided:,} of {count(len(section.verdicts), 'claim')}, or its control.")
-    return (f"The claims: all that can be tested were decided after {run:,} of at most {most:,} replications of a "
-            "cell, so no more were simulated. A cell ended where all claims that read it were decided.")
+                f"decide {undecided:,} of {count(len(section.verdicts), 'claim')}, or its control.{levels_apart}")
+    return (f"The claims: all that can be decided were so after {run:,} of at most {most:,} replications of a "
+            "cell, so no more were simulated. A cell ended where all claims that read it were decided."
+            f"{levels_apart}")
 
 
 def _cells_ended(facts: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from scipy import stats
 
 from pipeline.analysis import claims
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED, Claim, NegativeControl
+from pipeline.analysis.intervals import more_may_follow, skewed_mean
 from pipeline.analysis.looks import AtLooks, Ends, complete, judge
 from pipeline.analysis.measures import (
     CONFIDENCE,
@@ -17,6 +18,7 @@ from pipeline.analysis.measures import (
     mean_cells,
     measure,
     measure_every_cell,
+    of_look,
     share,
     share_of_exceptions,
     spending,
@@ -104,6 +106,67 @@ def test_error_over_all_looks_is_the_promised_one_and_peeking_fails(name, covere
     assert covered(~misses.any(axis=1), nominal=CONFIDENCE, what=f"no miss at any look, {name}", most=1.0)
     peeked = ~missed(looks, [CONFIDENCE] * len(looks), seed=3).any(axis=1)
     assert not covered(peeked, nominal=CONFIDENCE, what="the same, peeking", most=1.0)
+
+
+def test_the_intervals_of_each_look_get_its_share(data):
+    """Those of the data, of the control and of what a claim reads; negative control: the share of the first look."""
+    given = []
+
+    @measure_every_cell("mean")
+    def recorded(results):
+        given.append((results.sizes["replication"], of_look()))
+        return mean.compute(results)
+
+    undecided = claim(Within(0, 1e-3), measure=recorded)
+    ended(data(0.0, 0.0), undecided)
+    shares = {look.replications: look.share for look in LOOKS}
+    assert {size for size, _ in given} == shares.keys() and len(given) > len(LOOKS)
+    assert given == [(size, shares[size]) for size, _ in given]
+    assert given != [(size, LOOKS[0].share) for size, _ in given]
+
+
+def missed_by_skewed(draws, studies, conservative, seed=5):
+    """Share of studies in which an interval of a mean misses it at a look, of skewed values with mean 0.
+
+    conservative: whether only the last look decides on means of skewed values, as in `AtLooks`.
+    """
+    looks, generator = Until(least=2, most=MOST).looks(1), np.random.default_rng(seed)
+    sums, done, misses = np.zeros((3, studies)), 0, np.zeros(studies, bool)
+    for look in looks:
+        n = look.replications
+        values = draws(generator, (studies, n - done))
+        sums += [(values**k).sum(axis=1) for k in (1, 2, 3)]
+        done, mean = n, sums[0] / n
+        m2 = sums[1] - n * mean**2
+        m3 = sums[2] - 3 * mean * sums[1] + 2 * n * mean**3
+        with more_may_follow(conservative and look is not looks[-1]):
+            low, high = skewed_mean(mean, m2, m3, np.full(studies, n), 1 - (1 - CONFIDENCE) * look.share)
+        misses |= (low > 0) | (high < 0)
+    return misses
+
+
+@pytest.mark.parametrize("draws", [
+    lambda generator, shape: generator.lognormal(size=shape) - np.exp(0.5),
+    lambda generator, shape: generator.chisquare(1, shape) - 1], ids=["lognormal", "square of a normal"])
+def test_means_of_skewed_values_keep_the_promise_over_all_looks(draws, covered):
+    """From two values on; negative control: intervals as of a fixed number at every look."""
+    studies = 3000
+    assert covered(~missed_by_skewed(draws, studies, True), CONFIDENCE, "no miss at any look, skewed", most=1.0)
+    assert not covered(~missed_by_skewed(draws, studies, False), CONFIDENCE, "the same, decided early", most=1.0)
+
+
+def test_means_of_skewed_or_few_values_wait_for_the_last_look(data):
+    results = data(0.0)
+    skewed = results.assign(x=np.exp(results["x"]))
+    far = claim(AtMost(50.0))
+    assert judge(far, results).check.text.startswith("after 100 replications")
+    waits = judge(far, skewed).check
+    assert waits.verdict == SUPPORTED and int(waits.text.split()[1].replace(",", "")) > 500
+    few = claim(AtMost(50.0), measure=measure_every_cell("mean")(
+        lambda results: mean_cells(select(results, "x", min_levels=dict(cell=1), least=2), "x")))
+    start = data(0.0, least=2)
+    start = start.assign_attrs(study=json.dumps({"block": 2}))
+    assert int(judge(few, start).check.text.split()[1]) >= 30
 
 
 def test_every_interval_is_wider_within_a_look(data, sealed):
@@ -250,6 +313,32 @@ def test_all_cells_go_on_while_a_control_or_a_claim_is_not_measured(data):
         x=results["x"].isel(cell=[-1, -1]).variable + 0 * results["x"])))
     found = ended(results, mixing)  # its control is never rejected
     assert found.ends.tolist() == [MOST, MOST] and not found.claims[0].sound
+
+
+def coarse(factor):
+    """Measure of the mean of e^x whose grid leaves it open by a factor."""
+
+    @measure_every_cell("mean of e^x")
+    def compute(results):
+        cells = mean.compute(results.assign(x=np.exp(results["x"] / 10)))
+        return {name: replace(one, low=one.low / factor, high=one.high * factor,
+                              finest=(one.value / factor, one.value * factor)) for name, one in cells.items()}
+
+    return compute
+
+
+def test_what_the_levels_leave_open_needs_no_more_replications(data):
+    """One cell is far from the tolerance's end, at another no number of replications decides; it says so, and ends."""
+    results = data(0.0, 1.5)
+    wanted = claim(AtMost(1.2), measure=coarse(1.1))
+    found = ended(results, wanted)
+    assert found.ends.tolist()[0] == 100 and found.ends[1] < MOST
+    (one,) = found.claims
+    assert one.certain and one.check.verdict == INCONCLUSIVE and one.check.open_for_good
+    assert "the levels of the grid leave this open, whatever the number of replications: add levels" in one.check.text
+    assert judge(wanted, results) == one.judgement()
+    fine = ended(results, claim(AtMost(1.2), measure=coarse(1.0001)))
+    assert fine.ends[1] > 100 and not fine.claims[0].check.open_for_good
 
 
 def test_parts_of_a_cell_are_decided_together_and_others_as_a_whole(data):

@@ -18,6 +18,7 @@ from pipeline.analysis.tolerances import (
     NoException,
     Within,
     by_badness,
+    open_for_good,
     written,
 )
 
@@ -113,6 +114,22 @@ def test_a_tolerance_prints_itself(tolerance, text):
 @pytest.mark.parametrize("number, text", [(0, "0"), (-1.5, "−1.5"), (2.5e-12, "2.5·10⁻¹²"), (3e7, "3·10⁷")])
 def test_numbers_as_in_print(number, text):
     assert written(number) == text
+
+
+@pytest.mark.parametrize("tolerance, low, high, finest, expected", [
+    (Within(1, 0.1), 0.7, 1.4, 1.3, True),    # whatever the value, one end at least is outside
+    (Within(1, 0.1), 0.7, 1.4, 1.05, False),  # more replications may lead into the tolerance, or out of it
+    (Within(1, 0.3), 0.7, 1.4, 1.3, False),   # at 0.95 to 1 it would be supported
+    (Within(1, 0.1), 0.95, 1.05, 1.04, False),  # supported
+    (Within(1, 0.1), 2.0, 3.0, 1.2, False),   # contradicted
+    (Within(1, 0.1), 0.5, 3.0, 1.3, False),   # at 2 it would be contradicted
+    (AtMost(1.05), 0.75, 1.35, 1.3, True), (AtMost(1.05), 0.5, 2.0, 1.3, False),
+    (Within(1, 0.1), 0.7, math.inf, 1.3, False), (Within(1, 0.1), 0.7, 1.4, None, False),
+])
+def test_what_no_number_of_replications_can_decide(tolerance, low, high, finest, expected):
+    """finest: factor by which the levels of a grid leave the number open to either side."""
+    ends = finest and (1 / finest, finest)
+    assert open_for_good(Estimate(1.0, low, high, finest=ends), tolerance) == expected
 
 
 @pytest.mark.parametrize("tolerance, order", [

@@ -5,6 +5,7 @@ import csv
 import dataclasses
 import hashlib
 import io
+import json
 import re
 import zipfile
 from html.parser import HTMLParser
@@ -12,12 +13,13 @@ from types import SimpleNamespace as Plain
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from pipeline.analysis.claims import Judgement
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
-from pipeline.reporting import archive, page, specs
+from pipeline.reporting import archive, content, page, specs
 from pipeline.reporting.drawn import render
 from pipeline.reporting.formatting import findings as lines_of
 from pipeline.reporting.formatting import with_interval
@@ -508,3 +510,15 @@ def test_on_a_dark_screen_colours_keep_their_hue_and_can_be_seen(written):
     assert all(f"var(--{colour},#{colour})" in text for colour in at_night)
     assert '<g class="kept">' in text and "--000000:initial" in text
     assert "invert(" not in text
+
+
+@pytest.mark.parametrize("word, open_for_good, said", [
+    ("supported", False, "all that can be decided were so after 300 of at most 1,000"),
+    ("inconclusive", False, "All 1,000 replications that were allowed were simulated where they were needed"),
+    ("inconclusive", True, "were decided. 1 claim no number of replications can decide: add levels to the grid."),
+])
+def test_what_stopped_a_study_is_said(word, open_for_good, said):
+    summary = xr.Dataset(attrs={"until": json.dumps({"most": 1000}), "replications": 300})
+    judged = verdict("a.one", word, Estimate(1, 0, 2), "contradicted" if word == "supported" else "inconclusive")
+    judged.check.open_for_good = open_for_good
+    assert said in content._stopped(summary, Plain(facts={}, verdicts=[judged]))

@@ -1,5 +1,7 @@
 """Claims of Banerjee, Hegde and Massoulié on ideal data, negative controls, too little data and real simulations."""
 
+import math
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -7,6 +9,7 @@ from ideal_clustering import ideal
 from ideal_ranking import real
 from scipy import stats
 
+from pipeline.analysis.boundaries import crossing
 from pipeline.analysis.claims import (
     CONTRADICTED,
     INCONCLUSIVE,
@@ -15,9 +18,10 @@ from pipeline.analysis.claims import (
     InsufficientEvidence,
     judge,
 )
+from pipeline.analysis.measures import labelled, spending
 from pipeline.cli import compose
 from pipeline.problems.clustering.claims import CLAIMS
-from pipeline.problems.clustering.claims.common import exponents
+from pipeline.problems.clustering.claims.common import boundary_over, exponents
 
 NAMES = [claim.id for claim in CLAIMS]
 # What does not hold as printed: these stay in the list, as contradicted.
@@ -144,3 +148,15 @@ def test_exponents_need_more_boundaries_than_parameters():
                        {"N": [10.0, 20.0]})
     with pytest.raises(InsufficientEvidence, match="2 boundaries do not determine 1"):
         exponents(users, N=users["N"])
+
+
+@pytest.mark.parametrize("share", [1.0, 1e-8])
+def test_no_confidence_makes_the_bracket_of_a_boundary_longer(share):
+    """A step between two levels: the boundary is between these, at any look."""
+    users = xr.DataArray([1.0, 2.0, 4.0, 8.0], dims="U", coords={"U": [1.0, 2.0, 4.0, 8.0]})
+    step = crossing((users > 3).astype(float).expand_dims(N=[50]), 0.0, "U", 0.5)
+    with spending(share):
+        found, = labelled(boundary_over(step)).values()
+    low, high = found.low / found.value, found.high / found.value
+    assert 2 / math.sqrt(8) * (1 - 1e-9) <= low < high <= 4 / math.sqrt(8) * (1 + 1e-9)
+    assert found.finest == pytest.approx((found.low, found.high))  # all of it is left by any number of replications

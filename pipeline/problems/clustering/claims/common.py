@@ -61,20 +61,27 @@ def boundary_over(
 ) -> xr.Dataset:
     """Boundaries over a number, with log-normal intervals that are simultaneous over all cells (for `labelled`).
 
-    error_share: of the claim's error, for all of them together.
+    error_share: of the claim's error, for all of them together. What the grid does not resolve counts as a uniform law,
+    but never as more than the bracket in which the crossing is: no confidence makes that longer, and no replications
+    shorter.
     """
     ratio = users["value"] / number
     error = users["standard_error"].where(np.isfinite(ratio))
     count = max(int(np.isfinite(ratio).sum()), 1)
-    half = normal(0, 1, confidence_for(error_share=error_share / count)).high * error
-    return xr.Dataset(dict(value=ratio, low=ratio * xr.ufuncs.exp(-half), high=ratio * xr.ufuncs.exp(half),
-                           error=ratio * error)).reset_coords(drop=True)
+    quantile = normal(0, 1, confidence_for(error_share=error_share / count)).high
+    uniform = quantile * np.sqrt(np.maximum(error**2 - users["spread"] ** 2, 0))
+    grid = np.minimum(uniform, users["unresolved"])
+    half = xr.ufuncs.hypot(quantile * users["spread"], grid)
+    ends = dict(low=-half, high=half, finest_low=-grid, finest_high=grid)
+    columns = {name: ratio * xr.ufuncs.exp(end) for name, end in ends.items()}
+    return xr.Dataset(dict(value=ratio, error=ratio * error, **columns)).reset_coords(drop=True)
 
 
 def boundary_ratio(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     """First boundary over the second in every cell, as `boundary_over`; the two are taken as independent."""
-    error = xr.ufuncs.hypot(first["standard_error"], second["standard_error"])
-    return boundary_over(first.assign(standard_error=error), second["value"])
+    errors = {name: xr.ufuncs.hypot(first[name], second[name]) for name in ("standard_error", "spread")}
+    unresolved = first["unresolved"] + second["unresolved"]
+    return boundary_over(first.assign(unresolved=unresolved, **errors), second["value"])
 
 
 def exponents(
