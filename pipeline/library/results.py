@@ -110,7 +110,7 @@ def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judge
 
     >>> import pipeline as pl
     >>> results = pl.simulate("xu/lemmas", grid={"m": [2], "L": [50]}, replications=2000)
-    >>> {one.check.verdict for one in pl.judge(results)} <= {"supported", "inconclusive"}
+    >>> {one.check.verdict for one in pl.judge(results)} <= {"identity", "supported", "inconclusive"}
     True
     """
     identity = _identity(data)
