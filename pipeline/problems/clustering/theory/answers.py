@@ -40,7 +40,7 @@ def named_set(count: int, size: int, epsilon: float) -> Floats:
     the most information about the record that any ε-LDP answer does, up to rounding of the size: see
     `information.capacity`.
 
-    >>> named_set(2, 1, np.log(3)).tolist()
+    >>> named_set(2, 1, np.log(3)).round(9).tolist()
     [[0.75, 0.25], [0.25, 0.75]]
     """
     distance = (np.arange(count)[:, None] - np.arange(count)) % count
