@@ -17,7 +17,7 @@ The interval holds for the share that was lost: no end of a range, however rare,
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -25,10 +25,13 @@ import xarray as xr
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.metric_classes import reads_estimate
+from pipeline.analysis.reads import cells_read
 from pipeline.analysis.selection import NUMBER, LostReplications, naming, recording, without_lost
 from pipeline.analysis.summary import REPLICATION
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
 
+FEW = 4  # cells and metrics with losses that are measured one by one at once
+MOST_GROUPS = 60  # of cells that are counted one after the other
 Measured = Estimate | Mapping[str, Any]  # an estimate, or several by name, in any depth
 Tree = TypeVar("Tree")
 
@@ -36,8 +39,8 @@ Tree = TypeVar("Tree")
 def bounded(measure: Callable[[xr.Dataset], Tree], results: xr.Dataset) -> Tree:
     """What is measured on results or, where replications are lost, its intervals widened by what they could change.
 
-    O(cells and metrics with lost replications) measurements. Raises what the measure does; `LostReplications` where a
-    metric without a range lost some.
+    O(metrics, and cells with losses that one estimate reads) measurements. Raises what the measure does, and
+    `LostReplications` where a metric without a range lost some, or where an estimate reads too many such cells.
     """
     try:
         return measure(results)
@@ -50,16 +53,68 @@ def _bounded(measure: Callable[[xr.Dataset], Measured], results: xr.Dataset) -> 
     with without_lost(known.most_lost):
         with recording() as cells, naming() as names:
             measured = measure(known.results)
+        groups = _groups(measure, known, [*known.losses(names, cells)])
         counted = [
-            Counted(measure(known.counting(name, number, "least")), measure(known.counting(name, number, "most")), lost)
-            for name, number, lost in known.losses(names, cells)]
+            Counted(measure(known.counting(group.name, group.cells, "least")),
+                    measure(known.counting(group.name, group.cells, "most")), group.lost)
+            for group in groups]
     return _widened(measured, counted)
 
 
-class Counted(NamedTuple):
-    """What is measured where the lost replications of one cell and metric count as the least, and as the greatest.
+@dataclasses.dataclass
+class Group:
+    """Cells whose lost values of a metric are counted together, as no estimate reads two of them.
 
-    lost: how many they are.
+    name: of the metric. lost: replications of each of these cells. cells: their numbers.
+    """
+
+    name: str
+    lost: int
+    cells: set[int]
+
+
+def _groups(
+    measure: Callable[[xr.Dataset], Measured], known: "Known", losses: Sequence[tuple[str, int, int]]
+) -> list[Group]:
+    """Groups of all cells with losses. losses: metric, number of the cell, lost replications.
+
+    Raises LostReplications where that makes too many groups to be measured one by one.
+    """
+    if len(losses) <= FEW:
+        return [Group(name, lost, {number}) for name, number, lost in losses]
+    reads = cells_read(lambda data: _by_label(measure(data)), known.results)
+    numbers = known.results[NUMBER].values
+    read = [frozenset(numbers[cells].tolist()) for cells in reads.values()]
+    groups: list[Group] = []
+    for name, number, lost in losses:
+        beside = frozenset[int]().union(*(cells for cells in read if number in cells))
+        alike = [group for group in groups if (group.name, group.lost) == (name, lost)]
+        group = next((group for group in alike if not beside & group.cells), None)
+        if group is None:
+            group = Group(name, lost, set())
+            groups.append(group)
+        group.cells.add(number)
+    if len(groups) > MOST_GROUPS:
+        raise LostReplications(f"replications are lost in {len(losses)} cells that one estimate reads: too many to "
+                               "bound what they could change")
+    return groups
+
+
+def _by_label(measured: Measured, label: str = "") -> dict[str, tuple[Estimate, ...]]:
+    """All estimates by the innermost name, which is the label of a cell, whatever the part."""
+    if isinstance(measured, Estimate):
+        return {label: (measured,)}
+    found: dict[str, tuple[Estimate, ...]] = {}
+    for name, inner in measured.items():
+        for cell, estimates in _by_label(inner, name).items():
+            found[cell] = (*found.get(cell, ()), *estimates)
+    return found
+
+
+class Counted(NamedTuple):
+    """What is measured where the lost replications of a group of cells count as the least, and as the greatest.
+
+    lost: how many they are in each of these cells.
     """
 
     least: Any
@@ -107,15 +162,15 @@ class Known:
                 if lost:
                     yield name, number, lost
 
-    def counting(self, name: str, number: int, end: str) -> xr.Dataset:
-        """Results with the lost values of one metric in one cell at the `least` or `most` of its range.
+    def counting(self, name: str, cells: Collection[int], end: str) -> xr.Dataset:
+        """Results with the lost values of one metric in some cells at the `least` or `most` of its range.
 
         Those of other metrics are the mean of the known ones there, which changes nothing.
         """
         counted = self.results.copy()
         for other, lost in self.lost.items():
             values = self.results[other]
-            here = lost & (self.results[NUMBER] == number)
+            here = lost & self.results[NUMBER].isin([*cells])
             filled = float(values.attrs[end]) if other == name else values.mean(REPLICATION)
             counted[other] = values.where(~here, filled).transpose(*values.dims)
         return counted

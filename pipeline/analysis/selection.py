@@ -119,6 +119,9 @@ def _collecting(variable: ContextVar[set[Any] | None]) -> Iterator[set[Any]]:
         yield collected
     finally:
         variable.reset(token)
+        around = variable.get()
+        if around is not None:
+            around |= collected
 
 
 def _numbers(chosen: xr.Dataset, where: xr.DataArray) -> set[int]:

@@ -138,6 +138,36 @@ def test_means_are_covered_though_large_values_are_lost():
     assert missed <= bound < ignoring
 
 
+def test_cells_that_no_estimate_reads_together_are_counted_together():
+    """Two measurements for all sixty cells, and some to see what is read, in place of two for each."""
+    rng = np.random.default_rng(4)
+    values, status = rng.uniform(size=(60, 200)), np.ones((60, 200), "int8")
+    status[:, 7] = NOT_CONVERGED
+    source = xr.Dataset({"v": (("cell", "replication"), values, RANGE), "status": (("cell", "replication"), status)},
+                        {"cell": np.arange(60)})
+    calls = []
+
+    def each(data):
+        calls.append(1)
+        return mean_cells(select(data, "v", min_levels=dict(cell=1)), "v")
+
+    def alone(data):
+        return {key: one for key, one in each(data).items() if key == "cell=9"}
+
+    def together(data):
+        chosen = select(data, "v", min_levels=dict(cell=1))
+        return {"all": share_above(chosen, "v", chosen["v"].mean() + 0 * chosen["v"].isel(replication=0))}
+
+    found = bounded(each, source)
+    assert len(calls) < 40 and {one.lost for one in found.values()} == {1}
+    one_by_one = bounded(each, source.assign(status=source["status"].where(source["cell"] == 9, OK)))
+    assert found["cell=9"] == one_by_one["cell=9"] == bounded(alone, source)["cell=9"]
+    larger = xr.concat([source, source.assign_coords(cell=source["cell"] + 60)], "cell", data_vars="minimal",
+                       combine_attrs="override")
+    with pytest.raises(LostReplications, match="lost in 120 cells that one estimate reads"):
+        bounded(together, larger)
+
+
 def test_nothing_changes_without_losses():
     source = results(lost=0)
     assert bounded(means, source) == means(source)
