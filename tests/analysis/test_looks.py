@@ -169,6 +169,14 @@ def test_means_of_skewed_or_few_values_wait_for_the_last_look(data):
     assert int(judge(few, start).check.text.split()[1]) >= 30
 
 
+def test_the_last_look_decides_on_the_most_skewed_values(data):
+    """As a fixed number does: a claim on them is not lost."""
+    results = data(0.0, spread=1.5)
+    skewed = results.assign(x=np.exp(results["x"]))
+    check = judge(claim(AtMost(50.0)), skewed).check
+    assert check.verdict == SUPPORTED and check.text.startswith("after 2,000 replications (look 10 of 10")
+
+
 def test_every_interval_is_wider_within_a_look(data, sealed):
     few = data(0.5, 0.4, spread=0.1, replications=200)
     flags = few["x"] > 0.4
