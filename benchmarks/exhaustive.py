@@ -94,7 +94,8 @@ def optimum(task: Task, near: float, seed: int, reps: tuple[int, int] = (400, 40
 
     reps: replications of each level of the coarse grid, and of the fine one.
     """
-    coarse = sorted({*grid(task, near / WIDE, near * WIDE, COARSE), near})
+    centre = max(1, round(near)) if task.whole else near
+    coarse = sorted({*grid(task, near / WIDE, near * WIDE, COARSE), centre})
     means = np.nanmean(excess(task, coarse, reps[0], seed), axis=1)
     sides = means <= 0
     changes = np.flatnonzero(sides[1:] != sides[:-1])

@@ -17,6 +17,7 @@ from pipeline.advice.first import first
 from pipeline.advice.question import read
 from pipeline.advice.search import Found, find
 from pipeline.advice.simulation import Simulator
+from pipeline.advice.words import far_beyond
 from pipeline.analysis.paired_crossing import Crossing
 from pipeline.study import registry
 from pipeline.study.advice import Advice, Atlas, Unknown
@@ -178,3 +179,10 @@ def test_the_first_certificate_that_is_given_far_off_is_followed_by_nearer_ones(
     needed = (1 / 12 + 2) / 0.05
     print(f"needed {needed:.1f}, advised {level}, first attempt beyond {math.exp(far.value):.1f}")
     assert needed <= level <= 1.2 * needed < math.exp(far.value)
+
+
+def test_a_value_far_beyond_its_boundary_says_so():
+    """From 1.3 times on, also where less is advised; nearer ones say nothing."""
+    asked = question("<=", 0.05, n=20)
+    assert far_beyond(asked, 1.29, 1000) is None and "1.8 times the boundary" in far_beyond(asked, 1.8, 1000)
+    assert "few whole numbers" in far_beyond(question("<=", 0.05, epsilon=1.0), 2.0, 1000)
