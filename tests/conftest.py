@@ -4,7 +4,9 @@ The table is made from the reports of the tests that counted, which may have run
 """
 
 import os
+import sys
 
+import pytest
 from hypothesis import settings
 
 from pipeline.study import build_kernels
@@ -23,8 +25,14 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_sessionstart(session):
-    """Kernels are tested as they are written now."""
-    if not hasattr(session.config, "workerinput"):
+    """Kernels are tested as they are written now; a worker counts as running pytest, as the main process does.
+
+    A worker of pytest-xdist has no script. The program would take it for a notebook, whose code may have changed the
+    program's, and what a test replaces would count as code.
+    """
+    if hasattr(session.config, "workerinput"):
+        sys.modules["__main__"].__file__ = pytest.__file__
+    else:
         build_kernels.build_all()
 
 
