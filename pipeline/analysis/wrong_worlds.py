@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.claims import SUPPORTED, Check, Claim, SimulatedControl, check_of
+from pipeline.analysis.claims import CONTRADICTED, HELD, SUPPORTED, Check, Claim, SimulatedControl, check_of
 from pipeline.analysis.selection import NUMBER, InsufficientEvidence, planning
 from pipeline.analysis.summary import REPLICATION
 from pipeline.study.arrays import Integers
@@ -14,6 +14,7 @@ from pipeline.study.status import OK
 from pipeline.study.study import Study
 from pipeline.study.wrong_worlds import WrongWorld
 
+AS_IT_MUST, OTHERWISE, UNDECIDED = "as it must", "otherwise", "undecided"  # what claims say of their wrong worlds
 CELL_OUTSIDE = -1  # number of a combination of levels that is no cell of the grid
 
 
@@ -35,6 +36,13 @@ def as_expected(claim: Claim, check: Check) -> bool:
     control = claim.simulated
     assert isinstance(control, SimulatedControl)
     return check.verdict == (claim.best if control.verdict == SUPPORTED else control.verdict)
+
+
+def outcome(claim: Claim, check: Check) -> str:
+    """`AS_IT_MUST`; `OTHERWISE` for a world that is judged the wrong way; `UNDECIDED` where the data do not decide."""
+    if as_expected(claim, check):
+        return AS_IT_MUST
+    return OTHERWISE if check.verdict in (*HELD, CONTRADICTED) else UNDECIDED
 
 
 def _by_control(claims: Iterable[Claim]) -> dict[SimulatedControl, list[Claim]]:

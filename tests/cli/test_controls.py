@@ -14,6 +14,8 @@ from pipeline.study.parameters import InvalidInput
 from pipeline.study.wrong_worlds import unchanged
 
 LOSS = next(claim for claim in CLAIMS if claim.id == "wang.theorem_1")
+SLIGHTLY = SimulatedControl("a little more than the declared ε",
+                            with_parameters("mechanism", epsilon=lambda declared: 1.02 * declared))
 TWICE = SimulatedControl("twice the declared ε", with_parameters("mechanism", epsilon=lambda declared: 2 * declared))
 
 
@@ -25,10 +27,10 @@ def experiment(*words):
 def judged(monkeypatch, capsys):
     """Function that gives exit code and lines for claims with these controls."""
 
-    def judged(*chosen):
+    def judged(*chosen, words=()):
         claims = tuple(dataclasses.replace(LOSS, simulated=control) for control in chosen)
         monkeypatch.setattr(controls, "claims_of", lambda experiment: claims)
-        code = controls.controls([experiment()])
+        code = controls.controls([experiment(*words)])
         return code, capsys.readouterr().out.splitlines()
 
     return judged
@@ -47,6 +49,44 @@ def test_a_world_that_a_claim_does_not_see_fails(judged):
     assert code == 1 and lines[0].startswith("✗ supported     wang.theorem_1, must be contradicted: nothing is wrong; ")
     code, lines = judged(SimulatedControl("nothing is wrong", unchanged, SUPPORTED))
     assert code == 0 and lines[0].startswith("  supported     wang.theorem_1, as it must be: nothing is wrong; ")
+
+
+def test_too_few_data_are_no_failure_and_the_line_says_what_is_missing(judged):
+    """The same slight fault is open, with a smaller grid or fewer replications; the whole experiment must decide it."""
+    code, lines = judged(SLIGHTLY, TWICE, words=["grid.epsilon=[0.5,1]"])
+    assert code == 0 and len(lines) == 3
+    start = "? not tested    wang.theorem_1, too few data to decide (4 of 12 cells): a little more than the "
+    assert lines[0].startswith(start)
+    assert lines[-1] == ("0 of 2 wrong worlds were judged as they must be; 2 cannot be decided by fewer data than the "
+                         "experiment has, which is no failure: size=paper simulates all of them")
+    code, lines = judged(SLIGHTLY, TWICE, words=["replications=500"])
+    assert code == 0
+    assert lines[0].startswith("? inconclusive  wang.theorem_1, too few data to decide (500 of 1,000 replications): ")
+    assert lines[1].startswith("  contradicted  wang.theorem_1, as it must be: ")
+    assert lines[2].startswith("1 of 2 wrong worlds were judged as they must be; 1 cannot be decided by fewer data ")
+
+
+def test_a_world_that_the_whole_experiment_does_not_decide_fails(judged):
+    code, lines = judged(SLIGHTLY)
+    assert code == 1
+    start = "✗ inconclusive  wang.theorem_1, must be contradicted, but all data of the experiment do not decide it: "
+    assert lines[0].startswith(start)
+    assert lines[1] == "0 of 1 wrong worlds were judged as they must be"
+
+
+def test_fewer_data_do_not_excuse_a_world_that_is_judged_the_wrong_way(judged):
+    code, lines = judged(SimulatedControl("nothing is wrong", unchanged), words=["grid.ability_low=[1]"])
+    assert code == 1
+    assert lines[0].startswith("✗ supported     wang.theorem_1, must be contradicted: nothing is wrong; ")
+
+
+def test_what_is_missing_is_counted_against_the_experiment_that_ships():
+    assert controls.what_is_missing(experiment()) == ""
+    assert controls.what_is_missing(experiment("replications=5000")) == ""
+    some = experiment("grid.epsilon=[0.5,3]", "replications=500")  # 3 is no level of the experiment
+    assert controls.what_is_missing(some) == "2 of 12 cells, 500 of 1,000 replications"
+    one_of_someone = dataclasses.replace(some, study=dataclasses.replace(some.study, name="one/of_someone"))
+    assert controls.what_is_missing(one_of_someone) == ""
 
 
 def test_with_targets_of_precision_cells_get_the_least(monkeypatch):
