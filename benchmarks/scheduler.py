@@ -3,9 +3,10 @@
     python -m benchmarks scheduler
 
 `Sweep` and `Bundler` are those of real sweeps; only workers, Dask and the time are modelled. Each worker has a speed of
-its own, 1 ± 30 %, and one is 20 times slower. Each bundle costs the driver `DRIVER` seconds of CPU, half when it is
-handed out and half when it ends, one after the other; what heartbeats of workers leave of its time goes into that. Dask
-gives a bundle to the worker that has the fewest; one that has nothing to do takes, `STEAL` later, what waits elsewhere.
+its own, 1 ± 30 %, and in a second round one is 20 times slower. Each bundle costs the driver `DRIVER` seconds of CPU,
+half when it is handed out and half when it ends, one after the other; what heartbeats of workers leave of its time goes
+into that. Dask gives a bundle to the worker that has the fewest; one that has nothing to do takes, `STEAL` later, what
+waits elsewhere.
 Efficiency: seconds that all workers would need if no time were lost, by their true speeds, over seconds that they took.
 """
 
@@ -15,19 +16,31 @@ import random
 import threading
 import time
 from collections import deque
+from typing import NamedTuple
 
 from pipeline.execution.bundles import Bundle, Bundler
-from pipeline.execution.sweep import Sweep
+from pipeline.execution.sweep import KILLS, Sweep
 from pipeline.execution.task import Ending
 
 DRIVER, HEARTBEAT = 1.6e-3, 1e-3  # measured by `python -m benchmarks driver`, see docs/scale.md
 STEAL = 0.1  # seconds between two rounds of Dask's work stealing
 WINDOW = 2  # bundles handed out for each worker
 SPREAD, SLOWEST = 0.3, 0.05
-SEEDS = range(1, 6)  # of the speeds
-# Workers, drivers (each with its share of workers and units, as shard=K/10), units, seconds of a unit, wanted.
-CASES = ((1_000, 1, 100_000, 1.0, 0.95), (1_000, 1, 100_000, 0.1, None), (1_000, 1, 1_000_000, 0.1, None),
-         (10_000, 1, 1_000_000, 1.0, 0.8), (10_000, 10, 1_000_000, 1.0, 0.8))
+SEEDS = range(1, 4)  # of the speeds
+
+
+class Case(NamedTuple):
+    """A sweep: drivers have equal shares of workers and units, as shard=K/10. wanted: its least efficiency."""
+
+    workers: int
+    drivers: int
+    units: int
+    seconds: float
+    wanted: float | None = None
+
+
+CASES = (Case(1_000, 1, 100_000, 1.0, 0.95), Case(1_000, 1, 100_000, 0.1), Case(1_000, 1, 1_000_000, 0.1),
+         Case(10_000, 1, 1_000_000, 1.0, 0.75), Case(10_000, 10, 1_000_000, 1.0, 0.8))
 
 
 class Simulated:
@@ -50,30 +63,16 @@ class Simulated:
         self.waiting: list[deque[Bundle]] = [deque() for _ in speeds]
         self.queued: dict[int, int] = {}  # id of a bundle that waits -> its worker; oldest first
         self.free = set(range(len(speeds)))  # workers with nothing to do
-        self.dropped: set[int] = set()
         self.turn = 0
         self.events: list[tuple[float, int, int, Bundle | None]] = []  # when, order, worker, what ends; None: steals
         self.order = itertools.count()
 
-    def submit(self, bundle: Bundle, worker: int | None = None) -> None:
+    def submit(self, bundle: Bundle) -> None:
         """Give a bundle to a worker with nothing to do, or else to the one with the fewest."""
         self.now += self.cost / 2
         self.handed_out += 1
-        if worker is None:
-            worker = next(iter(self.free)) if self.free else self._least()
+        worker = next(iter(self.free)) if self.free else self._least()
         self._arrive(bundle, worker, self.now)
-
-    def idle(self) -> list[int]:
-        """Workers with nothing to do."""
-        return list(self.free)
-
-    def drop(self, bundle: Bundle) -> None:
-        """Forget a bundle: what runs goes on, without a driver that waits for it."""
-        worker = self.queued.pop(id(bundle), None)
-        if worker is None:
-            self.dropped.add(id(bundle))
-        else:
-            self.waiting[worker] = deque(one for one in self.waiting[worker] if one is not bundle)
 
     def finished(self) -> list[tuple[Bundle, Ending]]:
         """The next bundle that ends, if that is within a second: then the driver looks around."""
@@ -83,9 +82,6 @@ class Simulated:
                 self._steal(worker, when)
                 continue
             self._next(worker, when)
-            if id(bundle) in self.dropped:
-                self.dropped.remove(id(bundle))
-                continue
             self.now = max(self.now, when) + self.cost / 2
             seconds = len(bundle.units) * self.seconds / self.speeds[worker]
             return [(bundle, Ending("done", bundle.units, seconds))]
@@ -133,13 +129,14 @@ class Simulated:
             self._arrive(self.waiting[victim].popleft(), worker, when)
 
 
-def speeds(workers: int, seed: int) -> list[float]:
-    """1 ± 30 % each; the first 20 times slower than the mean."""
+def speeds(workers: int, seed: int, slowest: float | None = None) -> list[float]:
+    """1 ± 30 % each; the first one `slowest`, if that is given."""
     chance = random.Random(seed)
-    return [SLOWEST, *(chance.uniform(1 - SPREAD, 1 + SPREAD) for _ in range(workers - 1))]
+    usual = [chance.uniform(1 - SPREAD, 1 + SPREAD) for _ in range(workers)]
+    return usual if slowest is None else [slowest, *usual[1:]]
 
 
-def simulate(speeds: list[float], units: int, seconds: float, backups: bool = True) -> tuple[float, int]:
+def simulate(speeds: list[float], units: int, seconds: float) -> tuple[float, int]:
     """Seconds that one driver with these workers takes, and bundles that it hands out."""
     pool, done = Simulated(speeds, seconds), bytearray(units)
 
@@ -149,31 +146,33 @@ def simulate(speeds: list[float], units: int, seconds: float, backups: bool = Tr
 
     stream = ((unit, seconds * 1e9) for unit in range(units))
     bundler = Bundler(stream, units * seconds * 1e9, pace=1e-9)
-    Sweep(pool, bundler, 10, count, backups, clock=lambda: pool.now).drive(threading.Event())
+    Sweep(pool, bundler, KILLS, count).drive(threading.Event())
     assert done == b"\1" * units  # each counted once
     return pool.now, pool.handed_out
 
 
-def efficiency(workers: int, drivers: int, units: int, seconds: float, seed: int, backups: bool = True
-               ) -> tuple[float, int]:
+def efficiency(case: Case, seed: int, slowest: float | None = None) -> tuple[float, int]:
     """Of a sweep that ends when the last of its drivers does; and bundles of all."""
-    every = speeds(workers, seed)
-    ends = [simulate(every[driver::drivers], units // drivers, seconds, backups) for driver in range(drivers)]
-    return units * seconds / sum(every) / max(end for end, _ in ends), sum(bundles for _, bundles in ends)
+    every = speeds(case.workers, seed, slowest)
+    shares = [every[driver :: case.drivers] for driver in range(case.drivers)]
+    ends = [simulate(share, case.units // case.drivers, case.seconds) for share in shares]
+    last = max(end for end, _ in ends)
+    return case.units * case.seconds / sum(every) / last, sum(bundles for _, bundles in ends)
 
 
 def main() -> None:
     """Print a table."""
-    print(f"speeds 1 ± {SPREAD:.0%}, one {1 / SLOWEST:.0f} times slower; a bundle costs the driver {1e3 * DRIVER:g} ms,"
-          f" a heartbeat {1e3 * HEARTBEAT:g}; least and most of {len(SEEDS)} seeds")
-    print("workers  drivers      units  s a unit     efficiency  without copies  wanted  bundles  simulated in")
-    for workers, drivers, units, seconds, wanted in CASES:
+    print(f"speeds 1 ± {SPREAD:.0%}; a bundle costs the driver {1e3 * DRIVER:g} ms, a heartbeat {1e3 * HEARTBEAT:g}; "
+          f"least and most of {len(SEEDS)} seeds")
+    print("workers  drivers      units  s a unit   efficiency  one 20 times slower  wanted  bundles  simulated in")
+    for case in CASES:
         start = time.perf_counter()
-        reached = sorted(efficiency(workers, drivers, units, seconds, seed) for seed in SEEDS)
-        plain, _ = efficiency(workers, drivers, units, seconds, SEEDS[0], backups=False)
-        print(f"{workers:>7,} {drivers:>8} {units:>10,} {seconds:>9g} {reached[0][0]:>7.3f}–{reached[-1][0]:.3f} "
-              f"{plain:>14.3f} {wanted or '':>7} {reached[0][1]:>8,} {time.perf_counter() - start:>11.0f} s",
-              flush=True)
+        results = [efficiency(case, seed) for seed in SEEDS]
+        reached = sorted(share for share, _ in results)
+        slow = min(efficiency(case, seed, SLOWEST)[0] for seed in SEEDS)
+        print(f"{case.workers:>7,} {case.drivers:>8} {case.units:>10,} {case.seconds:>9g} "
+              f"{reached[0]:>6.3f}–{reached[-1]:.3f} {slow:>20.3f} {case.wanted or '':>7} {results[0][1]:>8,} "
+              f"{time.perf_counter() - start:>11.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -262,8 +262,7 @@ def _compute(
             units = itertools.takewhile(lambda _: time.monotonic() < ends, schedule)
             work = runner(stored, schedule, settings)
             outcome = sweep.run(executor, work, units, stop=stop, on_done=on_done, on_retired=progress.warn,
-                                total_cost=total_cost, pace=pace, shares=schedule.shares, backups=True,
-                                blame=work.blame)
+                                total_cost=total_cost, pace=pace, shares=schedule.shares, blame=work.blame)
             return dataclasses.replace(outcome, interrupted=outcome.interrupted or time.monotonic() >= ends)
 
         for stored, schedule in waiting:

@@ -1,7 +1,7 @@
 """How a stream of units is cut into bundles: each is one message to a worker and takes about a wanted time."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,17 +26,10 @@ class Bundle:
     kills: int = 0
     expected: float | None = field(default=None, repr=False, compare=False)
 
-    def split(self) -> list["Bundle"]:
-        """About ten bundles, with one more death each, so that a unit that kills its worker is alone after a few
-        deaths."""
-        if len(self.units) == 1:
-            return [Bundle(self.units, self.cost, self.kills + 1)]
-        size, places = math.ceil(len(self.units) / 10), range(len(self.units))
-        return [self.part(places[i : i + size], 1) for i in places[::size]]
-
-    def part(self, positions: Sequence[int], kills: int = 0) -> "Bundle":
-        """Some of the units, by their positions."""
-        return Bundle([self.units[i] for i in positions], self.cost * len(positions) / len(self.units), kills)
+    def singles(self) -> list["Bundle"]:
+        """Its units one by one, with one more death each, so that a unit that kills its worker is alone at once."""
+        cost = self.cost / len(self.units)
+        return [Bundle([unit], cost, self.kills + 1) for unit in self.units]
 
 
 class Bundler:
@@ -112,7 +105,7 @@ class Bundler:
         least = LEAST_SECONDS
         if not self.recent_cost:
             seconds = min(seconds, max(FIRST_SECONDS, SHORT * seconds))
-        elif workers > MOST_BUNDLES:  # shorter ones would wait for the scheduler; backup copies even out the end
+        elif workers > MOST_BUNDLES:  # shorter ones would wait for the scheduler
             least = SHORT * seconds
         wanted = seconds / seconds_per_cost
         if self.total_cost is None:

@@ -55,18 +55,11 @@ class Pool(Protocol):
         """Whether the sweep is stopping and no worker is left to finish what was handed out."""
         ...
 
-    def submit(self, bundle: Bundle, worker: str | None = None) -> None:
-        """Hand out a bundle. worker: one of `idle()` that is to compute it, if it is still there."""
-
-    def idle(self) -> list[str]:
-        """Names of workers with nothing to do, each once for each of its threads."""
-        ...
-
-    def drop(self, bundle: Bundle) -> None:
-        """Forget a bundle that was handed out: it does not end, and need not start."""
+    def submit(self, bundle: Bundle) -> None:
+        """Hand out a bundle."""
 
     def finished(self) -> Iterable[tuple[Bundle, Ending]]:
-        """Bundles that ended since the last call; waits a moment for the first. None that is dropped meanwhile."""
+        """Bundles that ended since the last call; waits a moment for the first."""
         ...
 
     def halt(self) -> None:
@@ -85,16 +78,9 @@ class ThisProcess:
         self.runner = runner
         self.waiting: list[Bundle] = []
 
-    def submit(self, bundle: Bundle, worker: str | None = None) -> None:
+    def submit(self, bundle: Bundle) -> None:
         """Keep the bundle until `finished` is called."""
         self.waiting.append(bundle)
-
-    def idle(self) -> list[str]:
-        """None: there is no other worker."""
-        return []
-
-    def drop(self, bundle: Bundle) -> None:
-        """Nothing to do: without other workers there are no copies."""
 
     def finished(self) -> list[tuple[Bundle, Ending]]:
         """Compute the bundle. SweepError if this process, the only worker, must not compute."""
@@ -148,18 +134,14 @@ class DaskPool:
         """Most bundles handed out at once: it follows the number of workers."""
         return self.window * self.capacity
 
-    def submit(self, bundle: Bundle, worker: str | None = None) -> None:
-        """Hand out a bundle, soon and together with others; Dask chooses the worker if none is given or if that one is
-        gone. It does not look for tasks in a Bundle as it would in a list.
-        """
-        if worker or len(self.outgoing) >= AT_ONCE:
+    def submit(self, bundle: Bundle) -> None:
+        """Hand out a bundle, soon and together with others. Dask looks for no tasks in it, as it would in a list."""
+        if len(self.outgoing) >= AT_ONCE:
             self._send()
         self.submitted += 1
         self.outgoing[self.submitted] = bundle
-        if worker:
-            self._send(workers=[worker], allow_other_workers=True)
 
-    def _send(self, **where: Any) -> None:
+    def _send(self) -> None:
         """Hand out what was submitted, in one message."""
         if not self.outgoing:
             return
@@ -167,27 +149,10 @@ class DaskPool:
         self.outgoing = {}
         futures = self.executor.client.map(
             functools.partial(compute, self.sweep), numbers, bundles,
-            key=[(f"units-{self.sweep}", number) for number in numbers], **where)
+            key=[(f"units-{self.sweep}", number) for number in numbers])
         for number, bundle, future in zip(numbers, bundles, futures, strict=True):
             self.futures[number] = future, bundle
             future.add_done_callback(lambda _, number=number: self.ready.put((number, None)))
-
-    def idle(self) -> list[str]:
-        """Names of workers that compute nothing, nor have anything waiting, each once for each of its threads."""
-        self._send()
-        try:
-            given = self.executor.client.processing()
-        except GONE:  # the scheduler is gone, which the bundles' endings say
-            return []
-        return [address for address, threads in self.executor.alive().items()
-                if address in self.present and not given.get(address, True) for _ in range(threads)]
-
-    def drop(self, bundle: Bundle) -> None:
-        """Forget a bundle that was handed out; where it runs already, it runs to its end."""
-        number = next(number for number, (_, one) in self.futures.items() if one is bundle)
-        future, _ = self.futures.pop(number)
-        with contextlib.suppress(*GONE):
-            future.cancel()
 
     def finished(self) -> Iterator[tuple[Bundle, Ending]]:
         """Some bundles that ended. A worker that must not compute is retired, see `_retire`."""
@@ -197,7 +162,7 @@ class DaskPool:
                 number, said = self.ready.get(timeout=0 if waiting else POLL)
             except queue.Empty:
                 return
-            if number not in self.futures:  # it was dropped, or is known already
+            if number not in self.futures:  # it is known already
                 continue
             future, bundle = self.futures[number]
             ending = _ending(future) if said is None else pickle.loads(said)

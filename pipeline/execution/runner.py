@@ -35,7 +35,7 @@ SLICES = BYTES, BYTES // 4, BYTES // 16, BYTES // 64  # of a unit, one after the
 SLOW = 100.0  # times the predicted seconds that a unit may take: a machine may be 20 times slower, a prediction wrong
 LEAST_SECONDS = 600.0  # of such a limit
 UNMEASURED = 10.0  # times both, where no unit has ended by which a predicted cost is known in seconds
-TRIES = 10  # processes that end while they make a reference unit, until it is given up
+TRIES = len(SLICES)  # processes that end while they make a reference unit, until it is given up
 TRIAL = "trial"  # noted in place of a unit while parts are tried
 NOBODY = "0" * 16  # the writer of a unit whose worker could not store that it failed
 

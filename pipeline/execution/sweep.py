@@ -3,7 +3,6 @@
 Units must be deterministic and idempotent: whatever is lost is simply computed again.
 """
 
-import math
 import sys
 import threading
 import time
@@ -12,8 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.execution.backups import HandedOut
-from pipeline.execution.bundles import MOST_BUNDLES, Bundle, Bundler
+from pipeline.execution.bundles import Bundle, Bundler
 from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.errors import SweepError
 from pipeline.execution.pool import DaskPool, Pool, ThisProcess
@@ -24,8 +22,8 @@ __all__ = ["Outcome", "SweepError", "run"]
 
 OnDone = Callable[[list[Any], Bundle, int], None]
 Blame = Callable[[Any, str], Any]
-LOOK = 0.5  # seconds between two looks for idle workers near the end: each asks the scheduler
-LOOK_EARLY = 5.0  # the same before that
+KILLS = 4  # workers that end with a unit: of its bundle, of the unit as a bundle of its own, and ALONE
+ALONE = 2
 
 
 @dataclass(frozen=True)
@@ -59,10 +57,9 @@ def run(
     pace: float | None = None,
     shares: Callable[[Any], bool] = lambda unit: False,
     window: int | None = None,
-    kills: int = 10,
+    kills: int = KILLS,
     blame: Blame | None = None,
     worker_timeout: float = 45.0,
-    backups: bool = False,
     stop: threading.Event | None = None,
     on_done: OnDone | None = None,
     on_retired: Callable[[str], None] = warn,
@@ -82,14 +79,11 @@ def run(
             `Bundler`; None: they have one unit.
         shares: whether the unit after this one shares its data, see `Bundler`.
         window: bundles handed out per worker thread, computing or waiting; the executor's by default.
-        kills: how many workers a unit may kill, the last two while nothing else runs, before it is given up.
+        kills: how many workers a unit may end, the last `ALONE` while nothing else runs, before it is given up.
         blame: called in this thread with such a unit and what happened; returns what the runner would, or None if it
             was not the unit, and the sweep goes on. Without it, such a unit ends the sweep.
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
             as with a queue, counts instead.
-        backups: whether, near the end, units that take long are handed out once more to workers with nothing to do.
-            Of all copies of a unit the first that ends counts, and others may go on after the sweep: only for units
-            that may be computed several times at once.
         stop: once set, nothing more starts, and what runs is finished.
         on_done: called in this thread after each bundle with (what the runner returned, the bundle, workers now).
         on_retired: called in this thread with one line for each worker that is retired as unfit.
@@ -103,7 +97,7 @@ def run(
     start = time.monotonic()
     pool: Pool = ThisProcess(runner) if executor.client is None else DaskPool(
         executor, runner, window or executor.window, executor.patience or worker_timeout, on_retired)
-    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace, shares), kills, on_done, backups, blame)
+    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace, shares), kills, on_done, blame)
     try:
         sweep.drive(stop)
     except KeyboardInterrupt:
@@ -124,12 +118,9 @@ class Sweep:
     bundler: Bundler
     kills: int
     on_done: OnDone | None
-    backups: bool = False
     blame: Blame | None = None
-    clock: Callable[[], float] = time.monotonic
     retry: deque[Bundle] = field(default_factory=deque)
-    running: HandedOut = field(default_factory=HandedOut)
-    looked: float = -math.inf  # when idle workers were last looked for
+    running: int = 0  # bundles that were handed out and have not ended
     units_done: int = 0
     seconds: float = 0.0
     failure: Exception | None = None  # the first one
@@ -161,34 +152,28 @@ class Sweep:
         self.abandoned = True
 
     def hand_out(self) -> None:
-        """Give bundles to the pool while it has room, and copies to idle workers when nothing else is left.
-
-        Or when there is no room, as one worker that came first, and then froze, has what was meant for all.
-        """
-        while not self.halted and not self.alone:
-            if len(self.running) >= self.pool.room:
-                self._back_up(LOOK_EARLY, self.pool.room / self.pool.capacity)
+        """Give bundles to the pool while it has room."""
+        while not self.halted and not self.alone and self.running < self.pool.room:
+            bundle = self._next()
+            if bundle is None:
                 break
-            if not (bundle := self._next()):
-                self._back_up(LOOK)
-                break
-            self._submit(bundle)
-            self.running.add(bundle, self.clock())
+            bundle.expected = self.bundler.expected(bundle)
+            self.pool.submit(bundle)
+            self.running += 1
 
     def collect(self) -> None:
         """Take what the pool has finished."""
         for bundle, ending in self.pool.finished():
             self.alone = False
+            self.running -= 1
             if ending.state == "done":
                 self._done(bundle, ending)
-                continue
-            left = self.running.gone(bundle)
-            if ending.state == "failed":
+            elif ending.state == "failed":
                 self._fail(ending.value)
-            elif left and ending.state == "lost":
-                self._lost(left, ending.value)
-            elif left:  # halted, or its worker was unfit
-                self.retry.append(left)
+            elif ending.state == "lost":
+                self._lost(bundle, ending.value)
+            else:  # halted, or its worker was unfit
+                self.retry.append(bundle)
 
     def interrupted(self) -> bool:
         """Whether units are left undone."""
@@ -198,59 +183,38 @@ class Sweep:
         if not self.retry:
             return self.bundler.next(self.pool.capacity)
         # A dying worker takes down what waited there as well: before a unit is blamed it runs alone.
-        suspect = self.retry[0].kills >= max(1, self.kills - 2)
+        suspect = self.retry[0].kills >= max(1, self.kills - ALONE)
         if suspect and self.running:
             return None
         self.alone = suspect
         return self.retry.popleft()
 
-    def _back_up(self, every: float, ahead: float | None = None) -> None:
-        """Hand bundles that take long out once more, cut among the workers with nothing to do.
-
-        every: seconds between two looks for such workers. ahead: see `HandedOut.late`.
-        """
-        now = self.clock()
-        if not self.backups or now - self.looked < every:
-            return
-        self.looked = now
-        late = self.running.late(now, self.bundler.seconds_per_cost, ahead)
-        idle = self.pool.idle()[:MOST_BUNDLES] if late else []
-        for handed in late:
-            if not idle:
-                break
-            for part in self.running.copy(handed, len(idle), now):
-                self._submit(part, idle.pop())
-
-    def _submit(self, bundle: Bundle, worker: str | None = None) -> None:
-        bundle.expected = self.bundler.expected(bundle)
-        self.pool.submit(bundle, worker)
-
     def _done(self, bundle: Bundle, ending: Ending) -> None:
         self.bundler.learn(bundle, ending.seconds)
-        new, values, dropped = self.running.done(bundle, ending.value)
-        for copy in dropped:
-            self.pool.drop(copy)
-        self.seconds += ending.seconds * len(new.units) / len(bundle.units)
-        self._count(new, values)
+        self.seconds += ending.seconds
+        self._count(bundle, ending.value)
 
     def _count(self, bundle: Bundle, values: list[Any]) -> None:
         self.units_done += len(bundle.units)
-        if self.on_done and bundle.units:
+        if self.on_done:
             self.on_done(values, bundle, self.pool.workers)
 
     def _lost(self, bundle: Bundle, reason: str) -> None:
-        if bundle.kills + 1 < self.kills or len(bundle.units) > 1:
-            self.retry.extend(bundle.split())
+        singles = bundle.singles()
+        if len(singles) > 1 or singles[0].kills < self.kills:
+            self.retry.extend(singles)
             return
-        (unit,), what = bundle.units, f"{reason} {self.kills} times"
-        if self.blame:
-            if (value := self.blame(unit, what)) is None:
-                self.retry.append(Bundle(bundle.units, bundle.cost))
-            else:
-                self._count(bundle, [value])
-        else:
+        unit = bundle.units[0]
+        what = f"{reason} {self.kills} times"
+        if not self.blame:
             self.retry.append(bundle)
             self._fail(f"unit {shorten(unit, 200)}: {what}; give workers more memory, or leave the unit out")
+            return
+        value = self.blame(unit, what)
+        if value is None:
+            self.retry.append(Bundle(bundle.units, bundle.cost))
+        else:
+            self._count(bundle, [value])
 
     def _fail(self, reason: str | InvalidInput) -> None:
         if not self.failure:

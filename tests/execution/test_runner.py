@@ -187,7 +187,7 @@ def test_where_a_finished_unit_ends_processes_that_compare_it_these_must_not_com
     work = Runner(store, schedule.references)
     agreement.begin(store, writer(store.study).id, unit_name(store.study, first), before=TRIES)
     for _ in range(2):  # no process dies of it any more
-        with pytest.raises(Unfit, match="was finished before.* ended 10 processes; give "):
+        with pytest.raises(Unfit, match="was finished before.* ended 4 processes; give "):
             work([other])
     assert not store.holds(*other) and store.holds(*first)
     assert Runner(store, schedule.references, accept=True)([other]) == [False] and not agreement.tries(store)
@@ -205,8 +205,8 @@ def test_a_finished_unit_that_does_not_end_here_has_a_limit(tmp_path, monkeypatc
 def test_a_unit_that_killed_its_workers_is_blamed_unless_it_was_stored(tmp_path):
     store, schedule = begun(tmp_path)
     bad = other_unit(schedule)
-    assert Runner(store).blame(bad, "its worker was killed 10 times") is True
-    assert store.read(*bad).error.startswith("worker killed: its worker was killed 10 times by this unit")
+    assert Runner(store).blame(bad, "its worker was killed 4 times") is True
+    assert store.read(*bad).error.startswith("worker killed: its worker was killed 4 times by this unit")
     good = schedule.references[0]
     files = sorted(store.backend.keys(f"{RAW}/units"))
     assert Runner(store).blame(good, "") is False and not store.read(*good).failed

@@ -16,7 +16,7 @@ from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.clusters.executor import DASK
 from pipeline.execution.errors import Unfit
 from pipeline.execution.progress import interruptible
-from pipeline.execution.sweep import Sweep, SweepError, run
+from pipeline.execution.sweep import ALONE, KILLS, Sweep, SweepError, run
 from pipeline.execution.task import Ending
 
 
@@ -258,11 +258,10 @@ def test_a_wrong_prediction_is_forgotten_after_the_first_bundle(wrong):
     assert sizes[0] == {0.01: 1000, 1: 100, 100: 1}[wrong] and sizes[5:] == [200, 200, 200]
 
 
-def test_a_lost_bundle_is_cut_until_a_unit_is_alone():
-    parts = Bundle(list(range(25)), 25.0).split()
-    assert [len(part.units) for part in parts] == [3] * 8 + [1] and sum(part.cost for part in parts) == 25
-    (alone,) = Bundle([3], 1.0, kills=2).split()
-    assert alone.units == [3] and alone.kills == 3
+def test_units_of_a_lost_bundle_are_rerun_one_by_one():
+    singles = Bundle(list(range(25)), 50.0).singles()
+    assert singles == [Bundle([unit], 2.0, kills=1) for unit in range(25)]
+    assert singles[3].singles() == [Bundle([3], 2.0, kills=2)]
 
 
 class Deadly:
@@ -273,24 +272,21 @@ class Deadly:
     lost, deserted = 0, False
 
     def __init__(self):
-        self.handed_out, self.beside = [], []
+        self.handed_out, self.beside, self.deaths = [], [], 0
 
-    def submit(self, bundle, worker=None):
+    def submit(self, bundle):
         self.handed_out.append(bundle)
-        suspects = [one for one in self.handed_out if "bad" in one.units and one.kills >= 3]
+        suspects = [one for one in self.handed_out if "bad" in one.units and one.kills >= KILLS - ALONE]
         if suspects and len(self.handed_out) > 1:
             self.beside.append([one.units for one in self.handed_out])
 
     def finished(self):
         bundle = self.handed_out.pop(0)
-        yield bundle, (Ending("lost", "killed") if "bad" in bundle.units
-                       else Ending("done", [None] * len(bundle.units)))
-
-    def idle(self):
-        return []
-
-    def drop(self, bundle):
-        pass
+        if "bad" in bundle.units:
+            self.deaths += 1
+            yield bundle, Ending("lost", "killed")
+        else:
+            yield bundle, Ending("done", [None] * len(bundle.units))
 
     def halt(self):
         pass
@@ -301,10 +297,11 @@ class Deadly:
 
 def test_a_unit_is_blamed_only_after_its_workers_died_while_nothing_else_ran():
     pool, blamed = Deadly(), []
-    units = [("bad", 1.0), *pairs(range(40))]
-    sweep = Sweep(pool, Bundler(units, None), 5, None, blame=lambda unit, _: blamed.append(unit) or True)
+    units = [*pairs(range(20)), ("bad", 1.0), *pairs(range(20, 40))]
+    sweep = Sweep(pool, Bundler(units, None), KILLS, None, blame=lambda unit, _: blamed.append(unit) or True)
     sweep.drive(threading.Event())
     assert blamed == ["bad"] and sweep.units_done == len(units) and pool.beside == []
+    assert pool.deaths == KILLS == 4
 
 
 def test_no_worker_is_an_error_not_a_hang(tmp_path):
@@ -371,12 +368,13 @@ def freeze_at(folder, bad, units):
     return record(folder, units)
 
 
-def test_what_a_frozen_worker_has_is_done_by_another(tmp_path):
-    """Dask misses that worker after a minute or two, and then counts it as lost: on a very slow machine it may."""
+def test_what_a_frozen_worker_has_is_done_by_another(tmp_path, monkeypatch):
+    """Dask misses that worker after a minute or two, here after 5 s, and then counts it as lost."""
+    monkeypatch.setitem(DASK, "distributed.scheduler.worker-ttl", "1s")
     done = []
     with Local(workers=2).open() as executor:
         outcome = run(executor, functools.partial(freeze_at, tmp_path, 150), pairs(range(200)), total_cost=200.0,
-                      backups=True, on_done=lambda results, *_: done.extend(unit for unit, _ in results))
+                      on_done=lambda results, *_: done.extend(unit for unit, _ in results))
     assert sorted(done) == list(range(200)) and outcome.units_done == 200
     assert outcome.lost <= 1 and not outcome.interrupted and (tmp_path / "frozen").exists()
 
