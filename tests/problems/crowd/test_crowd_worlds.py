@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from real_data import real
 
-from pipeline.analysis.claims import CONTRADICTED, SimulatedControl
+import pipeline as pl
+from pipeline.analysis.claims import CONTRADICTED, SUPPORTED, TOO_WEAK, SimulatedControl, judge
+from pipeline.analysis.controls import replaced
 from pipeline.library.controls import judge_control
 from pipeline.problems.common.changes import Wrapper, replaced_part
 from pipeline.problems.crowd.claims import CLAIMS, controls
@@ -43,6 +45,18 @@ def test_a_claim_rejects_its_wrong_world(name):
     if name in SLOW and os.environ.get("SIMULATIONS") != "full":
         pytest.skip("takes long: SIMULATIONS=full")
     assert judged(name) == CONTRADICTED
+
+
+def test_the_small_grid_tells_votes_from_their_control():
+    """Labels that are never wrong, in a hundred replications, would not be told from the bound."""
+    claim = BY_ID["wang.theorem_4.vote"]
+    results = pl.simulate("wang/experts", size="quick", seed=11, grid=dict(
+        expert_exponent=[0.45], n=[25, 50, 100], epsilon=[1.75, 4]))
+    judgement = judge(claim, results)
+    print(judgement.check.text, judgement.control.text, sep="\n")
+    assert judgement.verdict == SUPPORTED and judgement.sound
+    never_wrong = replace(claim.control, make=replaced("label_error", "oracle_error"))
+    assert judge(replace(claim, control=never_wrong), results).verdict == TOO_WEAK
 
 
 @pytest.mark.parametrize("path, truth", [real("crowd/rte_label.csv", "crowd/rte_truth.csv")])

@@ -40,6 +40,7 @@ NO_BUDGET = 1e-9  # ε at which a released answer is a coin
 ANSWERED = 0.061  # share of the tasks that a worker answers, in RTE
 FEWER = 1000  # times that there are fewer tasks
 MIDDLE = 600  # tasks at which initial vectors are as good as they say, where they are not at others
+GUESSING, SOME_ABILITY = 0.5, 0.6  # of spammers, and of those who know a little
 CLIQUE, SMALL_CLIQUE = 3, 8  # of so many workers, one copies the last; the smaller one outnumbers experts
 
 
@@ -141,10 +142,16 @@ def _alike(truth: CrowdTruth) -> CrowdTruth:
     return replace(truth, abilities=np.broadcast_to(mean, truth.abilities.shape))
 
 
+def _spammers_able(truth: CrowdTruth) -> CrowdTruth:
+    """Spammers know a little, so that many of them outvote chance."""
+    return replace(truth, abilities=np.where(truth.abilities == GUESSING, SOME_ABILITY, truth.abilities))
+
+
 def _as_often_answered(crowd: RecordedCrowd) -> Crowd:
     return Crowd(n=crowd.n, m=crowd.m, answered=ANSWERED)
 
 
+SPAMMERS_ABLE = SimulatedControl("spammers who are right on three answers of five", data_of(_spammers_able))
 ALIKE = SimulatedControl("answers of workers of one ability, as many as in RTE",
                          all_of(answers_of(_as_often_answered), data_of(_alike)))
 ONE_COIN = SimulatedControl("answers of workers who are as often right on either label", answers_of(
@@ -158,16 +165,11 @@ def _as_vote(part: Method | MajorityVote) -> MajorityVote:
     return MajorityVote(n=part.n, m=part.m)
 
 
-def _as_method(part: Method | MajorityVote) -> Method:
-    return Method(n=part.n, m=part.m, iterations=100_000)
-
-
 def _labels_of_start(estimate: Any) -> CrowdEstimate:
     return replace(cast(CrowdEstimate, estimate), labels=(estimate.start >= 0.5).view(np.int8))
 
 
 VOTE = SimulatedControl("majority vote in place of Dawid and Skene's method", replaced_part("estimator", _as_vote))
-METHOD = SimulatedControl("Dawid and Skene's method in place of majority vote", replaced_part("estimator", _as_method))
 START = SimulatedControl("labels of the initial vector, as if EM were not run", changed_estimate(_labels_of_start))
 OWN_START = SimulatedControl("EM that starts at the mean vote, whatever it is lent",
                              with_parameters("estimator", initialisation="majority"))
