@@ -4,6 +4,7 @@ The signal is mLΔ²/G(ε). Theorem 4 needs a large signal over log(mL), Theorem
 exponentially in the signal.
 """
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -90,13 +91,26 @@ def _decay(metric: str, name: str) -> Measure:
         start = _first_signal(data)
         signal, total, relative = _curve(data, metric, [start, 2 * start, 4 * start])
         first, second = -np.diff(np.log(total)) / np.diff(signal)
-        weight = 1 / np.diff(signal) / (first, second)  # of log errors in the logarithms of the two rates
-        change = np.linalg.norm(relative * (weight[0], weight[0] + weight[1], weight[1])) * second / first
+        second_error = float(np.hypot(*relative[1:])) / (signal[2] - signal[1])
         confidence = confidence_for(error_share=0.5)
-        return {_FALL: normal(second, float(np.hypot(*relative[1:])) / (signal[2] - signal[1]), confidence),
-                _STEADY: normal(second / first, float(change), confidence)}
+        return {_FALL: normal(second, second_error, confidence),
+                _STEADY: _ratio_of_falls(first, second, signal, relative, confidence)}
 
     return falls
+
+
+def _ratio_of_falls(first: float, second: float, signal: Floats, relative: Floats, confidence: float) -> Estimate:
+    """Fall in the second step over that in the first; unknown where the errors do not fall in the first.
+
+    signal, relative: (3,) signal and relative standard errors of the mean errors.
+    """
+    if first <= 0:
+        return Estimate(math.nan, -math.inf, math.inf, math.inf)
+    ratio = second / first
+    first_step, second_step = np.diff(signal)
+    of_first, of_second = ratio / first_step, 1 / second_step  # how the ratio changes, times `first`, with log errors
+    weights = np.array([of_first, of_first + of_second, of_second]) / first
+    return normal(ratio, float(np.linalg.norm(relative * weights)), confidence)
 
 
 def _first_signal(data: xr.Dataset) -> float:
@@ -109,12 +123,17 @@ def _first_signal(data: xr.Dataset) -> float:
 
 
 def _curve(data: xr.Dataset, metric: str, levels: list[float]) -> tuple[Floats, Floats, Floats]:
-    """Mean signal at some levels, the sum of the mean errors of all cells there, and its relative standard error."""
+    """Mean signal at some levels, the sum of the mean errors of all cells there, and its relative standard error.
+
+    Raises InsufficientEvidence for a level without an error.
+    """
     cells, signal = summarise(data), _signal(data)
     points = dict(signal=levels)
     others = [axis for axis in cells[metric].dims if axis != "signal"]
     positions: Floats = signal.mean([axis for axis in signal.dims if axis != "signal"]).sel(points).values
     total: Floats = cells[metric].sum(others).sel(points).values
+    if not total.all():
+        raise InsufficientEvidence("no replication has an error at some signal: more replications are needed")
     error: Floats = xr.ufuncs.sqrt((cells[f"{metric}_mcse"] ** 2).sum(others)).sel(points).values
     return positions, total, error / total
 
