@@ -142,8 +142,10 @@ def _help(arguments: list[str]) -> int:
 
         print(help.text())
     if others := [word for word in arguments if "=" in word and not word.startswith("--with=")]:
-        print(f"--help says the same with and without {' '.join(others)}; task=show prints an experiment",
-              file=sys.stderr)
+        from pipeline.study.parameters import shorten
+
+        print(f"note: --help says the same with and without {shorten(' '.join(others))}; task=show prints an "
+              "experiment", file=sys.stderr)
     return EXIT_DONE
 
 

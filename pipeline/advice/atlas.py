@@ -18,6 +18,7 @@ from pipeline.advice.targets import Target, advice_of
 from pipeline.study import advice
 from pipeline.study.arrays import Floats
 from pipeline.study.checks import ROLES
+from pipeline.study.files import read_regular
 from pipeline.study.fingerprints import source_digest
 from pipeline.study.parameters import fields
 from pipeline.study.problem import Problem
@@ -84,7 +85,7 @@ def stored(problem: Problem) -> Atlas | None:
     if file is None or not file.is_file():
         return None
     try:
-        return _parsed(problem, json.loads(file.read_text("utf-8")))
+        return _parsed(problem, json.loads(read_regular(file)))
     except OSError as error:
         raise NotInAtlas(f"{file} cannot be read ({error.strerror})") from None
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -28,9 +28,9 @@ def file(value: Any) -> Path:
         raise InvalidInput("save", value, f"must be a file that ends with {', '.join(kinds)}")
     found = path_of(value, "save")
     folder = found.absolute().parent
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # also false for a name that is too long
         raise InvalidInput("save", value, "there is no such folder")
-    if not os.access(folder, os.W_OK) or found.is_dir():
+    if not os.access(folder, os.W_OK) or os.path.isdir(found):
         raise InvalidInput("save", value, "cannot be written there; give a file in a folder of your own")
     return found
 

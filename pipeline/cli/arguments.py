@@ -40,8 +40,22 @@ def quoted(override: str, as_typed: Sequence[str] = AS_TYPED) -> str:
         return f"++{override}"
     if key not in as_typed or path in ("", "null") or path[0] in QUOTES:
         return override
-    escaped = path.replace("\\", "\\\\").replace("'", "\\'")
-    return f"{key}{sign}'{escaped}'"
+    return f"{key}{sign}{in_quotes(path)}"
+
+
+def in_quotes(text: str) -> str:
+    """A text as Hydra reads it back: quotes get a backslash, and backslashes before a quote another one each.
+
+    >>> print(in_quotes("a'b"), in_quotes("a\\\\b"), in_quotes("a\\\\"))
+    'a\\'b' 'a\\b' 'a\\\\'
+    """
+    escaped = re.sub(r"(\\*)('|\Z)", _escaped, text)
+    return f"'{escaped}'"
+
+
+def _escaped(before_a_quote: re.Match[str]) -> str:
+    backslashes, quote = before_a_quote.groups()
+    return backslashes * 2 + (f"\\{quote}" if quote else "")
 
 
 def check_override(override: str) -> None:
@@ -87,7 +101,7 @@ def pairs(words: Sequence[str], as_typed: Sequence[str] = AS_TYPED) -> dict[str,
     for word in words:
         try:
             read = OverridesParser.create().parse_override(quoted(word, as_typed))
-        except HydraException:
+        except (HydraException, ValueError, RecursionError):  # also a number or a list that Python cannot hold
             raise InvalidInput("command line", word, _instead(word, "problem=NAME")) from None
         key, value = read.key_or_group, word.partition("=")[2]
         if read.type is not OverrideType.CHANGE or read.package is not None:

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.cli import own_experiments
-from pipeline.cli.arguments import check_override, own_path, quoted, refuse_secrets
+from pipeline.cli.arguments import check_override, in_quotes, own_path, quoted, refuse_secrets
 from pipeline.cli.config_files import GROUPS, check_one, folder, folders, options
+from pipeline.study.checks import mapping
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def _checked(overrides: Sequence[str], own: Mapping[str, Any] | None) -> list[st
 
     Raises InvalidInput for what this program has no use for.
     """
+    own_experiments.forget_offers()
     for override in overrides:
         refuse_secrets(override)
     overrides = [*map(quoted, overrides)]
@@ -79,7 +81,7 @@ def _check_experiments(names: Any) -> None:
 
 def _sized(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
     """The config of an experiment at the size asked for: the user's overrides win over its `quick` settings."""
-    size, quick = config.get("size"), config.get("quick") or {}
+    size, quick = config.get("size"), mapping({} if config.get("quick") is None else config["quick"], "quick")
     if size not in SIZES:
         raise InvalidInput("size", size, nearest(size, SIZES))
     changes = [*_changes(quick)] if size == "quick" else []
@@ -92,7 +94,7 @@ def _sized(config: dict[str, Any], overrides: list[str]) -> dict[str, Any]:
 def _changes(quick: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Each key with its value; a mapping becomes one change per name."""
     for key, value in quick.items():
-        for name, one in value.items() if isinstance(value, dict) else [(None, value)]:
+        for name, one in mapping(value, f"quick.{key}").items() if isinstance(value, dict) else [(None, value)]:
             yield (key,) if name is None else (key, name), one
 
 
@@ -119,8 +121,8 @@ def as_text(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ",".join(map(as_text, value)) + "]"
     if isinstance(value, str):
-        return "'" + value.replace("'", "\\'") + "'"
-    return str(value) if isinstance(value, float) else json.dumps(value)
+        return in_quotes(value)
+    return str(value) if isinstance(value, float) else json.dumps(value, default=str)  # of a kind that no key takes
 
 
 def _hydra_compose(overrides: Sequence[str]) -> "DictConfig":

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipeline.cli.config import TASKS, Settings, Storage
 from pipeline.cli.config_files import files, options
+from pipeline.study.files import read_regular
 from pipeline.study.parameters import describe, fields, shorten
 from pipeline.study.registry import problems
 from pipeline.study.study import Study
@@ -69,7 +70,7 @@ def _heading(name: str, group: str = "experiment") -> str:
     import yaml
 
     try:
-        source = files(group)[name].read_text("utf-8")
+        source = read_regular(files(group)[name]).decode()
         if group == "suite":
             return next((line[2:] for line in source.splitlines() if line.startswith("# ") and "@" not in line), "")
         content = yaml.safe_load(source)

@@ -1,5 +1,6 @@
 """A person's own experiment: a YAML file, the config of a finished study, or a mapping from Python."""
 
+import os
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from pipeline.study.targets import config_of
 
 RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
+OFFERED = "own-"  # what names begin with by which Hydra knows experiments of a person
 MOST_VALUES = 200_000  # of a file, each anchor counted as often as it is used
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
@@ -27,17 +29,17 @@ PASSED_OVER = {"size", "formats", "shard", "shards"}  # what the config of a fin
 
 def is_file(value: str) -> bool:
     """Whether an experiment is given by the path of a file, or of the folder of a finished study."""
-    return value.lower().endswith(ENDS) or ("/" in value and (path_of(value, "experiment") / RECORD).is_file())
+    if value.lower().endswith(ENDS):
+        return True
+    return "/" in value and os.path.isfile(path_of(value, "experiment") / RECORD)
 
 
 def read(path: str) -> dict[str, Any]:
     """The experiment of a file; its name is that of the file unless it says another. Raises InvalidInput."""
     from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-    from yaml import YAMLError
 
     file = path_of(path, "experiment")
-    file = file / RECORD if file.is_dir() else file
+    file = file / RECORD if os.path.isdir(file) else file
     try:
         text = read_regular(file).decode()
         _check_expanded(text)
@@ -49,13 +51,13 @@ def read(path: str) -> dict[str, Any]:
         raise InvalidInput("experiment", path, error.allowed) from None
     except AssertionError:  # a number alone
         raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid") from None
-    except (YAMLError, ValueError, OmegaConfBaseException) as error:
-        several = "expected a single document" in str(error)
-        reason = "holds several studies; give one of them" if several else f"is no YAML ({shorten(error, 120)})"
-        raise InvalidInput("experiment", path, reason) from None
     except RecursionError:
         raise InvalidInput("experiment", path, "holds itself, or is nested too deeply; name no anchor (&, *) within "
                            "itself") from None
+    except Exception as error:  # whatever is raised here is about the text; YAML has errors of many kinds
+        several = "expected a single document" in str(error)
+        reason = "holds several studies; give one of them" if several else f"is no YAML ({shorten(error, 120)})"
+        raise InvalidInput("experiment", path, reason) from None
     if not isinstance(loaded, dict):
         raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid")
     return {"name": name_of(file), **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER})}
@@ -128,7 +130,16 @@ def offer(experiment: Mapping[str, Any]) -> str:
     """Let Hydra know an experiment; the name by which a command can ask for it."""
     from hydra.core.config_store import ConfigStore
 
-    name = f"own-{digest(repr(experiment), 8).hex()}"
+    name = f"{OFFERED}{digest(repr(experiment), 8).hex()}"
     ConfigStore.instance().store(group="experiment", name=name, node=dict(experiment), package="_global_",
                                  provider="own")
     return name
+
+
+def forget_offers() -> None:
+    """Take away from Hydra what earlier calls offered: each one that is there makes every later call slower."""
+    from hydra.core.config_store import ConfigStore
+
+    group = ConfigStore.instance().repo.get("experiment", {})
+    for name in [name for name in group if name.startswith(OFFERED)]:
+        del group[name]

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from pipeline.study.files import read_regular
 from pipeline.study.texts import visible
 
 PACKAGE = "private-learning-pipeline"
@@ -38,7 +39,7 @@ def mistakes() -> dict[str, tuple[str, ...]]:
     """
     package = Path(__file__).resolve().parent.parent
     files = [path for path in (package / "papers.md", package.parent / "docs" / "papers.md") if path.is_file()]
-    text = files[0].read_text("utf-8") if files else ""
+    text = read_regular(files[0]).decode() if files else ""
     rows = (re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in text.splitlines()
             if re.match(r"\| [A-Z][0-9]+ \|", line))
     return {row[0].strip(): tuple(re.sub(r"\\(?=\|)|`", "", cell).strip(" .") for cell in row[1:]) for row in rows}

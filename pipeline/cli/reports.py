@@ -134,8 +134,8 @@ def _code(packages: Iterable[str]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(packages):
         for folder in getattr(sys.modules.get(name), "__path__", ()):
-            for path in sorted(path for path in Path(folder).rglob("*") if path.suffix in CODE):
-                digest.update(f"{name} {path.relative_to(folder)}\n".encode() + path.read_bytes())
+            for path in sorted(path for path in Path(folder).rglob("*") if path.suffix in CODE and path.is_file()):
+                digest.update(f"{name} {path.relative_to(folder)}\n".encode() + read_regular(path))
     return digest.hexdigest()
 
 

@@ -17,10 +17,10 @@ from pipeline.cli.reports import OF_FILES, OF_RESULTS, finished_size, is_whole
 from pipeline.execution.amounts import format_bytes
 from pipeline.execution.sessions import sessions
 from pipeline.reporting.formatting import count
-from pipeline.storage.folder import Folder, locked
+from pipeline.storage.folder import SWEEPS, Folder, locked
 from pipeline.storage.replications import DESCRIPTION, RAW
 from pipeline.storage.results import REQUESTS, SEALED, root_attributes
-from pipeline.study.files import read_regular, write_whole
+from pipeline.study.files import open_to_lock, read_regular, write_whole
 from pipeline.study.parameters import InvalidInput, nearest, printable
 
 INDEX = "index.html"
@@ -262,7 +262,7 @@ def remove(outputs: Path, names: str | None, sure: bool) -> int:
 def _remove(one: Shelved) -> None:
     """Remove the folder of a study while holding its locks, so that no other process simulates or seals there."""
     study = one.path.parent.parent if one.path.parent.name == REQUESTS else one.path
-    with locked(study), open(study / ".sweeps", "a+") as handle:
+    with locked(study), open_to_lock(study / SWEEPS) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

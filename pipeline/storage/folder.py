@@ -5,11 +5,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 from pipeline.storage.backend import Item, Result
-from pipeline.study.files import PARTIAL, check_regular, write_whole
+from pipeline.study.files import PARTIAL, open_regular, open_to_lock, write_whole
+
+SWEEPS = ".sweeps"  # is locked while units are written
 
 
 class Folder:
@@ -32,11 +34,10 @@ class Folder:
     def read(self, key: str, start: int = 0, stop: int | None = None) -> bytes | None:
         """Content of a file, or a part of it as of a slice, `start` perhaps from its end; None if there is none."""
         try:
-            with open(f"{self.path}/{key}", "rb", buffering=0, opener=_without_waiting) as file:
-                check_regular(file.fileno(), f"{self.path}/{key}")
+            with open_regular(f"{self.path}/{key}") as file:
                 if start:
                     file.seek(max(start, -os.fstat(file.fileno()).st_size), os.SEEK_SET if start > 0 else os.SEEK_END)
-                return file.read() if stop is None else file.read(stop - start)
+                return file.readall() if stop is None else file.read(stop - start)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -105,7 +106,7 @@ class Folder:
     @contextmanager
     def sweeping(self) -> Iterator[None]:
         """To be entered while units are written; several processes may be inside at once."""
-        with open(self.path / ".sweeps", "a+") as handle:  # NFS gives a shared lock to readers only
+        with open_to_lock(self.path / SWEEPS) as handle:
             fcntl.flock(handle, fcntl.LOCK_SH)
             yield
 
@@ -113,7 +114,7 @@ class Folder:
         """Keys of files whose writing was interrupted; empty while a process may be `sweeping`."""
         with ExitStack() as stack:
             try:
-                fcntl.flock(stack.enter_context(_open(self.path / ".sweeps")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(stack.enter_context(_open(self.path / SWEEPS)), fcntl.LOCK_EX | fcntl.LOCK_NB)
             except FileNotFoundError:  # no sweep has begun
                 pass
             except OSError:  # a sweep is under way, or this cannot be known
@@ -128,24 +129,19 @@ def locked(folder: Path) -> Iterator[str]:
     No other machine or folder has a lock file of that name: machines made from one image may share their host name, but
     not the time when they were started.
     """
-    with open(folder / ".lock", "w") as handle:
+    with open_to_lock(folder / ".lock") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         status = os.fstat(handle.fileno())
         yield f"{_machine()}-{status.st_dev:x}-{status.st_ino:x}"
 
 
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; of a pipe in its place nobody waits for who might write to it."""
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _open(path: Path) -> IO[str]:
+def _open(path: Path) -> FileIO:
     try:
-        return open(path, "r+")  # NFS gives an exclusive lock to writers only
+        return open_regular(path, os.O_RDWR)  # NFS gives an exclusive lock to writers only
     except FileNotFoundError:
         raise
     except OSError:  # another user's, or on a disk that is read-only
-        return open(path)
+        return open_regular(path)
 
 
 def _machine() -> str:

@@ -1,11 +1,15 @@
-"""Write files so that no reader ever sees an incomplete one."""
+"""Write files so that no reader ever sees an incomplete one; open those that somebody else may have put there.
+
+Whoever opens a pipe waits for its other end, whoever reads a device may never end: every file that a person or another
+process may have put in a place is opened by `open_regular`, `read_regular` or `open_to_lock`.
+"""
 
 import errno
 import itertools
 import os
 import stat
 from contextlib import suppress
-from io import BufferedWriter
+from io import BufferedWriter, FileIO
 from pathlib import Path
 
 PARTIAL = ".partial"  # the end of the name under which a file or folder is built before it is renamed
@@ -35,10 +39,27 @@ def write_whole(path: str | Path, content: bytes) -> None:
 
 def read_regular(path: str | Path, most: int | None = None) -> bytes:
     """Content of a file. Raises OSError, also for a pipe or a device, which might never end. most: bytes to read."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(handle, "rb", buffering=0) as file:
-        check_regular(handle, path)
+    with open_regular(path) as file:
         return file.readall() if most is None else file.read(most)
+
+
+def open_regular(path: str | Path, flags: int = os.O_RDONLY) -> FileIO:
+    """A file that is open as flags of `os.open` say. Raises OSError, also for a folder, a pipe or a device."""
+    handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    try:
+        check_regular(handle, path)
+    except BaseException:
+        os.close(handle)
+        raise
+    return FileIO(handle, "rb" if flags & os.O_ACCMODE == os.O_RDONLY else "r+b")
+
+
+def open_to_lock(path: str | Path) -> FileIO:
+    """A file that is to be locked, made if it is not there; nothing in it is changed. Raises OSError.
+
+    It can be written, as NFS gives an exclusive lock to writers only, and read, as it gives a shared one to readers.
+    """
+    return open_regular(path, os.O_RDWR | os.O_CREAT)
 
 
 def check_regular(handle: int, path: str | Path) -> None:

@@ -23,6 +23,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from pipeline.study import kernels, own_files
+from pipeline.study.files import read_regular
 from pipeline.study.live_code import code_texts, reached
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.patches import foreign_members, patches
@@ -144,7 +145,7 @@ def _tree_digest(tree: ast.Module, nodes: Iterable[ast.AST]) -> str:
 def _module(name: str) -> Module:
     path, content = _file(name), own_files.source(name)
     if content is None:
-        content = Path(path).read_bytes() if path else b""
+        content = read_regular(path) if path else b""
         if not path.endswith(".py"):  # compiled, or none
             return Module(hashlib.blake2b(content, digest_size=16).hexdigest(), ())
     package = name if Path(path).name == "__init__.py" else name.rpartition(".")[0]
@@ -169,8 +170,11 @@ def syntax_digest(source: str | bytes) -> str:
 
 @cache
 def _syntax(name: str) -> str:
-    content, path = own_files.source(name), Path(_file(name))
-    return syntax_digest(content) if content is not None else syntax_digest(path.read_bytes()) + kernels.digest_of(path)
+    content = own_files.source(name)
+    if content is not None:
+        return syntax_digest(content)
+    path = Path(_file(name))
+    return syntax_digest(read_regular(path)) + kernels.digest_of(path)
 
 
 def _shape(node: Any) -> str:

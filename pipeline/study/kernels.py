@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.study.errors import PipelineError
+from pipeline.study.files import read_regular
 from pipeline.study.kernel_arguments import Declaration, check, read
 from pipeline.study.kernel_fast_check import fast_check
 
@@ -38,8 +39,8 @@ def library(source: Path) -> Path:
 
 def digest(source: Path) -> str:
     """Digest, 16 hexadecimal digits, of a C file, of the headers that it includes, and of how they are compiled."""
-    content = source.read_bytes()
-    included = [(HEADERS / name.decode()).read_bytes() for name in re.findall(rb'^#include "(.+)"', content, re.M)]
+    content = read_regular(source)
+    included = [read_regular(HEADERS / name.decode()) for name in re.findall(rb'^#include "(.+)"', content, re.M)]
     return hashlib.blake2b(b"".join([content, *included, " ".join(FLAGS).encode()]), digest_size=8).hexdigest()
 
 
@@ -53,7 +54,7 @@ def digest_of(module: Path) -> str:
 def library_digest(module: Path) -> str:
     """Digest, 8 hexadecimal digits, of the bytes of the library of a Python module; empty if it has none."""
     path = library(module)
-    return hashlib.blake2b(path.read_bytes(), digest_size=4).hexdigest() if path.is_file() else ""
+    return hashlib.blake2b(read_regular(path), digest_size=4).hexdigest() if path.is_file() else ""
 
 
 class Kernel:
@@ -107,7 +108,7 @@ def _opened(source: Path) -> ctypes.CDLL:
     path = library(source)
     if not path.is_file():
         raise PipelineError(f"{source}: not compiled; {_ADVICE}")
-    if not _is_whole(path.read_bytes()):
+    if not _is_whole(read_regular(path)):
         raise PipelineError(f"{path}: damaged, a part of it is missing; {_ADVICE}")
     try:
         opened = ctypes.CDLL(str(path))

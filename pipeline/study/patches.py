@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.study.files import read_regular
 from pipeline.study.live_code import SKIPPED, code_texts
 from pipeline.study.places import PROGRAM
 
@@ -66,7 +67,7 @@ def _written(module: str, path: str) -> dict[str, str]:
     for name in ("__file__", "__package__", "__spec__", "__path__", "__loader__"):
         if hasattr(loaded, name):
             setattr(apart, name, getattr(loaded, name))
-    exec(compile(Path(path).read_bytes(), path, "exec", dont_inherit=True), vars(apart))
+    exec(compile(read_regular(path), path, "exec", dont_inherit=True), vars(apart))
     return dict(_of_namespace(vars(apart), module))
 
 

@@ -4,6 +4,8 @@ import os
 from functools import cache
 from pathlib import Path
 
+from pipeline.study.files import read_regular
+
 PROGRAM = Path(__file__).resolve().parent.parent
 PYTHON = Path(os.__file__).resolve().parent
 PACKAGES = ("site-packages", "dist-packages")
@@ -32,6 +34,9 @@ def _installed_in(folder: Path) -> frozenset[str]:
     except OSError:
         return frozenset()
     for record in records:
-        lines = record.read_text("utf-8", "replace").splitlines()
+        try:
+            lines = read_regular(record).decode("utf-8", "replace").splitlines()
+        except OSError:  # nothing that an installer wrote
+            continue
         names.update(line.partition(",")[0].partition("/")[0] for line in lines)
     return frozenset(names)

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from pipeline.study.files import open_regular, read_regular
 from pipeline.study.places import is_own
 
 OWN_CODE = "<--with "  # what the name of code of a file given with --with starts with
@@ -268,7 +269,7 @@ def _source_of(path: str) -> str:
 
 def _describe_code(path: str, found: Surroundings) -> None:
     try:
-        content = Path(path).read_bytes()
+        content = read_regular(path)
     except OSError:
         return
     name = _new(f"imports {Path(path).name}", found)
@@ -292,7 +293,7 @@ def _describe_file(path: str, found: Surroundings) -> None:
         found.unseen.append(f"reads {name}, which is no file")
         return
     digest = hashlib.blake2b(digest_size=8)
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         while part := file.read(BYTES):
             digest.update(part)
     found.digests[_new(f"reads {name}", found)] = digest.hexdigest()

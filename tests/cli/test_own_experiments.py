@@ -174,7 +174,7 @@ def test_version_and_lists_of_parts(capsys):
     text = capsys.readouterr().out
     assert re.search(r"epsilon +privacy budget of one comparison", text) and "neighbours: that comparison" in text
     assert main(["--help", "figures", "experiment=xu/lemmas"]) == 0
-    assert capsys.readouterr().err.startswith("--help says the same with and without experiment=xu/lemmas;")
+    assert capsys.readouterr().err.startswith("note: --help says the same with and without experiment=xu/lemmas;")
     assert main(["--help", "figures"]) == 0
     text = capsys.readouterr().out
     assert all(word in text for word in ("phase_diagram", "mean at the boundary", "map"))

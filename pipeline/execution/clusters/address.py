@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pipeline.execution.clusters.executor import Cluster, Executor, quiet, retire
+from pipeline.study.files import read_regular
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of, shorten
 
 ANSWER = 8.0  # seconds that a scheduler may take to answer
@@ -44,7 +45,7 @@ class Address(Cluster, Checked):
             raise InvalidInput("address", self.address, "must be tls://host:port, or tcp://host:port")
         for name in ("ca", "cert", "key"):
             path = getattr(self, name)
-            if self._encrypted and (path is None or not os.access(path_of(path, name), os.R_OK)):
+            if self._encrypted and (path is None or not _is_readable(path_of(path, name))):
                 raise InvalidInput(name, path, "must be a readable PEM file, tls:// needs it")
             if not self._encrypted and path is not None:
                 raise InvalidInput(name, path, "goes with tls:// only")
@@ -158,6 +159,11 @@ def _retire_others(client: Any, address: str) -> None:
     retire(client, reasons.keys())
 
 
+def _is_readable(path: Path) -> bool:
+    """Whether a path is a file that can be read, and no folder, pipe or device."""
+    return os.path.isfile(path) and os.access(path, os.R_OK)
+
+
 def _invalid(address: str, message: str) -> InvalidInput:
     return InvalidInput("cluster.address", address, message)
 
@@ -168,7 +174,7 @@ def facts() -> dict[str, str]:
 
     code, root = hashlib.sha256(), Path(__file__).resolve().parents[2]  # the folder `pipeline`
     for path in sorted(root.rglob("*.py")):
-        code.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+        code.update(str(path.relative_to(root)).encode() + b"\0" + read_regular(path))
     return {"python": "{}.{}.{}".format(*sys.version_info), **{name: version(name) for name in PACKAGES},
             "pipeline": code.hexdigest()[:8]}
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from pipeline.execution.workers import NOISY, steady
+from pipeline.study.files import open_regular
 from pipeline.study.parameters import InvalidInput
 
 SCRATCH, LOCK = "pipeline-workers-", "lock"  # temporary folders of workers, and the file in each that is locked
@@ -164,7 +165,7 @@ def scratch() -> Iterator[str]:
     for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH}*"):
         with contextlib.suppress(OSError):  # another process's, or not locked yet
             if left.lstat().st_uid == os.getuid():
-                with open(left / LOCK) as handle:
+                with open_regular(left / LOCK) as handle:
                     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=SCRATCH) as folder, open(Path(folder, "new"), "w") as handle:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pipeline.execution.clusters.executor import retire
+from pipeline.study.files import read_regular
 
 UPDATE = 2.0  # seconds between two comparisons of the jobs with the workers
 ASK = 15.0  # seconds between questions to the batch system, and before an idle job is ended
@@ -185,8 +186,12 @@ class Jobs:
 
     def _last_output(self, job: Job) -> str:
         for path in self.output.iterdir():
-            if job.number in re.findall(r"\d+", path.name) and (line := _main_line(path.read_text(errors="replace"))):
-                return f"{line} ({path})"
+            if job.number not in re.findall(r"\d+", path.name):
+                continue
+            with contextlib.suppress(OSError):  # no file that a job wrote
+                line = _main_line(read_regular(path).decode(errors="replace"))
+                if line:
+                    return f"{line} ({path})"
         return f"nothing ({self.output})"
 
 
