@@ -38,7 +38,8 @@ def crossing(
     Returns, over the other dimensions: `value`, `low`, `high` in the unit of the position;
     `standard_error` of log value, with what the grid does not resolve as a uniform law; its parts: `spread` of the log
     crossings of redrawn curves, and `unresolved`, how far from log value the crossing may be in its bracket, times r,
-    which more replications do not change; `side`, 0 for a crossing between the cells, −1 or 1 for one to the left
+    which more replications do not change; `least_unresolved` and `least_bracket`, the least of that, and of r times the
+    bracket, in the curve and the redrawn ones; `side`, 0 for a crossing between the cells, −1 or 1 for one to the left
     or right of them (value NaN, interval to 0 or ∞), 2 for fewer than two usable cells or no direction;
     `crossed`, the share of redrawn curves that cross. Where more draws fail to cross than the interval may
     leave out, it is open on that side. Cells that are not finite, or have no finite mcse, are not used.
@@ -75,6 +76,8 @@ class _Crossing(NamedTuple):
     standard_error: float = np.inf
     spread: float = np.inf
     unresolved: float = np.inf
+    least_unresolved: float = 0.0
+    least_bracket: float = 0.0
     side: np.int8 = np.int8(UNKNOWN)
     crossed: float = 0.0
 
@@ -86,24 +89,26 @@ def _cross(
     weights = 1 / s**2 if (s > 0).all() else np.ones_like(s)
     fitted = isotonic_regression(y, weights=weights).x
     noise = np.random.default_rng(seed).standard_normal((draws, y.size)) * s
-    redrawn = [isotonic_regression(row, weights=weights).x for row in fitted + noise]
+    redrawn = np.array([isotonic_regression(row, weights=weights).x for row in fitted + noise])
     (value,), (right,) = _invert(x, fitted[None], level)
-    drawn, _ = _invert(x, np.array(redrawn), level)
+    drawn, drawn_right = _invert(x, redrawn, level)
     crossed = float(np.isfinite(drawn).mean())
     low, high, spread = quantile_interval(drawn, confidence)
     if value == -np.inf:
         return _Crossing(high=np.exp(max(high, x[0])), side=np.int8(LEFT), crossed=crossed)
     if value == np.inf:
         return _Crossing(low=np.exp(min(low, x[-1])), side=np.int8(RIGHT), crossed=crossed)
-    rise = fitted[-1] - fitted[0]
-    share = (fitted[right] - fitted[right - 1]) / rise if rise > 0 else 1.0
-    to_left, to_right = share * (value - x[right - 1]), share * (x[right] - value)
+    inside = np.isfinite(drawn)
+    lefts, rights = _unresolved(x, np.vstack([fitted, redrawn[inside]]), np.array([value, *drawn[inside]]),
+                                np.array([right, *drawn_right[inside]]))
+    to_left, to_right = float(lefts[0]), float(rights[0])
     below = math.hypot(max(value - low, 0), to_left)
     above = math.hypot(max(high - value, 0), to_right)
     # share · bracket / √12: the standard deviation of a uniform law on the unresolved part
-    error = math.hypot(spread, share * (x[right] - x[right - 1]) / math.sqrt(12))
+    error = math.hypot(spread, (to_left + to_right) / math.sqrt(12))
     return _Crossing(np.exp(value), np.exp(value - below), np.exp(value + above), error, spread,
-                     max(to_left, to_right), np.int8(INSIDE), crossed)
+                     max(to_left, to_right), float(np.maximum(lefts, rights).min()), float((lefts + rights).min()),
+                     np.int8(INSIDE), crossed)
 
 
 def _invert(x: Floats, fitted: Floats, level: float) -> tuple[Floats, Integers]:
@@ -117,6 +122,18 @@ def _invert(x: Floats, fitted: Floats, level: float) -> tuple[Floats, Integers]:
     step = np.where(y1 > y0, y1 - y0, 1)
     position = x[right - 1] + (level - y0) / step * (x[right] - x[right - 1])
     return np.where(fitted[:, 0] > level, -np.inf, np.where(fitted[:, -1] < level, np.inf, position)), right
+
+
+def _unresolved(x: Floats, fitted: Floats, value: Floats, right: Integers) -> tuple[Floats, Floats]:
+    """Way from a crossing to the left and to the right end of its bracket, times the share of the rise in that.
+
+    x: (cells,). fitted: (curves, cells), rising. value, right: (curves,), from `_invert`. Returns two arrays (curves,).
+    """
+    row = np.arange(len(fitted))
+    rise = fitted[:, -1] - fitted[:, 0]
+    step = fitted[row, right] - fitted[row, right - 1]
+    share = np.where(rise > 0, step / np.where(rise > 0, rise, 1), 1.0)
+    return share * (value - x[right - 1]), share * (x[right] - value)
 
 
 def boundary_exponent(

@@ -68,7 +68,8 @@ def phase_diagram(spec: PhaseDiagram, data: xr.Dataset) -> Drawing:
 
 def _boundary_table(boundary: xr.Dataset, size: xr.DataArray, cells: "DataFrame", spec: PhaseDiagram) -> "DataFrame":
     """One row for each curve that was run at all: grids need not be rectangular."""
-    table = boundary.drop_vars(["crossed", "spread", "unresolved"]).assign(product=size).reset_coords(drop=True)
+    parts = ["crossed", "spread", "unresolved", "least_unresolved", "least_bracket"]
+    table = boundary.drop_vars(parts).assign(product=size).reset_coords(drop=True)
     table = table.to_dataframe(dim_order=list(spec.size)).reset_index().rename(columns={
         "value": "boundary", "standard_error": "log_error", "low": "boundary_low", "high": "boundary_high"})
     run = set(zip(*(cells[axis] for axis in spec.size), strict=True))

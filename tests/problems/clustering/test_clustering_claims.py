@@ -19,6 +19,7 @@ from pipeline.analysis.claims import (
     judge,
 )
 from pipeline.analysis.measures import labelled, spending
+from pipeline.analysis.tolerances import Within, open_for_good
 from pipeline.cli import compose
 from pipeline.problems.clustering.claims import CLAIMS
 from pipeline.problems.clustering.claims.common import boundary_over, exponents
@@ -161,3 +162,27 @@ def test_no_confidence_makes_the_bracket_of_a_boundary_longer(share):
     low, high = found.low / found.value, found.high / found.value
     assert 2 / math.sqrt(8) * (1 - 1e-9) <= low < high <= 4 / math.sqrt(8) * (1 + 1e-9)
     assert found.finest == pytest.approx((found.low, found.high))  # all of it is left by any number of replications
+
+
+def boundary_of(chances, replications, rng=None):
+    """The boundary of a curve at levels 0.7, 1 and 1.4, at an early look. rng: draws its means; None: exact means."""
+    levels = {"U": [0.7, 1.0, 1.4]}
+    means = np.array(chances) if rng is None else rng.binomial(replications, chances) / replications
+    errors = np.sqrt(np.maximum(means * (1 - means), 1e-4) / replications)
+    mean, error = (xr.DataArray(column, dims="U", coords=levels).expand_dims(N=[50]) for column in (means, errors))
+    with spending(0.1):
+        found, = labelled(boundary_over(crossing(mean, error, "U", 0.5, draws=200))).values()
+    return found
+
+
+@pytest.mark.parametrize("chances, decided, most", [
+    ((0.1, 0.52, 0.85), True, 0), ((0.05, 0.5, 0.95), True, 0), ((0.001, 0.95, 0.999), False, 40)])
+def test_few_replications_call_nothing_open_for_good_that_more_decide(chances, decided, most):
+    """150 replications know the share of the rise in a bracket to a tenth: stopping for good needs more than that."""
+    tolerance = Within(1.05, 0.3)
+    many = boundary_of(chances, 10**7)
+    assert (tolerance.verdict(many) == SUPPORTED) == decided and open_for_good(many, tolerance) != decided
+    rng = np.random.default_rng(1)
+    early = [open_for_good(boundary_of(chances, 150, rng), tolerance) for _ in range(40)]
+    print(f"open for good after 150 replications: {sum(early)} of {len(early)}")
+    assert sum(early) <= most and any(early) != decided

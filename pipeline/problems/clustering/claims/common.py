@@ -1,5 +1,6 @@
 """Common to claims on clusterings: the boundary, at which half of all replications have every item right."""
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -63,7 +64,7 @@ def boundary_over(
 
     error_share: of the claim's error, for all of them together. What the grid does not resolve counts as a uniform law,
     but never as more than the bracket in which the crossing is: no confidence makes that longer, and no replications
-    shorter.
+    shorter. How much that is depends on the curve, which is known up to its errors: `finest` has the least it may be.
     """
     ratio = users["value"] / number
     error = users["standard_error"].where(np.isfinite(ratio))
@@ -71,8 +72,9 @@ def boundary_over(
     quantile = normal(0, 1, confidence_for(error_share=error_share / count)).high
     uniform = quantile * np.sqrt(np.maximum(error**2 - users["spread"] ** 2, 0))
     grid = np.minimum(uniform, users["unresolved"])
+    least_grid = np.minimum(quantile / math.sqrt(12) * users["least_bracket"], users["least_unresolved"])
     half = xr.ufuncs.hypot(quantile * users["spread"], grid)
-    ends = dict(low=-half, high=half, finest_low=-grid, finest_high=grid)
+    ends = dict(low=-half, high=half, finest_low=-least_grid, finest_high=least_grid)
     columns = {name: ratio * xr.ufuncs.exp(end) for name, end in ends.items()}
     return xr.Dataset(dict(value=ratio, error=ratio * error, **columns)).reset_coords(drop=True)
 
@@ -80,8 +82,8 @@ def boundary_over(
 def boundary_ratio(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     """First boundary over the second in every cell, as `boundary_over`; the two are taken as independent."""
     errors = {name: xr.ufuncs.hypot(first[name], second[name]) for name in ("standard_error", "spread")}
-    unresolved = first["unresolved"] + second["unresolved"]
-    return boundary_over(first.assign(unresolved=unresolved, **errors), second["value"])
+    sums = {name: first[name] + second[name] for name in ("unresolved", "least_unresolved", "least_bracket")}
+    return boundary_over(first.assign(**errors, **sums), second["value"])
 
 
 def exponents(
