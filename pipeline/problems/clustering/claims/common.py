@@ -83,7 +83,7 @@ def boundary_ratio(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     """First boundary over the second in every cell, as `boundary_over`; the two are taken as independent."""
     errors = {name: xr.ufuncs.hypot(first[name], second[name]) for name in ("standard_error", "spread")}
     sums = {name: first[name] + second[name] for name in ("unresolved", "least_unresolved", "least_bracket")}
-    return boundary_over(first.assign(**errors, **sums), second["value"])
+    return boundary_over(first.assign(errors | sums), second["value"])
 
 
 def exponents(
