@@ -93,6 +93,13 @@ def test_people_or_releases_may_be_wrong(change):
     assert not np.array_equal(right.answers, wrong.answers)
 
 
+def test_a_changed_release_says_its_type():
+    """Releases are checked against it: without it that of the declared mechanism."""
+    parts = STUDY.components(LABELS)
+    same, another = (changed_release(lambda release, rng: release, releases=kind)(parts) for kind in (None, dict))
+    assert same.mechanism.releases is parts.mechanism.releases and another.mechanism.releases is dict
+
+
 def test_changes_come_one_after_the_other_and_leave_other_parts():
     parts = STUDY.components(LABELS)
     both = all_of(TWICE.change, TWICE.change)(parts)

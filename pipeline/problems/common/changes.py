@@ -99,14 +99,17 @@ def changed_data(make: Callable[[Any, np.random.Generator], Data]) -> Change:
     return replaced_part("model", lambda part: ChangedData(part, make))
 
 
-def changed_release(make: Callable[[Any, np.random.Generator], Release], privately: bool = True) -> Change:
+def changed_release(
+    make: Callable[[Any, np.random.Generator], Release], privately: bool = True, releases: type | None = None
+) -> Change:
     """Releases that are changed before estimators see them. make: a release and a generator -> another.
 
-    privately: whether releases of mechanism=none stay as they are.
+    privately: whether releases of mechanism=none stay as they are. releases: type of what is made; None for that of
+    the declared release.
     """
 
     def change(part: Part) -> Part:
-        return part if privately and part.releases is object else ChangedRelease(part, make)
+        return part if privately and part.releases is object else ChangedRelease(part, make, releases)
 
     return replaced_part("mechanism", change)
 
@@ -178,9 +181,16 @@ class InSecret(Wrapper):
 
 @dataclass(frozen=True)
 class ChangedRelease(Wrapper):
-    """A mechanism whose releases are changed."""
+    """A mechanism whose releases are changed. other: type of what is made, None for that of the declared release."""
 
     make: Callable[[Release, np.random.Generator], Release]
+    other: type | None = None
+
+    @property
+    def releases(self) -> type:
+        """Type of what is released."""
+        declared: type = self.declared.releases
+        return self.other or declared
 
     def release(self, data: Data, rng: np.random.Generator) -> Release:
         """The declared mechanism's release, changed."""

@@ -162,7 +162,7 @@ GUESSED = SimulatedControl("half of all responses guessed", answers_of(_guessing
 SPECTRAL = SimulatedControl("the spectral estimator under every name", replaced_part(
     "estimator", lambda part: Spectral(m=part.m, pseudo_count=0.0, floor=0.0)))
 RING = SimulatedControl("counts of pairs of neighbours in a ring of items only",
-                        changed_release(_ring, privately=False))
+                        changed_release(_ring, privately=False, releases=Differences))
 LOUD = SimulatedControl("noise of twice the variance that is said", noisier(_as_much_again))
 LOUDER = SimulatedControl("noise of 100 times the variance that is said", noisier(_much_more))
 OWN_NOISE = SimulatedControl("every person adds noise of variance m/60 to every count", own_noise(1 / 60))
