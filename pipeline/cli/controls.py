@@ -4,7 +4,9 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 
-from pipeline.analysis.claims import Check, Claim, NotSimulated, SimulatedControl
+import xarray as xr
+
+from pipeline.analysis.claims import Check, Claim, NotSimulated, NotTested, SimulatedControl
 from pipeline.analysis.wrong_worlds import AS_IT_MUST, OTHERWISE, UNDECIDED, checks_of_wrong_worlds, outcome
 from pipeline.cli.assess import claims_of
 from pipeline.cli.compose import compose_once
@@ -37,15 +39,18 @@ def controls(experiments: Sequence[Experiment]) -> int:
 def _judged(experiment: Experiment, study: Study) -> Counter[str]:
     """Judge the wrong worlds of one experiment and print their lines; returns how many had each outcome."""
     claims = claims_of(experiment)
+    blank = datasets.blank(study)
+    reasons = [why_not(claim, blank) for claim in claims]
+    to_simulate = [claim for claim, reason in zip(claims, reasons, strict=True) if not reason]
     missing = what_is_missing(experiment)
     outcomes: Counter[str] = Counter()
-    for claim, check in checks_of_wrong_worlds(claims, study, datasets.blank(study)):
+    for claim, check in checks_of_wrong_worlds(to_simulate, study, blank):
         decision = outcome(claim, check)
         outcomes[UNSEEN if decision == UNDECIDED and not missing else decision] += 1
         print(line(claim, check, missing), flush=True)
-    for claim in claims:
-        if not isinstance(claim.simulated, SimulatedControl):
-            print(f"  not simulated {claim.id}: {reason(claim)}")
+    for claim, reason in zip(claims, reasons, strict=True):
+        if reason:
+            print(f"  not simulated {claim.id}: {reason}")
     return outcomes
 
 
@@ -98,9 +103,18 @@ def what_is_missing(experiment: Experiment) -> str:
     return ", ".join(parts)
 
 
-def reason(claim: Claim) -> str:
-    """Why no wrong world of a claim is simulated."""
-    return claim.simulated.reason if isinstance(claim.simulated, NotSimulated) else "it names no wrong world"
+def why_not(claim: Claim, blank: xr.Dataset) -> str:
+    """Why no wrong world of a claim is simulated; empty where one is. blank: results before anything was run."""
+    if isinstance(claim.simulated, NotSimulated):
+        return claim.simulated.reason
+    if claim.simulated is None:
+        return "it names no wrong world"
+    try:
+        if claim.recorded is not None:
+            claim.recorded.require(blank)
+    except NotTested as other_data:
+        return str(other_data)
+    return ""
 
 
 def _fixed(study: Study) -> Study:

@@ -66,6 +66,16 @@ def test_too_few_data_are_no_failure_and_the_line_says_what_is_missing(judged):
     assert lines[2].startswith("1 of 2 wrong worlds were judged as they must be; 1 cannot be decided by fewer data ")
 
 
+def test_a_claim_about_people_s_files_asks_for_its_file(capsys):
+    """Its world is not simulated on other data, which are no failure."""
+    raw = compose(["experiment=nguyen/figure_2", "size=quick"])[0]
+    assert controls.controls([read_experiment(raw)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1 and all(line.startswith("  not simulated nguyen.figure_2.") for line in lines[:-1])
+    assert all("and these are other data: give data.path" in line for line in lines[:-1])
+    assert lines[-1] == "0 of 0 wrong worlds were judged as they must be"
+
+
 def test_a_world_that_the_whole_experiment_does_not_decide_fails(judged):
     code, lines = judged(SLIGHTLY)
     assert code == 1

@@ -19,7 +19,7 @@ from pipeline.analysis.claims import Judgement
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
-from pipeline.reporting import archive, content, page, specs
+from pipeline.reporting import archive, content, methods, page, specs
 from pipeline.reporting.drawn import render
 from pipeline.reporting.formatting import findings as lines_of
 from pipeline.reporting.formatting import with_interval
@@ -396,6 +396,12 @@ def test_methods_to_paste(make, tmp_path):
              "Of 160 replications 2 failed and 0 did not converge", "seed 7."]
     assert not [part for part in order if part not in text], text
     assert sorted(order, key=text.index) == order
+
+
+def test_methods_say_which_metrics_keep_what_looks_may_err():
+    summary = xr.Dataset({"n_run": ("cell", [100, 300])}, attrs={"until": json.dumps({"most": 1000})})
+    text = methods._precision(summary, [])
+    assert "which shares, means, ratios of means and exponents keep, and means over a few cells of skewed values" in text
 
 
 def test_every_value_of_a_figure_can_be_pointed_at(written):
