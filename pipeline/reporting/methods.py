@@ -106,9 +106,9 @@ def _precision(summary: xr.Dataset, verdicts: Sequence[Any]) -> str:
         return (f"{many} per cell: claims were judged after {until.least:,} replications and, in every cell until all "
                 f"that read it were decided, after about 40 % more, up to {until.most:,}; their error probability was "
                 f"spent over these looks by a function of {SPENDING[until.spending]} type (Lan and DeMets, Biometrika "
-                f"70 (1983) 659), shared by Bonferroni's bound, which shares, means, ratios of means and exponents keep, "
-                "and means over a few cells of skewed values may exceed; "
-                f"{decided:,} of {count(len(verdicts), 'claim')} were decided.")
+                f"70 (1983) 659), shared by Bonferroni's bound. Shares, means, ratios of means and exponents keep it; "
+                "means over a few cells of skewed values may exceed it. "
+                f"Of {count(len(verdicts), 'claim')}, {decided:,} were decided.")
     enough = f"; they decide {decided:,} of {count(len(verdicts), 'claim')}" if verdicts else ""
     return f"{many} per cell, fixed in advance{enough}."
 
