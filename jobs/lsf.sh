@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A study on LSF without a driver; `pipeline task=submit cluster=lsf` submits it in shards.
-# From the folder that has .venv, on one node:
+# Never executed on a real one, only compared with its manual. From the folder that has .venv, on one node:
 #   WORDS="experiment=xu/scenario_2" bsub < jobs/lsf.sh
 # Submitting again goes on where it stopped.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A study on PBS Pro or OpenPBS without a driver; `pipeline task=submit cluster=pbs` submits it in shards.
-# From the folder that has .venv, on one node:
+# Never executed on a real one, only compared with its manual. From the folder that has .venv, on one node:
 #   WORDS="experiment=xu/scenario_2" qsub jobs/pbs.sh
 # Submitting again goes on where it stopped.
 
@@ -13,6 +13,7 @@
 #PBS -l walltime=04:00:00
 # PBS -q NAME  (without the blank, when it is needed; the same for -A NAME)
 CORES=${CORES:-4}                          # as above
+WORKER_MEMORY=${WORKER_MEMORY:-768MiB}     # three quarters of the memory above, for each core
 SECONDS_TO_RUN=${SECONDS_TO_RUN:-14280}    # the walltime, less two minutes for finishing what runs
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}
 MORE=${MORE:-$HOME/.pipeline/environment}  # sourced if it is there: exports, such as the keys of a bucket, which
@@ -29,7 +30,7 @@ fi
 cd "$PBS_O_WORKDIR" || exit 1
 read -ra words <<< "$WORDS"
 limits=("cluster.workers=$CORES" "stop_after=$SECONDS_TO_RUN")
-[[ -n ${WORKER_MEMORY:-} ]] && limits+=("cluster.memory=$WORKER_MEMORY")  # one unit too large ends no job
+limits+=("cluster.memory=$WORKER_MEMORY")  # one unit too large ends no job
 if [[ -n ${PBS_ARRAY_INDEX:-} ]]; then
     exec "$PIPELINE" "${words[@]}" "${limits[@]}" "shard=$PBS_ARRAY_INDEX/$SHARDS"
 fi

@@ -9,6 +9,9 @@ set -euo pipefail
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}   # the installed command
 WALLTIME=${WALLTIME:-14400}                # seconds that the batch system grants
 RESERVE=${RESERVE:-300}                    # seconds kept for finishing units, sealing and the report
+WORKER_MEMORY=${WORKER_MEMORY:-}           # of each worker, such as 2GiB: a unit that needs more fails, and no job ends
 # --------------------------------------------------------------------------------------------------------------
 
-exec "$PIPELINE" stop_after=$((WALLTIME - RESERVE)) "$@"
+words=("stop_after=$((WALLTIME - RESERVE))")
+[[ -n $WORKER_MEMORY ]] && words+=("cluster.memory=$WORKER_MEMORY")
+exec "$PIPELINE" "${words[@]}" "$@"

@@ -17,10 +17,14 @@
 PIPELINE=${PIPELINE:-.venv/bin/pipeline}
 # --------------------------------------------------------------------------------------------------------------
 
-words=("$@" "cluster.workers=${SLURM_CPUS_PER_TASK:-1}")
-if [[ -z ${WORKER_MEMORY:-} && ${SLURM_MEM_PER_CPU:-0} -ge 512 ]]; then
-    WORKER_MEMORY=$((SLURM_MEM_PER_CPU * 3 / 4))MiB  # the rest is for the process that gives the workers their units
+if [[ -n ${AFTER:-} ]]; then  # the last job of `pipeline task=submit`: who cancels the array wants no job to do its work
+    states=$({ scontrol show job -o "$AFTER" || sacct -X -n -j "$AFTER" -o State; } 2>/dev/null)
+    [[ $states == *CANCELLED* ]] && echo "error: array $AFTER was cancelled; submit again to go on" >&2 && exit 75
 fi
+words=("$@" "cluster.workers=${SLURM_CPUS_PER_TASK:-1}")
+each=${SLURM_MEM_PER_CPU:-$((${SLURM_MEM_PER_NODE:-0} / ${SLURM_CPUS_PER_TASK:-1}))}
+# The rest is for the process that gives the workers their units.
+[[ -z ${WORKER_MEMORY:-} && $each -ge 512 ]] && WORKER_MEMORY=$((each * 3 / 4))MiB
 [[ -n ${WORKER_MEMORY:-} ]] && words+=("cluster.memory=$WORKER_MEMORY")  # one unit too large ends no job
 job=$SLURM_JOB_ID
 if [[ -n ${SLURM_ARRAY_TASK_ID:-} ]]; then

@@ -14,17 +14,13 @@ from pipeline.cli.studies import StoredStudy
 from pipeline.execution import sweep
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import FEW_FILES, Executor
-from pipeline.execution.errors import SweepError
-from pipeline.execution.reduction import Pack, Reduce
-from pipeline.storage import agreement, datasets, reductions, results
+from pipeline.execution.reduction import Pack, Reduce, Reduced, Staged
+from pipeline.storage import agreement, datasets, results
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.layout import Layout, Region
-from pipeline.storage.reductions import Ready, Reduced, Staged
-from pipeline.storage.replications import Listing, Store
-from pipeline.storage.results import INTERIM, REDUCTIONS, SEALED, SUMMARY
+from pipeline.storage.replications import Store
+from pipeline.storage.results import INTERIM, SEALED, SUMMARY
 from pipeline.study import own_files
-from pipeline.study.fingerprints import fingerprint
-from pipeline.study.parameters import InvalidInput
 from pipeline.study.refinement import config_of
 from pipeline.study.study import Study
 
@@ -47,7 +43,7 @@ def seal(stored: StoredStudy, executor: Executor) -> None:
     with stored.store.locked():
         if not is_current(stored.store):
             _write(stored, executor, names(stored.store), partial=False)
-        for name in (*names(stored.store, interim=True), REDUCTIONS):
+        for name in names(stored.store, interim=True):
             stored.store.backend.remove(name)
         sweep.run(executor, Pack(stored.store), ((keys, 1.0) for keys in stored.store.unpacked()))
 
@@ -58,45 +54,11 @@ def interim(stored: StoredStudy, executor: Executor) -> None:
         _write(stored, executor, names(stored.store, interim=True), partial=True)
 
 
-def share(stored: StoredStudy, executor: Executor, listing: Listing, shard: tuple[int, int]) -> tuple[int, int]:
-    """Reduce every n-th region of a study whose units are all done, for `seal` to copy; how many, of how many.
-
-    shard: its number from 0, and n. Nothing happens where there is only one region, or where results are sealed.
-    Raises InvalidInput when a unit is damaged.
-    """
-    study, store = stored.study, stored.store
-    regions = [*Layout.of(study).regions()]
-    mine = regions[shard[0]::shard[1]]
-    if len(regions) == 1 or is_current(store):
-        return 0, len(regions)
-    state = reductions.states(study, listing, mine, _code(study))
-    if len(reductions.ready(store, state)) < len(mine):
-        folder = f"{shard[0] + 1}-of-{shard[1]}"
-        store.backend.remove(f"{REDUCTIONS}/{folder}")
-        try:
-            reductions.record(store, folder, _reduce(stored, executor, reductions.staged_in(folder), mine), state)
-        except (OSError, SweepError, InvalidInput):
-            if not is_current(store):  # by another driver, which removed all that is here and packed units
-                raise
-        if is_current(store):
-            store.backend.remove(f"{REDUCTIONS}/{folder}")
-            return 0, len(regions)
-    return len(mine), len(regions)
-
-
-def _code(study: Study) -> str:
-    """All that the files of a region depend on besides its units."""
-    return json.dumps([results.request(study), results.versions(), fingerprint(Reduce), *reduced_by(study)])
-
-
 def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], partial: bool) -> None:
-    study, store, backend = stored.study, stored.store, stored.store.backend
+    study, backend = stored.study, stored.store.backend
     staged = Staged(*map(backend.stage, names))
     regions = [*Layout.of(study).regions()]
-    ready = {}
-    if not partial and any(backend.keys(REDUCTIONS)):
-        ready = reductions.ready(store, reductions.states(study, store.listing(), regions, _code(study)))
-    reduced = _reduce(stored, executor, staged, regions, partial, ready)
+    reduced = _reduce(stored, executor, staged, regions, partial)
     digests = {key: digest for one in reduced.values() for key, digest in one.digests.items()}
     if staged.results != names[0]:  # in a bucket it is built where it stays
         backend.remove(names[0])  # never an older dataset beside a newer summary
@@ -108,8 +70,7 @@ def _write(stored: StoredStudy, executor: Executor, names: tuple[str, str], part
 
 
 def _reduce(
-    stored: StoredStudy, executor: Executor, staged: Staged, regions: Iterable[Region], partial: bool = False,
-    ready: Mapping[Region, Ready] | None = None,
+    stored: StoredStudy, executor: Executor, staged: Staged, regions: Iterable[Region], partial: bool = False
 ) -> dict[Region, Reduced]:
     """Make the datasets and write some of their regions."""
     study, backend = stored.study, stored.store.backend
@@ -120,7 +81,7 @@ def _reduce(
     def collect(some: list[Reduced], bundle: Bundle, _: int) -> None:
         reduced.update(zip(bundle.units, some, strict=True))
 
-    reduce = Reduce(stored.store, staged, block_moments, merged, partial, rule_of(study), ready)
+    reduce = Reduce(stored.store, staged, block_moments, merged, partial, rule_of(study))
     sweep.run(executor, reduce, ((region, 1.0) for region in regions), on_done=collect)
     return reduced
 

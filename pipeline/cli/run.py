@@ -15,7 +15,7 @@ import numpy as np
 from pipeline.cli import reduce, reports, status
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
-from pipeline.cli.precision import all_done, limits, on_target
+from pipeline.cli.precision import limits, on_target
 from pipeline.cli.refinement import boundary_lines
 from pipeline.cli.rounds import Judged, grows, reached, what_follows
 from pipeline.cli.sealed import is_current
@@ -23,14 +23,16 @@ from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, sweep
 from pipeline.execution.amounts import format_time
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import Cluster, Executor, workers_of
+from pipeline.execution.clusters import Batch, Cluster, Executor, queued, workers_of
 from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit
 from pipeline.execution.sessions import FAILED, Session
+from pipeline.execution.unit_work import UnitWork, advance_of
 from pipeline.storage import agreement, results
+from pipeline.storage.efforts import Efforts
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
@@ -52,7 +54,6 @@ def run(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, co
         return EXIT_FAILED
     if settings.shard:
         print(f"shard {settings.shard} is done; the same command without it simulates what is left, seals and reports")
-        _reduce_share(studies, schedules, settings, cluster)
         return _exit_code(schedules)
     for left in reversed(range(ROUNDS)):
         seal(studies, cluster)
@@ -131,7 +132,7 @@ def _again(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Sched
     listing = stored.store.listing()
     if schedule.limits:
         schedule.limits.learn(Unit(cell, block) for cell, block in np.argwhere(listing.done).tolist())
-    return Schedule(stored.study, listing, settings.shard_numbers, schedule.limits)
+    return Schedule(stored.study, listing, settings.shard_numbers, schedule.limits, np.random.default_rng())
 
 
 def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> int:
@@ -169,19 +170,6 @@ def seal(studies: Sequence[StoredStudy], cluster: Cluster) -> None:
             reduce.seal(stored, executor)
 
 
-def _reduce_share(
-    studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Cluster
-) -> None:
-    """Reduce a shard's regions of the studies whose units are all done."""
-    ended = [(stored, schedule.listing) for stored, schedule in zip(studies, schedules, strict=True)
-             if all_done(stored.study, schedule.listing, schedule.limits)]
-    with workers_of(cluster, reduce.worth_a_cluster([stored for stored, _ in ended])) as executor:
-        for stored, listing in ended:
-            mine, regions = reduce.share(stored, executor, listing, settings.shard_numbers)
-            if mine:
-                print(f"{stored.study.name}: {mine} of the {regions} regions of its results are reduced")
-
-
 def _sweep(
     studies: Sequence[StoredStudy], schedules: Sequence[Schedule], settings: Settings, cluster: Cluster, command: str
 ) -> str:
@@ -193,7 +181,8 @@ def _sweep(
     seconds = sum(one.cost for one in schedules) / COST_OF_A_SECOND
     waiting = [(stored, schedule) for stored, schedule in zip(studies, schedules, strict=True) if schedule.pending]
     alike = FailuresAlike(settings.most_failures)
-    compute = functools.partial(_compute, settings=settings, command=command, alike=alike)
+    compute = functools.partial(_compute, settings=settings, command=command, alike=alike,
+                                waits=functools.partial(_waits, cluster))
     with contextlib.ExitStack() as stack:
         stop = stack.enter_context(interruptible(settings.stop_after))
         print(f"{pending:,} units to do, {sum(one.units for one in schedules) - pending:,} done before"
@@ -227,6 +216,14 @@ def _sweep(
     return alike.too_many
 
 
+def _waits(cluster: Cluster) -> str:
+    """What a driver waits for while no unit has ended: its jobs in a queue, and why they wait."""
+    if not isinstance(cluster, Batch):
+        return ""
+    jobs = queued.waiting_workers(cluster.name)
+    return f"jobs of {cluster.name}: {queued.in_words(jobs)}" if jobs else ""
+
+
 def _made_soon(schedule: Schedule) -> bool:
     """Whether the reference units take less time than workers to start, by their predicted costs."""
     cost = float(sum(schedule.costs[unit.cell] for unit in schedule.references))
@@ -235,7 +232,7 @@ def _made_soon(schedule: Schedule) -> bool:
 
 def _compute(
     waiting: Sequence[tuple[StoredStudy, Schedule]], executor: Executor, stop: threading.Event, settings: Settings,
-    command: str, alike: FailuresAlike, patience: float = math.inf,
+    command: str, alike: FailuresAlike, waits: Callable[[], str], patience: float = math.inf,
 ) -> bool:
     """Simulate what is missing of some studies, one after the other; start nothing after `patience` seconds.
 
@@ -245,17 +242,22 @@ def _compute(
     schedules = [schedule for _, schedule in waiting]
     ends = time.monotonic() + patience
     with Progress(sum(one.pending for one in schedules), sum(one.cost for one in schedules),
-                  left=_left(schedules)) as progress:
+                  left=_left(schedules), waits=waits) as progress:
         def swept(stored: StoredStudy, schedule: Schedule, session: Session) -> sweep.Outcome:
-            def on_done(flags: list[bool], bundle: Bundle, workers: int) -> None:
-                alike.add(len(flags), [reports.last_line(stored.store, unit)
-                                       for unit, bad in zip(bundle.units, flags, strict=True) if bad])
+            efforts = Efforts(stored.store, session.name)
+            session.at_beats(efforts.flush)
+
+            def on_done(works: list[UnitWork], bundle: Bundle, workers: int) -> None:
+                failed = [unit for unit, work in zip(bundle.units, works, strict=True) if work.failed]
+                alike.add(len(works), [reports.last_line(stored.store, unit) for unit in failed])
+                efforts.add(bundle.units, [work.effort for work in works])
                 if alike.too_many:
                     stop.set()
                 if schedule.limits:
                     schedule.limits.learn(bundle.units)
-                for one in (progress, session):
-                    one.advance(len(flags), bundle.cost, workers)
+                done = advance_of(works, bundle, workers)
+                progress.advance(done)
+                session.advance(done)
 
             # With targets what is wanted is not known, and large first bundles could be far more than that.
             total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)

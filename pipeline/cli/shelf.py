@@ -29,8 +29,8 @@ SUITE = "suite-"
 LONGEST_HEAD = 10_000  # bytes of a page in which its title is looked for
 # Parts of a folder: what its files start with, and what it costs to delete them.
 PARTS = {
-    "units": ("replications", "once sealed and if no more replications are wanted: results and report stay, but "
-              "run and report of that study simulate it again from the start"),
+    "units": ("replications efforts", "once sealed and if no more replications are wanted: results and report stay, "
+              "but run and report of that study simulate it again from the start"),
     "results": ("results.zarr summary.zarr", "made again from the units, nothing is simulated"),
     "report": ("report.html figures summary.csv verdicts.csv", "made again from the results in seconds"),
     "temporary": ("interim reductions", "of unfinished studies; made again when they are needed"),

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import reports
+from pipeline.cli import reports, seen
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.precision import all_done, on_target, settled
 from pipeline.cli.sealed import is_current
@@ -13,7 +13,7 @@ from pipeline.cli.studies import StoredStudy
 from pipeline.cli.until import ends, ends_in_words
 from pipeline.execution.amounts import format_time
 from pipeline.execution.schedule import Schedule, failures
-from pipeline.execution.sessions import FAILED, RUNNING, sessions
+from pipeline.execution.sessions import FAILED, RUNNING, cost_per_second, sessions, units_per_second
 from pipeline.storage import agreement
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing
@@ -50,9 +50,10 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
         "targets": [str(target) for target in study.precision], "groups_on_target": "", "stops": ends(study),
         "shortfalls": "", "mixed": [], "sessions": [],
         "units_per_second": 0.0, "seconds_left": None, "exit_code": EXIT_MORE_TO_DO,
+        "effort": seen.effort_facts(stored), "queue": seen.queue_facts(stored), "deserted": False,
     }
     if listing is None:
-        return one
+        return _with_deserted(one)
     sealed = is_current(store)
     one["sealed"] = sealed
     one["units"] |= {"done": int((listing.done & wanted).sum()), "failed": int(listing.failed.sum())}
@@ -62,14 +63,25 @@ def facts(stored: StoredStudy, listing: Listing | None) -> dict[str, Any]:
     past = sessions(store.folder)
     one["sessions"] = [{name: session.get(name) for name in SHOWN} for session in past]
     running = [session for session in past if session["state"] == RUNNING and session["seconds"]]
-    one["units_per_second"] = sum(session["units"] / session["seconds"] for session in running)
-    if pace := sum(session["cost_done"] / session["seconds"] for session in running):
+    one["units_per_second"] = sum(map(units_per_second, running))
+    pace = sum(map(cost_per_second, running))
+    if pace:
         one["seconds_left"] = Schedule(study, listing).cost / pace
     if all_done(study, listing, settled(store, listing) if sealed else None):
         one["exit_code"] = EXIT_FAILED if listing.failed.any() else EXIT_DONE
     elif past and not running and past[-1]["state"] == FAILED and not past[-1].get("shard"):  # whose units others do
         one["exit_code"] = EXIT_FAILED
-    return one
+    return _with_deserted(one)
+
+
+def _with_deserted(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same facts; failed, where there is more to do and nobody who will do it, so that no script waits for ever."""
+    queue = facts["queue"]
+    running = any(session["state"] == RUNNING for session in facts["sessions"])
+    gone = bool(queue) and queue["known"] and not queue["left"]
+    if gone and not running and facts["exit_code"] == EXIT_MORE_TO_DO:
+        facts |= {"deserted": True, "exit_code": EXIT_FAILED}
+    return facts
 
 
 def _shortfalls(stored: StoredStudy) -> str:
@@ -84,7 +96,7 @@ def _lines(one: Mapping[str, Any]) -> list[str]:
     """The state of a study, for a person."""
     lines = [f"{one['name']}: {one['storage']}"]
     if not one["begun"]:
-        return [*lines, "  not begun"]
+        return [*lines, "  not begun", *seen.lines_of(one)]
     units, most = one["units"], "at most " * one["units"]["at_most"]
     up_to = "up to " * (units["all"] < one["cells"] * one["blocks"])
     lines += [f"  {units['done']:,} of {most}{units['all']:,} units done ({100 * units['done'] / units['all']:.1f} %), "
@@ -107,7 +119,7 @@ def _lines(one: Mapping[str, Any]) -> list[str]:
     for some, most_shown in ((running, MOST_SESSIONS[0]), (ended, MOST_SESSIONS[1])):
         lines += [_session(session) for session in some[-most_shown:]]
         lines += [f"  and {len(some) - most_shown:,} sessions before"] if len(some) > most_shown else []
-    return lines
+    return [*lines, *seen.lines_of(one)]
 
 
 def _session(session: Mapping[str, Any]) -> str:
@@ -123,6 +135,7 @@ def print_failures(stored: StoredStudy, listing: Listing, command: str) -> None:
     failed = list(failures(listing))
     for unit in failed[:MOST_FAILURES]:
         replayed = reports.replay_command(command, stored.study, unit)
-        print(f"  failed: {replayed}  # {reports.last_line(stored.store, unit)}")
+        name = f"{seen.cell_in_words(stored, unit.cell)}, block {unit.block}".removeprefix(", ")
+        print(f"  failed: {replayed}  # {name}: {reports.last_line(stored.store, unit)}")
     print(f"  {len(failed)} failed units" + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else "")
           + ("; retry_failed=true runs them again" if failed else ""))

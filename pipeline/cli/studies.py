@@ -4,6 +4,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.precision import all_done, limits
 from pipeline.cli.sealed import is_current
@@ -54,7 +56,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
         with stored.store.locked():
             results.unseal(stored.store, every=False)
         known = limits(stored.store, listing, cluster)
-    schedule = Schedule(stored.study, listing, settings.shard_numbers, known)
+    schedule = Schedule(stored.study, listing, settings.shard_numbers, known, np.random.default_rng())
     failed = [unit for unit in failures(listing) if schedule.mine[unit]] if settings.retry_failed else []
     if settings.retry_failed:
         agreement.forget_tries(stored.store)
@@ -64,7 +66,8 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
             for unit in failed:
                 stored.store.forget(*unit)
                 listing.done[unit] = listing.failed[unit] = False
-        schedule = Schedule(stored.study, listing, settings.shard_numbers, limits(stored.store, listing, cluster))
+        known = limits(stored.store, listing, cluster)
+        schedule = Schedule(stored.study, listing, settings.shard_numbers, known, np.random.default_rng())
     return schedule
 
 

@@ -9,14 +9,16 @@ from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.amounts import format_bytes, format_time
-from pipeline.execution.clusters import Batch, Cluster
+from pipeline.execution.clusters import Batch, Cluster, queued
 from pipeline.execution.clusters.arrays import DRIVER, LEAST_WORKER, MIB, Sizes, Submission, clock, sizes
 from pipeline.execution.clusters.executor import size
+from pipeline.study.files import make_folders
 from pipeline.study.parameters import InvalidInput
 
 HOUR, DAY = 3600, 86400
 MOST_SHARDS = 1000  # unless a person asks for more: what systems allow in one array, as they are delivered
 SLOWER = 3  # nodes may be so much slower than this machine
+UNTRIED = ("pbs", "lsf")  # neither can be had for tests
 OURS = ("task", "cluster", "shards")  # keys of which the jobs have their own values
 
 
@@ -33,15 +35,19 @@ def submit(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster,
     what = Submission(cluster, wanted, [*words, "cluster=local"], arguments)
     what.check()
     numbers = what.submit()
+    for stored in studies:
+        make_folders(stored.store.folder)
+        queued.record(stored.store.folder, queued.Submitted(cluster.name, tuple(numbers), str(what.output)))
     pending = sum(one.pending for one in expected)
     work = math.fsum(one.seconds or 0.0 for one in expected)
     print(f"{pending:,} units to do, about {format_time(work)} of work; each job: {cluster.cores} cores, "
           f"{format_bytes(wanted.memory)}, walltime {clock(wanted.seconds)}")
     if len(numbers) > 1:
-        print(f"array {numbers[0]} of {wanted.shards} shards simulates, array {numbers[1]} reduces, job {numbers[2]} "
-              "reports")
+        print(f"array {numbers[0]} of {wanted.shards} shards simulates, job {numbers[1]} reduces and reports")
     else:
         print(f"job {numbers[0]} simulates and reports")
+    if cluster.name in UNTRIED:
+        print(f"warning: jobs of {cluster.name} were never run on a real system: look at the first ones")
     print(f"watch:  {shlex.join(what.watch(numbers))}\n"
           f"        {shlex.join(['pipeline', 'task=status', *words])}\n"
           f"cancel: {shlex.join(what.cancel(numbers))}\n"

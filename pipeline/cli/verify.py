@@ -13,7 +13,7 @@ from pipeline.execution import sessions, sweep
 from pipeline.execution.clusters import Cluster, Executor, workers_of
 from pipeline.execution.reduction import Check, Digest
 from pipeline.execution.schedule import Schedule
-from pipeline.storage import agreement, results
+from pipeline.storage import agreement, efforts, results
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import LEFT_OVER, Damage, Integrity
@@ -65,7 +65,10 @@ def _verify(stored: StoredStudy, settings: Settings, cluster: Cluster) -> int:
 
 
 class Damages(NamedTuple):
-    """What is damaged of a study: files of its replications, of its sealed datasets, and records of its sessions."""
+    """What is damaged of a study: files of its replications, of its sealed datasets, and records of its sessions.
+
+    Records are also those of what units took.
+    """
 
     replications: list[Damage]
     datasets: list[str]
@@ -82,13 +85,14 @@ def _damages(stored: StoredStudy, integrity: Integrity, files: list[str], execut
     """All damages of a study; its datasets are not read where replications are damaged: they are made again."""
     replications = [*integrity.strays(), *agreement.damaged(stored.store), *_damaged(integrity, files, executor)]
     return Damages(replications, [] if replications else _wrong_results(stored, executor),
-                   sessions.damaged(stored.store.folder))
+                   [*sessions.damaged(stored.store.folder), *efforts.damaged(stored.store)])
 
 
 def _repair(stored: StoredStudy, integrity: Integrity, damages: Damages) -> None:
     """Remove damaged records, and sealed datasets whose own or whose replications' files are damaged."""
     for record in damages.records:
         (stored.store.folder / record).unlink(missing_ok=True)
+    stored.store.backend.delete(*(record for record in damages.records if record.startswith(f"{efforts.FOLDER}/")))
     lost = [damage for damage in damages.replications if damage.what != LEFT_OVER]  # results do not depend on others
     if damages.replications or damages.datasets:
         with stored.store.locked():

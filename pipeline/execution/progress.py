@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import TextIO
 
@@ -16,6 +17,21 @@ from pipeline.execution.amounts import format_time
 TERMINAL_EVERY = 0.1  # seconds
 NOTEBOOK_EVERY, NOTEBOOK_WIDTH = 1.0, 90  # characters
 LOG_EVERY = 30.0
+
+
+@dataclass(frozen=True)
+class Advance:
+    """Units that ended together: how many, their predicted cost, and how many workers there are.
+
+    Of those that were not there already, as other drivers had done them: how many, their cost, the seconds they took.
+    """
+
+    units: int
+    cost: float
+    workers: int
+    made: int = 0
+    cost_made: float = 0.0
+    seconds: float = 0.0
 
 
 class Progress:
@@ -28,37 +44,57 @@ class Progress:
         stream: stderr by default; one updating line if it is a terminal or a notebook, else a line every 30 s at most.
         clock: gives seconds.
         left: gives the units that are left and their cost, where that changes on the way.
+        waits: says what is waited for while no unit has ended, such as jobs in a queue; asked from another thread.
 
-    Use as a context manager: it writes a first line on entering and a last one on leaving.
+    The time left is the cost that is left, at the pace of the workers that there are now while they have work. So time
+    in a queue does not count. Use as a context manager: it writes a first line on entering and a last one on leaving.
     """
 
     def __init__(self, units: int, cost: float, stream: TextIO | None = None,
-                 clock: Callable[[], float] = time.monotonic, left: Callable[[], tuple[int, float]] | None = None):
+                 clock: Callable[[], float] = time.monotonic, left: Callable[[], tuple[int, float]] | None = None,
+                 waits: Callable[[], str] = lambda: ""):
         self.units, self.cost, self.left, self.clock = units, cost, left, clock
         self.stream = sys.stderr if stream is None else stream
         self.terminal = self.stream.isatty()
         self.notebook = type(self.stream).__module__.startswith("ipykernel.")  # shows \r, but not all of a terminal
         self.units_done, self.cost_done, self.workers = 0, 0.0, 0
+        self.cost_made = self.seconds_made = 0.0
+        self.waits = waits
         self.start = self.written = clock()
+        self._lock, self._over = threading.RLock(), threading.Event()
+        self._reminder = threading.Thread(target=self._remind, daemon=True)
 
     def __enter__(self) -> "Progress":
         self.start = self.clock()
         self._write(f"0 of {self.units:,} units", end=False)
+        self._reminder.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._reminder.join()
         self._expect()
         elapsed = self.clock() - self.start
         self._write(f"{self.units_done:,} of {self.units:,} units in {format_time(elapsed)}", end=True)
 
-    def advance(self, units: int, cost: float, workers: int) -> None:
-        """Count `units` more, of predicted `cost`, computed by one of `workers`; write a line when it is due."""
-        self.units_done, self.cost_done = self.units_done + units, self.cost_done + cost
-        self.workers = workers
+    def advance(self, done: Advance) -> None:
+        """Count finished units; write a line when it is due."""
+        self.units_done += done.units
+        self.cost_done += done.cost
+        self.cost_made += done.cost_made
+        self.seconds_made += done.seconds
+        self.workers = done.workers
         every = TERMINAL_EVERY if self.terminal else NOTEBOOK_EVERY if self.notebook else LOG_EVERY
         if self.clock() - self.written >= every:
             self._expect()
             self._write(self.line(), end=False)
+
+    def _remind(self) -> None:
+        """Say now and then what is waited for, until the first unit has ended."""
+        while not self._over.wait(LOG_EVERY) and not self.units_done:
+            waits = self.waits()
+            elapsed = format_time(self.clock() - self.start)
+            self._write(f"0 of {self.units:,} units after {elapsed}" + (f": {waits}" if waits else ""), end=False)
 
     def _expect(self) -> None:
         if self.left:
@@ -72,14 +108,27 @@ class Progress:
     def line(self) -> str:
         """Units done, their share, rate, time left and workers, as `3 of 10 units (30 %), 1.5 units/s, …`."""
         elapsed = max(self.clock() - self.start, 1e-9)
-        share = min(self.cost_done / self.cost, 1.0) if self.cost else 1.0
-        left = f"{format_time(elapsed / share - elapsed)} left" if share else "time left unknown"
+        seconds = self.seconds_left(elapsed)
+        left = "time left unknown" if seconds is None else f"{format_time(seconds)} left"
         rate, percent = self.units_done / elapsed, 100 * self.units_done / max(self.units, 1)
         return (f"{self.units_done:,} of {self.units:,} units ({percent:.0f} %), "
                 f"{rate:,.{0 if rate >= 100 else 1 if rate >= 1 else 3}f} units/s, {left}, "
                 f"{self.workers} worker{'' if self.workers == 1 else 's'}")
 
+    def seconds_left(self, elapsed: float) -> float | None:
+        """How long the rest will take; None while that is unknown. elapsed: seconds since the start."""
+        cost_left = max(self.cost - self.cost_done, 0.0)
+        if self.seconds_made and self.workers:
+            return cost_left * self.seconds_made / self.cost_made / self.workers
+        if not self.cost_done:
+            return None if self.cost else 0.0
+        return cost_left * elapsed / self.cost_done
+
     def _write(self, text: str, end: bool) -> None:
+        with self._lock:
+            self._print(text, end)
+
+    def _print(self, text: str, end: bool) -> None:
         self.written = self.clock()
         if self.terminal:
             width = shutil.get_terminal_size().columns - 1

@@ -1,9 +1,9 @@
 """Reductions as tasks: what a worker does with a group of cells, or of files, once their units are done."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from pipeline.execution.schedule import Unit
 from pipeline.execution.stopping import Prefix, Rule, read
 from pipeline.storage.datasets import ZarrLocation, across
 from pipeline.storage.integrity import Damage, Integrity
-from pipeline.storage.layout import Layout, Region, counted
-from pipeline.storage.reductions import Ready, Reduced, Staged, cells_of, copy
+from pipeline.storage.layout import Layout, Region, cells_of, counted
 from pipeline.storage.replications import Store
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import InvalidInput
@@ -24,25 +23,43 @@ Moments = Callable[[Floats, Array, tuple[int, ...]], Any]
 Merge = Callable[[Any, Any], Any]
 
 
+class Staged(NamedTuple):
+    """Keys under which the datasets are being built."""
+
+    results: str
+    summary: str
+
+
+class Reduced(NamedTuple):
+    """What came of a region: key -> digest of the files written, and names of the writers of its units.
+
+    excess: of every group of cells, with targets of precision, first cell -> greatest half-width over its target; NaN
+    where blocks are missing.
+    """
+
+    digests: dict[str, str]
+    writers: set[str]
+    excess: dict[int, float]
+
+
 class Reduce:
     """Callable that writes regions of results.zarr and of summary.zarr.
 
     Memory: one shard of every variable, see `Layout`, some times over. partial: units may be missing; their
     replications then have status 0. Otherwise, and where one is damaged, InvalidInput names it. rule: of a study with
     targets of precision; replications after the look at which a group met them have status 0, whether simulated or not.
-    ready: regions that jobs of an array reduced, which are copied where their files are what was written.
     """
 
     def __init__(self, store: Store, staged: Staged, moments: Moments, merge: Merge, partial: bool = False,
-                 rule: Rule | None = None, ready: Mapping[Region, Ready] | None = None):
+                 rule: Rule | None = None):
         self.store, self.staged, self.moments, self.merge, self.partial = store, staged, moments, merge, partial
-        self.rule, self.columns, self.ready = rule, rule.columns if rule else [], ready or {}
+        self.rule, self.columns = rule, rule.columns if rule else []
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached here is made again by each worker
         return {name: value for name, value in vars(self).items() if name not in ("layout", "cells", "counted")}
 
     def __call__(self, regions: list[Region]) -> list[Reduced]:
-        return [self._copied(region) or self._region(region) for region in regions]
+        return [self._region(region) for region in regions]
 
     @cached_property
     def layout(self) -> Layout:
@@ -59,9 +76,6 @@ class Reduce:
         """(cells,) blocks that count, without those that a rule leaves out."""
         blocks: Integers = counted(self.store.study).sum(1)
         return blocks
-
-    def _copied(self, region: Region) -> Reduced | None:
-        return copy(self.store, self.ready[region], self.staged) if region in self.ready else None
 
     def _region(self, region: Region) -> Reduced:
         results = ZarrLocation(self.store.backend, self.staged.results)

@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import time
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +16,10 @@ from pipeline.execution.bundles import Bundle
 from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
 from pipeline.execution.limits import GRACE, TimeLimit, limited
+from pipeline.execution.looks import Looks
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit, unit_name
 from pipeline.execution.trials import check_parts
+from pipeline.execution.unit_work import Measured, UnitWork
 from pipeline.storage import agreement
 from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
@@ -62,7 +65,8 @@ def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
 class Runner:
     """Callable that simulates and stores units; for each, True if it failed.
 
-    A unit that raises is stored as failed with its traceback; one out of memory is tried in smaller slices before. An
+    A unit that another driver has done meanwhile is left as it is. One that raises is stored as failed with its
+    traceback; one out of memory is tried in smaller slices before. An
     OSError propagates: the machine is at fault, the unit stays pending. Before its first unit each process makes sure
     that its numbers are those that are stored: its `writer` is recorded as agreeing, or makes the `references` again
     and is then recorded. Raises InvalidInput where they come out differently, unless `accept` says that a person wants
@@ -91,6 +95,7 @@ class Runner:
         self.brought: Mapping[str, str] = {}
         self.most_seconds, self.driver = most_seconds, (socket.gethostname(), os.getpid())
         self.tries: dict[Unit, list[tuple[str, int]]] = {}  # of references, when a unit was blamed last
+        self.looks = Looks(store)
 
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
         scripted = {name: fingerprint(part) for name, part in parts(self.study).items() if part.__module__ == SCRIPT}
@@ -103,18 +108,28 @@ class Runner:
          self.driver) = state
         adopt(brought)
         self.study = self.store.study
+        self.looks = Looks(self.store)
 
     def __call__(self, units: list[Unit]) -> list[bool]:
-        return self.careful(Bundle(units, 0.0))
+        return [work.failed for work in self.careful(Bundle(units, 0.0))]
 
-    def careful(self, bundle: Bundle) -> list[bool]:
-        """The same for a bundle: within a time limit, and in smaller slices after its workers died."""
+    def careful(self, bundle: Bundle) -> list[UnitWork]:
+        """For each unit of a bundle whether it failed and what it took.
+
+        Within a time limit, and in smaller slices after its workers died.
+        """
         if self._writer is None:
             self._writer = self._admitted()
         self.slice_bytes = min(self.slice_bytes, SLICES[min(bundle.kills, len(SLICES) - 1)])
         memo: dict[str, Any] = {}
         limit = self._unmeasured(bundle.cost) if bundle.expected is None else self._limit(bundle.expected)
-        return [self._run(unit, memo, self._writer, limit, bundle.kills > 0) for unit in bundle.units]
+        measured = Measured()
+        for unit in bundle.units:
+            before = self.looks.simulating
+            failed = self._run(unit, memo, self._writer, limit, bundle.kills > 0)
+            seconds = self.looks.simulating - before
+            measured.ended(failed, seconds if seconds > 0 else None)
+        return measured.works()
 
     def _limit(self, seconds: float) -> float:
         """Seconds that a unit may take of which so many are expected."""
@@ -126,8 +141,8 @@ class Runner:
             return self.most_seconds
         return UNMEASURED * self._limit(cost / COST_OF_A_SECOND) if cost else None
 
-    def blame(self, unit: Unit, what: str) -> bool | None:
-        """In the driver: store a unit that killed its workers as failed, unless it is done; whether it failed.
+    def blame(self, unit: Unit, what: str) -> UnitWork | None:
+        """In the driver: store a unit that killed its workers as failed, unless it is done; what became of it.
 
         None where workers ended in a reference unit since its last call: these may have had it, and not begun it.
         """
@@ -137,7 +152,7 @@ class Runner:
         if not self.store.holds(*unit):
             self.store.fail(*unit, f"worker killed: {what} by this unit, also while nothing else ran, and in smaller "
                             "slices; give workers more memory, then retry_failed=true", NOBODY)
-        return self.store.has_failed(*unit)
+        return UnitWork(self.store.has_failed(*unit))
 
     def _admitted(self) -> str:
         """The name of this process's writer. Raises Unfit where this process must not compute units of the study."""
@@ -237,6 +252,9 @@ class Runner:
     def _run(self, unit: Unit, memo: dict[str, Any], writer_id: str, limit: float | None, again: bool) -> bool:
         if (again or unit in self.references) and self.store.has_failed(*unit):  # its worker ended, or was ended
             return True
+        if self.looks.is_done(unit):
+            return False
+        start = time.perf_counter()
         try:
             values = self._limited(unit, memo, writer_id, limit)
         except OSError:
@@ -245,6 +263,8 @@ class Runner:
             memo.clear()  # what it shares with others may be half drawn
             self.store.fail(unit.cell, unit.block, _text(error), writer_id)
             return True
+        finally:
+            self.looks.simulating += time.perf_counter() - start
         self.store.write(unit.cell, unit.block, values, writer_id)
         return False
 

@@ -46,7 +46,10 @@ class Limits(Protocol):
 class Schedule:
     """Units still to do: block after block across all cells, so that at half of a sweep all cells have half.
 
-    Within a block the most costly cells come first, and cells that share their data stand next to each other. Holds
+    Within a block the most costly cells come first, and cells that share their data stand next to each other. chance:
+    draws the order of blocks, of cells in a block, the more costly the sooner, and of those that share data, so that
+    several drivers of one study seldom begin the same unit; None for the same order again. With targets of precision
+    blocks stay in their order, as later ones may not be needed. Holds
     about four bytes per unit and a few numbers per cell, and yields units lazily. shard: (number, how many), to deal
     the units out to several drivers; all deal in the same way, whatever is done, and cells that share data go together.
     `mine` (cells, blocks) are this shard's, of those that count; the others' count as done. limits: of a study with
@@ -54,16 +57,21 @@ class Schedule:
     once it is decided.
     """
 
-    def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1), limits: Limits | None = None):
+    def __init__(self, study: Study, listing: Listing, shard: tuple[int, int] = (0, 1), limits: Limits | None = None,
+                 chance: np.random.Generator | None = None):
         self.study, self.listing, self.limits = study, listing, limits
         self.costs: Floats = study.costs
-        group = Pairing(study).of_cell
-        weight = np.bincount(group, self.costs)[group]
-        self.order: Integers = np.lexsort((group, -weight))  # stable: cells of a group stay in the grid's order
-        ends = np.flatnonzero(np.diff(group[self.order], append=-1)) + 1
-        self._last = set(self.order[ends - 1].tolist())  # cells of their groups
-        rank = np.empty(len(self.order), int)
-        rank[self.order] = np.searchsorted(ends, np.arange(len(self.order)), side="right")
+        group: Integers = Pairing(study).of_cell
+        weights = np.bincount(group, self.costs)
+        dealing: Integers = np.lexsort((group, -weights[group]))  # stable: cells of a group stay in the grid's order
+        ends = np.flatnonzero(np.diff(group[dealing], append=-1)) + 1
+        rank = np.empty(len(dealing), int)
+        rank[dealing] = np.searchsorted(ends, np.arange(len(dealing)), side="right")
+        self.order, self.chance = dealing, chance
+        self._group, self._weights = group, weights
+        self._within = np.arange(len(group)) if chance is None else chance.permutation(len(group))
+        last = np.lexsort((self._within, group))[np.cumsum(np.bincount(group)) - 1]
+        self._last = set(last.tolist())  # cells of their groups
         self.mine: Booleans = counted(study)
         if shard != (0, 1):
             dealt = rank[:, None] if study.precision else rank[:, None] * study.blocks + np.arange(study.blocks)
@@ -144,9 +152,29 @@ class Schedule:
         cell = int(finished[self.costs[finished].argmax()])
         return Unit(cell, int(good[cell].argmax()))
 
+    @property
+    def _blocks(self) -> Integers:
+        """All blocks; in an order that is drawn, unless later ones may not be needed."""
+        if self.chance is None or self.study.precision:
+            return np.arange(self.study.blocks)
+        return self.chance.permutation(self.study.blocks)
+
+    @property
+    def _cells(self) -> Integers:
+        """All cells, group by group; for each block the groups in an order that is drawn, the more costly sooner.
+
+        Each next group is one of those left, with a probability in proportion to its cost.
+        """
+        if self.chance is None:
+            return self.order
+        costs = np.maximum(self._weights, np.finfo(float).tiny)
+        waits = self.chance.exponential(size=len(costs)) / costs
+        order: Integers = np.lexsort((self._within, self._group, waits[self._group]))
+        return order
+
     def __iter__(self) -> Iterator[tuple[Unit, float]]:
-        for block in range(self.study.blocks):
-            for cell in self.order.tolist():
+        for block in self._blocks.tolist():
+            for cell in self._cells.tolist():
                 if not self.done[cell, block] and not (self.limits and self.limits.decided(cell)):
                     yield Unit(cell, block), float(self.costs[cell])
 

@@ -10,11 +10,12 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pipeline.execution.progress import Advance
 from pipeline.storage.results import versions
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.streams import canonical, digest
@@ -35,35 +36,49 @@ class Session:
         stamp = time.strftime("%Y%m%dT%H%M%S", now)
         # Tasks of a job array start in the same second, on nodes that number their processes alike.
         name = f"{stamp}-{platform.node().partition('.')[0]}-{os.getpid()}-{next(_NUMBER)}.json"
-        self.path = folder / "sessions" / name
+        self.path, self.name = folder / "sessions" / name, name.removesuffix(".json")
         self.facts: dict[str, Any] = dict(
             started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now), command=command,
             pending=pending, units=0, seconds=0.0, workers=0, lost=0, state=RUNNING, versions=versions(),
             machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
             host=platform.node(), process=os.getpid(), job=job(os.environ), shard=shard, cost=cost, cost_done=0.0,
+            workers_now=0, units_made=0, cost_made=0.0, seconds_made=0.0,
         )
         self._over = threading.Event()
+        self._others: list[Callable[[], None]] = []
         self._write()
         self._beats = threading.Thread(target=self._beat, daemon=True)
         self._beats.start()
 
-    def advance(self, units: int, cost: float, workers: int) -> None:
-        """Count `units` more, of predicted `cost`, while `workers` are there."""
-        self.facts["units"] += units
-        self.facts["cost_done"] += cost
-        self.facts["workers"] = max(self.facts["workers"], workers)
+    def advance(self, done: Advance) -> None:
+        """Count finished units."""
+        self.facts["units"] += done.units
+        self.facts["cost_done"] += done.cost
+        self.facts["workers"] = max(self.facts["workers"], done.workers)
+        self.facts["workers_now"] = done.workers
+        self.facts["units_made"] += done.made
+        self.facts["cost_made"] += done.cost_made
+        self.facts["seconds_made"] += done.seconds
+
+    def at_beats(self, write: Callable[[], None]) -> None:
+        """Let something else be written as often as the session is, and at its end."""
+        self._others.append(write)
 
     def end(self, state: str, **facts: Any) -> None:
         """Note how it ended: finished, stopped or failed."""
         self._over.set()
         self._beats.join()
         self.facts |= {"state": state, **facts}
-        self._write()
+        self._write_all()
 
     def _beat(self) -> None:
         while not self._over.wait(BEAT):
             with suppress(OSError):  # a full disk is the sweep's to say
-                self._write()
+                self._write_all()
+
+    def _write_all(self) -> None:
+        for write in (*self._others, self._write):
+            write()
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self.start, 1)
@@ -72,6 +87,26 @@ class Session:
         facts = self.facts | {"seconds": self._seconds()}
         content = json.dumps(facts | {"digest": _digest(facts)}, indent=1) + "\n"
         write_whole(self.path, content.encode())
+
+
+def cost_per_second(session: Mapping[str, Any]) -> float:
+    """Predicted cost that the workers of a session do in a second, those that it has now, while they have work.
+
+    Time in which it waited for workers, or in a queue, does not count. 0 where no unit has ended.
+    """
+    return _pace(session, "cost_made")
+
+
+def units_per_second(session: Mapping[str, Any]) -> float:
+    """Units that they do in a second."""
+    return _pace(session, "units_made")
+
+
+def _pace(session: Mapping[str, Any], what: str) -> float:
+    seconds = session.get("seconds_made") or 0.0
+    if not seconds:
+        return 0.0
+    return float(session[what] / seconds * session["workers_now"])
 
 
 def job(environment: Mapping[str, str]) -> str | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.study.arrays import Booleans, Integers
+from pipeline.study.arrays import Array, Booleans, Integers
 from pipeline.study.study import Study
 
 SHARD_BYTES = 2**26  # of all variables of one region: a reduction holds this in memory a few times
@@ -92,3 +92,10 @@ def counted(study: Study) -> Booleans:
         ends = np.array([end for end, _ in study.until.stops])
         blocks = ends[positions(study, Layout.of(study))] // study.block
     return np.arange(study.blocks) < blocks[:, None]
+
+
+def cells_of(study: Study, layout: Layout) -> Array:
+    """(grid…) number of the cell at every combination of levels, −1 outside of the grid."""
+    cells = np.full(int(np.prod(layout.shape)), -1)
+    cells[positions(study, layout)] = np.arange(len(study.grid))
+    return cells.reshape(layout.shape)

@@ -27,6 +27,7 @@ from pipeline.storage.folder import Folder, locked
 from pipeline.storage.packs import PackedUnit, Packs
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array, Booleans
+from pipeline.study.files import make_folders
 from pipeline.study.grid import cell_key
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import FAILED
@@ -89,7 +90,7 @@ class Store:
         Raises InvalidInput when the folder belongs to another study, or cannot be written.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folders(self.folder)
             if anew or not self.exists():
                 with self.backend.sweeping():
                     self.backend.put(DESCRIPTION, self._description())
@@ -162,6 +163,10 @@ class Store:
         """Whether a unit is done."""
         return self._is_file(cell, block) or self._is_file(cell, block, failed=True) or self._is_packed(cell, block)
 
+    def has_numbers(self, cell: int, block: int) -> bool:
+        """Whether a unit that did not fail is in a file of its own; one look, unlike `holds`."""
+        return self._is_file(cell, block)
+
     def has_failed(self, cell: int, block: int) -> bool:
         """Whether a unit is done, and failed."""
         good = self._is_file(cell, block) or self._is_packed(cell, block)
@@ -222,7 +227,7 @@ class Store:
 
         Others remove nothing that it is writing.
         """
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folders(self.folder)
         with locked(self.folder) as owner, self.backend.locked(owner), self.backend.sweeping():
             self.packs.refresh()
             yield

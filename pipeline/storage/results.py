@@ -33,7 +33,6 @@ INTERIM = "interim.zarr", "interim-summary.zarr"
 PAIRS = (SEALED, SUMMARY), INTERIM  # of replications and their moments
 REPAIR = "task=verify repair=true removes it, and the same command makes it again"
 REPORT_AGAIN = "task=report makes it again"
-REDUCTIONS = "reductions"  # of jobs of an array, see `reductions`
 REQUESTS = "requests"  # has a folder for every request whose results lie beside those of a larger one
 
 
@@ -123,7 +122,6 @@ def unseal(store: Store, every: bool = True) -> None:
     for where in places(store.backend) if every else [place(store)]:
         for name in (SEALED, SUMMARY):
             store.backend.remove(where + name)
-    store.backend.remove(REDUCTIONS)
 
 
 def finish(
@@ -133,10 +131,11 @@ def finish(
     document = json.loads(backend.read(f"{staged}/zarr.json") or b"{}")
     document["attributes"] = {**document.get("attributes", {}), **attributes}
     location = ZarrLocation(backend, staged)
-    files = {key: digests.get(key) or location.file_digest(key) for key in sorted(backend.keys(staged))
-             if key != "zarr.json" and not key.endswith(PARTIAL)}
-    if lost := digests.keys() - files.keys():
+    present = [key for key in sorted(backend.keys(staged)) if key != "zarr.json" and not key.endswith(PARTIAL)]
+    lost = digests.keys() - set(present)
+    if lost:  # also where the folder that it leaves is empty, which would be listed
         raise OSError(f"{name}: {min(lost)} was lost while it was written")
+    files = {key: digests.get(key) or location.file_digest(key) for key in present}
     document["attributes"] |= {"files": files}
     document["attributes"]["digest"] = _digest(document)
     backend.publish(staged, name, _serialise(document))

@@ -62,6 +62,21 @@ def open_to_lock(path: str | Path) -> FileIO:
     return open_regular(path, os.O_RDWR | os.O_CREAT)
 
 
+def make_folders(path: Path) -> None:
+    """Make a folder, with those that lead to it; each is as open to the group as the one that it is made in.
+
+    So whoever may write in a folder that a group shares may also write in those that others made there, whatever their
+    umask. Raises OSError.
+    """
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in reversed(missing):
+        shared = folder.parent.stat().st_mode & (stat.S_IRWXG | stat.S_ISGID)
+        if shared & stat.S_IWGRP:
+            with suppress(PermissionError):  # another process of another person made it in between
+                folder.chmod(stat.S_IMODE(folder.stat().st_mode) | shared)
+
+
 def check_regular(handle: int, path: str | Path) -> None:
     """Raise OSError unless an open file is one on a disk."""
     kind = os.fstat(handle).st_mode

@@ -1,11 +1,18 @@
 """What `task=status` says of a study: what is done, how long the rest takes, and the exit code."""
 
+import json
+import time
+
 import numpy as np
 import pytest
-from engine import advance, pending, stored, study
+from engine import advance, arguments, pending, stored, study
 
+from pipeline.__main__ import main
 from pipeline.cli import status
+from pipeline.execution.clusters import queued
+from pipeline.storage import replications
 from pipeline.storage.replications import Store
+from pipeline.study.study import Study
 
 SESSION = dict(units=0, seconds=1.0, cost_done=0.0, shard=None)
 
@@ -24,13 +31,94 @@ def test_a_shard_that_failed_is_no_study_that_failed(tmp_path, monkeypatch, shar
 
 
 def test_time_left_is_the_cost_that_is_left_over_the_pace_of_all_sessions(tmp_path, monkeypatch):
-    """Two that did 3 units each, of a cost of 50, in 10 seconds."""
+    """Two that did 3 units each, of a cost of 50, in 10 seconds of work; hours in a queue before that do not count."""
     schedule = pending(study(), Store(study(), tmp_path))
-    session = SESSION | dict(state="running", units=3, seconds=10.0, cost_done=50.0)
-    monkeypatch.setattr(status, "sessions", lambda folder: [session] * 2)
+    session = SESSION | dict(state="running", seconds=7200.0, units=5, cost_done=80.0)
+    session |= dict(workers_now=4, units_made=3, cost_made=50.0, seconds_made=10.0)
+    waiting = SESSION | dict(state="running", seconds=60.0, workers_now=0, units_made=0, seconds_made=0.0)
+    monkeypatch.setattr(status, "sessions", lambda folder: [session] * 2 + [waiting])
     found = facts(tmp_path)
-    assert found["seconds_left"] == pytest.approx(schedule.cost / (50 / 10 + 50 / 10))
-    assert found["units_per_second"] == pytest.approx(3 / 10 + 3 / 10)
+    assert found["seconds_left"] == pytest.approx(schedule.cost / (2 * 4 * 50 / 10))
+    assert found["units_per_second"] == pytest.approx(2 * 4 * 3 / 10)
+
+
+def test_slow_cells_and_memory_are_shown_and_survive_packing(tmp_path, monkeypatch, capsys):
+    """Each unit has seconds and memory beside it, no part of its numbers; a damaged file of these is found."""
+    monkeypatch.setattr(replications, "PACKED_FROM", 2)
+    simulate = Study.simulate
+
+    def slow(self, labels, *rest):
+        if labels["m"] == 4:
+            time.sleep(0.05)
+        return simulate(self, labels, *rest)
+
+    monkeypatch.setattr(Study, "simulate", slow)
+    assert main(arguments(tmp_path)) == 0
+    (folder,) = (tmp_path / "xu").iterdir()
+    assert list(folder.glob("replications/packs/*")) and not list(folder.glob("replications/units/*/*"))
+    capsys.readouterr()
+    assert main([*arguments(tmp_path), "task=status", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["studies"]
+    print(found["effort"])
+    slowest = [cell["cell"]["m"] for cell in found["effort"]["slowest"]]
+    assert slowest[:2] == [4, 4] and all(cell["seconds"] > 0.05 for cell in found["effort"]["slowest"][:2])
+    assert 2**25 < found["effort"]["memory_of_worker"] < 2**34
+    assert main([*arguments(tmp_path), "task=status"]) == 0
+    text = capsys.readouterr().out
+    assert "slowest cells: m=4, epsilon=" in text and "a worker took up to" in text
+    (file,) = folder.glob("efforts/*")
+    file.write_bytes(file.read_bytes()[:-1])
+    assert main([*arguments(tmp_path), "task=verify"]) == 1
+    assert f"efforts/{file.name}: is not what this program wrote" in capsys.readouterr().out
+    assert main([*arguments(tmp_path), "task=verify", "repair=true"]) == 0 and not file.exists()
+    assert main([*arguments(tmp_path), "task=status"]) == 0
+
+
+def test_what_a_person_sees_of_a_failed_unit_are_labels(tmp_path, monkeypatch, capsys):
+    simulate = Study.simulate
+
+    def failing(self, labels, block, *rest):
+        if labels["m"] == 3 and labels["epsilon"] == 1.0 and block == 1:
+            raise ArithmeticError("planted")
+        return simulate(self, labels, block, *rest)
+
+    monkeypatch.setattr(Study, "simulate", failing)
+    assert main(arguments(tmp_path)) == 1
+    text = capsys.readouterr().out
+    assert "  # m=3, epsilon=1.0, block 1: ArithmeticError: planted\n" in text, text
+
+
+SQUEUE = """#!/bin/sh
+case "$*" in *--jobs=7,8*) ;; *) exit 1;; esac
+cat FOLDER/queue && exit 0
+echo 'slurm_load_jobs error: Invalid job id specified' >&2
+exit 1
+"""
+
+
+def test_jobs_in_the_queue_and_their_reasons_are_shown_and_none_is_an_end(tmp_path, monkeypatch, capsys):
+    """So that `until pipeline task=status …` ends where the jobs died."""
+    pending(study(), Store(study(), tmp_path))
+    squeue = tmp_path / "squeue"
+    squeue.write_text(SQUEUE.replace("FOLDER", str(tmp_path)))
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert facts(tmp_path)["exit_code"] == 75, "nothing was submitted"
+    queued.record(tmp_path, queued.Submitted("slurm", ("7", "8"), "logs"))
+    (tmp_path / "queue").write_text("7_1|RUNNING|None\n7_[2-9]|PENDING|Priority\n8|PENDING|Dependency\n")
+    known = facts(tmp_path)
+    assert known["exit_code"] == 75 and known["queue"]["left"] == 3
+    assert "  jobs of slurm: 1 running, 2 waiting (Priority 1, Dependency 1)" in status._lines(known)
+    (tmp_path / "queue").unlink()
+    gone = facts(tmp_path)
+    assert gone["exit_code"] == 1 and gone["deserted"]
+    assert any("the same task=submit goes on; the jobs' output is in logs" in line for line in status._lines(gone))
+    running = dict.fromkeys(status.SHOWN) | SESSION | dict(state="running")
+    monkeypatch.setattr(status, "sessions", lambda folder: [running])
+    assert facts(tmp_path)["exit_code"] == 75, "somebody else is at it"
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert facts(tmp_path)["exit_code"] == 75, "the queue cannot be asked here"
 
 
 def test_units_that_do_not_count_are_not_counted_as_done(tmp_path, monkeypatch):

@@ -357,13 +357,13 @@ def test_commands_of_a_submission(system, words, tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     calls = [line for line in (tmp_path / "given").read_text().splitlines() if line.startswith(COMMANDS[system][0])]
     asked = [line for line in calls if "--test-only" in line or "-w v" in line]
-    first, second, last = (line for line in calls if line not in asked)
+    first, last = (line for line in calls if line not in asked)
     assert len(asked) == (system in ("slurm", "sge"))
     array, after = OPTIONS[system][-2:]
     for option in OPTIONS[system][:-2]:
-        assert all(option in line for line in (first, second, last) if option != array), option
-    assert array in first and array in second and array not in last
-    assert after not in first and after in second and after in last
+        assert option in first and option in last, option
+    assert array in first and array not in last
+    assert after not in first and after in last
     inherited = (tmp_path / f"inherited-by-{COMMANDS[system][0]}").read_text()
     assert ("planted" in inherited) == (system == "slurm") and "SHARDS=3\n" in inherited
     run = " ".join([*(word for word in given if not re.match("task|cluster|shards", word)), "cluster=local"])
@@ -425,7 +425,8 @@ def test_the_last_job_of_pbs_submits_again_where_there_is_more_to_do(tmp_path):
     done = subprocess.run(["bash", ROOT / "jobs/pbs.sh"],
                           env={"PATH": "/usr/bin:/bin", "PIPELINE": str(fake)} | variables)
     assert done.returncode == 75
-    assert (tmp_path / "given").read_text() == "a=b cluster.workers=2 stop_after=9\ntask=submit a=b\n"
+    first = "a=b cluster.workers=2 stop_after=9 cluster.memory=768MiB"
+    assert (tmp_path / "given").read_text() == f"{first}\ntask=submit a=b\n"
 
 
 @pytest.mark.parametrize("system, code, asked", [("slurm", 143, "requeue 5"), ("sge", 99, "")])
@@ -456,8 +457,8 @@ def test_a_cancelled_job_is_not_queued_again_though_its_walltime_was_near(tmp_pa
      "a=[1,2] b=c cluster.workers=4 shard=3/8"),
     ("lsf", {"LSB_JOBINDEX": "0"}, "a=[1,2] b=c cluster.workers=1"),
     ("pbs", {"PBS_ARRAY_INDEX": "2", "SHARDS": "5", "PBS_O_WORKDIR": "/"},
-     "a=[1,2] b=c cluster.workers=4 stop_after=14280 shard=2/5"),
-    ("pbs", {"PBS_O_WORKDIR": "/"}, "a=[1,2] b=c cluster.workers=4 stop_after=14280"),
+     "a=[1,2] b=c cluster.workers=4 stop_after=14280 cluster.memory=768MiB shard=2/5"),
+    ("pbs", {"PBS_O_WORKDIR": "/"}, "a=[1,2] b=c cluster.workers=4 stop_after=14280 cluster.memory=768MiB"),
 ])
 def test_scripts_that_no_server_runs_start_the_right_command(system, variables, expected, tmp_path):
     fake = tmp_path / "pipeline"
@@ -498,12 +499,25 @@ def test_workers_of_a_job_get_their_share_of_its_memory(system):
     """So that a unit that needs more fails in one line, and does not end its job."""
     words = words_of_job(system, WORKER_MEMORY="700MiB")
     assert {"seed=1", "cluster.workers=2", "cluster.memory=700MiB"} <= set(words)
-    assert not any(word.startswith("cluster.memory") for word in words_of_job(system))
+    by_hand = [word for word in words_of_job(system) if word.startswith("cluster.memory")]
+    assert by_hand == (["cluster.memory=768MiB"] if system == "pbs" else [])
 
 
 def test_memory_of_a_job_submitted_by_hand_is_what_slurm_says():
     assert "cluster.memory=768MiB" in words_of_job("slurm", SLURM_MEM_PER_CPU="1024")
+    assert "cluster.memory=1536MiB" in words_of_job("slurm", SLURM_MEM_PER_NODE="4096")
     assert not any("memory" in word for word in words_of_job("slurm", SLURM_MEM_PER_CPU="300"))
+
+
+@pytest.mark.parametrize("states, code", [("JobState=CANCELLED", 75), ("JobState=TIMEOUT", 0), ("", 0)])
+def test_who_cancels_an_array_cancels_the_job_that_follows(states, code, tmp_path):
+    """It would else do all of the array's work alone. Other ends of tasks are what it is there for."""
+    shell = tools(tmp_path, scontrol=f'[[ "$*" == "show job -o 7" ]] && echo "JobId=8 ArrayJobId=7 {states}"',
+                  begin="echo begun")
+    done = subprocess.run(["bash", ROOT / "jobs/slurm.sh", "a=b"], capture_output=True, text=True,
+                          env=shell | {"PIPELINE": str(tmp_path / "begin"), "SLURM_JOB_ID": "9", "AFTER": "7"})
+    assert done.returncode == code and ("begun" in done.stdout) == (code == 0), done
+    assert ("array 7 was cancelled" in done.stderr) == (code == 75)
 
 
 @pytest.mark.parametrize("memory, cores, share", [(2048, 2, 768), (4096, 1, 3584), (600, 4, 256)])

@@ -136,7 +136,8 @@ def test_a_unit_has_a_limit_from_its_predicted_cost(tmp_path, monkeypatch):
     first, bad = (unit for unit, _ in itertools.islice(schedule, 2))
     assert work([first]) == [False]
     monkeypatch.setattr(Runner, "_simulate", lambda *_: endless())
-    assert work.careful(Bundle([bad], 1.0, expected=0.1)) == [True]
+    (unit,) = work.careful(Bundle([bad], 1.0, expected=0.1))
+    assert unit.failed
     assert store.read(*bad).error.endswith("TimeLimit: longer than 0.2 s, and than 2 times its predicted time; "
                                            "retry_failed=true most_seconds=… gives it more\n")
 

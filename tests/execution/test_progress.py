@@ -2,7 +2,7 @@
 
 import io
 
-from pipeline.execution.progress import Progress
+from pipeline.execution.progress import Advance, Progress
 
 
 class Terminal(io.StringIO):
@@ -24,7 +24,7 @@ def follow(stream):
         for step in range(1000):
             cost = 9.0 if step < 100 else 1.0
             clock.now += cost / 9.0
-            progress.advance(1, cost, 2)
+            progress.advance(Advance(1, cost, 2))
     return stream.getvalue()
 
 
@@ -47,7 +47,7 @@ def test_a_terminal_is_not_flooded():
     with Progress(10_000, 1.0, Terminal(), clock) as progress:
         for _ in range(10_000):
             clock.now += 1e-4
-            progress.advance(1, 1e-4, 1)
+            progress.advance(Advance(1, 1e-4, 1))
     assert progress.stream.getvalue().count("\r") <= 12
 
 

@@ -14,6 +14,7 @@ from pipeline.execution.errors import Unfit
 from pipeline.execution.runner import TRIES, Runner, writer
 from pipeline.execution.schedule import Schedule, Unit, find_unit, unit_name
 from pipeline.execution.sweep import run
+from pipeline.execution.unit_work import UnitWork
 from pipeline.storage import agreement
 from pipeline.storage.replications import RAW, Store
 from pipeline.study.study import Study
@@ -151,6 +152,7 @@ def test_a_unit_whose_worker_died_gets_smaller_slices(tmp_path, monkeypatch):
         asked.append(size), simulate(self, labels, block, memo))[1])
     unit = other_unit(schedule)
     for kills in (0, 1, 2, 9):
+        store.forget(*unit)  # or it would be left as it is
         Runner(store, schedule.references).careful(Bundle([unit], 1.0, kills=kills))
     assert [size for size in asked if size != 2**30] == [2**28, 2**26, 2**24]
 
@@ -205,9 +207,9 @@ def test_a_finished_unit_that_does_not_end_here_has_a_limit(tmp_path, monkeypatc
 def test_a_unit_that_killed_its_workers_is_blamed_unless_it_was_stored(tmp_path):
     store, schedule = begun(tmp_path)
     bad = other_unit(schedule)
-    assert Runner(store).blame(bad, "its worker was killed 4 times") is True
+    assert Runner(store).blame(bad, "its worker was killed 4 times").failed
     assert store.read(*bad).error.startswith("worker killed: its worker was killed 4 times by this unit")
     good = schedule.references[0]
     files = sorted(store.backend.keys(f"{RAW}/units"))
-    assert Runner(store).blame(good, "") is False and not store.read(*good).failed
+    assert Runner(store).blame(good, "") == UnitWork(failed=False) and not store.read(*good).failed
     assert sorted(store.backend.keys(f"{RAW}/units")) == files  # it has no second file, as one that failed

@@ -11,6 +11,7 @@ from engine import arguments, environment, without_report
 
 from pipeline.__main__ import main
 from pipeline.execution import sessions
+from pipeline.execution.progress import Advance
 from pipeline.execution.sessions import SILENT, Session
 
 
@@ -21,7 +22,7 @@ def states(folder):
 def test_a_run_is_followed_while_it_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(sessions, "BEAT", 0.02)
     one = Session(tmp_path, "pipeline", 10, cost=5.0, shard="2/8")
-    one.advance(3, 1.5, 2)
+    one.advance(Advance(3, 1.5, 2))
     until = time.monotonic() + 60
     while sessions.sessions(tmp_path)[0]["units"] < 3 and time.monotonic() < until:
         time.sleep(0.01)
@@ -60,7 +61,7 @@ def test_status_of_shards_that_run_and_of_one_that_was_killed(tmp_path, monkeypa
     for k in range(2, 27):
         one = Session(folder, "pipeline", 8, cost=8.0, shard=f"{k}/26")
         one.path = one.path.rename(one.path.with_name(f"2100-{k:02d}.json"))
-        one.advance(4, 4.0, 1)
+        one.advance(Advance(4, 4.0, 1, made=4, cost_made=4.0, seconds=10.0))
         one.end("running", host="killed" if k == 2 else "node")
         os.utime(one.path, (0, 0)) if k == 2 else None
     capsys.readouterr()

@@ -21,9 +21,8 @@ from pipeline.cli import reduce
 from pipeline.cli.config import Experiment, Text, read_settings
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.clusters import Executor
-from pipeline.execution.reduction import Reduce
 from pipeline.execution.runner import Runner, writer
-from pipeline.storage import agreement, layout, replications, results
+from pipeline.storage import agreement, replications, results
 from pipeline.storage.integrity import Integrity
 from pipeline.storage.lease import Lease
 from pipeline.storage.replications import Store
@@ -71,21 +70,6 @@ def whole(store):
 
 def seal(store):
     reduce.seal(whole(store), Executor())
-
-
-def test_shards_reduce_in_a_bucket_what_the_last_job_copies(bucket, tmp_path, monkeypatch):
-    monkeypatch.setattr(layout, "SHARD_BYTES", 1280)
-    store = at(bucket, tmp_path)
-    fill(store)
-    seal(store)
-    sealed = {key: bucket.read(key) for key in bucket.keys(".zarr/")}
-    results.unseal(store)
-    for k in range(2):
-        assert reduce.share(whole(store), Executor(), store.listing(), (k, 2)) == (2, 4)
-    monkeypatch.setattr(Reduce, "_region", None)
-    seal(store)
-    assert {key: bucket.read(key) for key in bucket.keys(".zarr/")} == sealed
-    assert not bucket.keys("reductions") and not bucket.keys("where/zarr.json")
 
 
 def test_two_drivers_with_two_grids_at_once(bucket, tmp_path):

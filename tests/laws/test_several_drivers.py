@@ -154,3 +154,19 @@ def test_a_run_whose_results_are_replaced_seals_and_reports_again(tmp_path, monk
     assert error.count("error: ") == 0 and "report: " in out.splitlines()[-1]
     with xr.open_zarr(met[0].folder / results.SEALED) as found:
         assert found["m"].values.tolist() == [3, 5]
+
+
+def test_a_file_that_is_lost_before_results_are_sealed_is_no_hole_in_them(swept, monkeypatch):
+    reduced = reduce._reduce
+
+    def losing(*arguments):
+        regions = reduced(*arguments)
+        shards = [*swept.folder.rglob("results.zarr*/status/c/**/*")]
+        next(path for path in shards if path.is_file()).unlink()
+        return regions
+
+    monkeypatch.setattr(reduce, "_reduce", losing)
+    with pytest.raises(OSError, match="was lost while it was written"):
+        seal(swept)
+    monkeypatch.setattr(reduce, "_reduce", reduced)
+    seal(swept)

@@ -1,4 +1,4 @@
-"""A study as jobs without a driver: an array that simulates, the same array again, which reduces, and a last job.
+"""A study as jobs without a driver: an array that simulates, and a last job that seals the results and reports.
 
 The job's scripts are those of `jobs/`; what a job may use is given as options of the batch system's command, which
 count for more than the directives in a script.
@@ -101,8 +101,9 @@ class Submission:
         """Submit; the numbers of the jobs. InvalidInput if one is refused: those before it are then cancelled."""
         numbers: list[str] = []
         try:
-            for last in (False, False, True) if self.sizes.shards > 1 else (True,):
-                numbers.append(self._submit(last, numbers[-1] if numbers else None))
+            if self.sizes.shards > 1:
+                numbers.append(self._submit(last=False, after=None))
+            numbers.append(self._submit(last=True, after=numbers[0] if numbers else None))
         except Refused as error:
             with contextlib.suppress(Refused):
                 if numbers:
@@ -137,23 +138,25 @@ class Submission:
     def _submit(self, last: bool, after: str | None) -> str:
         name = self.cluster.name
         command = [self.cluster.needed[0], *self._options(last, after)]
+        environment = self._environment(after)
         if name == "lsf":  # reads its script from standard input
-            said = call(command, text=self._script.read_text("utf-8"), env=self._environment())
+            said = call(command, text=self._script.read_text("utf-8"), env=environment)
         else:
             words = [] if name == "pbs" else self.words
-            said = call([*command, str(self._script), *words], env=self._environment())
+            said = call([*command, str(self._script), *words], env=environment)
         pattern = {"pbs": r"\d+(\[\])?[\w.-]*", "lsf": r"(?<=<)\d+(?=>)"}.get(name, r"\d+")
         if not (number := re.search(pattern, said)):
             raise Refused(f"{command[0]} says {' '.join(said.split())!r}, which names no job")
         return number[0]
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, after: str | None = None) -> dict[str, str]:
+        """Variables for the job's script. after: number of the array that the job follows."""
         cluster = self.cluster
         inherited = {k: v for k, v in os.environ.items() if cluster.hides_environment or not SECRET.search(k)}
         ours = {"SHARDS": str(self.sizes.shards), "CORES": str(cluster.cores), "WORDS": " ".join(self.words),
                 "AGAIN": " ".join(self.again), "SECONDS_TO_RUN": str(self.sizes.seconds - self.sizes.reserve),
                 "WORKER_MEMORY": f"{self.sizes.memory_of_worker(cluster.cores)}B",
-                "PIPELINE": self._pipeline, "MORE": str(self.output.parent / "environment")}
+                "AFTER": after or "", "PIPELINE": self._pipeline, "MORE": str(self.output.parent / "environment")}
         return inherited | ours
 
     def _options(self, last: bool, after: str | None = None) -> list[str]:

@@ -84,12 +84,23 @@ def output(run):
 
 
 def test_array_then_reduction(warned, system, submitted, study):
-    (array, again, last), said = submitted(system, "slurm", shards="2", **{"cluster.memory": "768MiB"})
-    assert f"array {array} of 2 shards simulates, array {again} reduces, job {last} reports" in said
+    (array, last), said = submitted(system, "slurm", shards="2", **{"cluster.memory": "768MiB"})
+    assert f"array {array} of 2 shards simulates, job {last} reduces and reports" in said
     assert system.wait(last) == "COMPLETED" and system.state(array) in ("COMPLETED", "")
     assert study.is_right(), output(study)
     shards = [f"shard {k}/2 is done" in output(study) for k in (1, 2)]
     assert all(shards) and "nothing to do: all 80 units" in output(study), output(study)
+
+
+def test_who_cancels_the_array_cancels_the_job_that_follows(system, submitted, study):
+    """It would else do all that is left alone, at once."""
+    (array, last), _ = submitted(system, "slurm", shards="2", replications="100000", **{"cluster.memory": "768MiB"})
+    study.reaches(1)
+    system.call("scancel", array)
+    system.wait(last)
+    done = study.done()
+    assert f"array {array} was cancelled; submit again to go on" in output(study)
+    assert 0 < done < 100 * UNITS and not (study.folder / "results.zarr").exists(), done
 
 
 def test_requeue_and_cancel_and_a_laptop_at_once(system, submit, study):

@@ -1,0 +1,25 @@
+"""Whether another driver has done a unit meanwhile: looked for before it is simulated, in little of the time."""
+
+import time
+
+from pipeline.storage.replications import Store
+
+SHARE = 0.02  # of the time in which units are simulated
+
+
+class Looks:
+    """Looks of one process. simulating: seconds in which it simulated units, added to by the caller."""
+
+    def __init__(self, store: Store):
+        self.store = store
+        self.looking = self.simulating = 0.0  # seconds
+        self._was_done = False  # whether the last unit that was looked for was there
+
+    def is_done(self, unit: tuple[int, int]) -> bool:
+        """Whether a unit is there, with its numbers; not looked for where that would take too much of the time."""
+        if not self._was_done and self.looking > SHARE * self.simulating:
+            return False
+        start = time.perf_counter()
+        self._was_done = self.store.has_numbers(*unit)
+        self.looking += time.perf_counter() - start
+        return self._was_done

@@ -1,0 +1,119 @@
+"""Several drivers of one study at once do little of it twice."""
+
+import threading
+import time
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from engine import mapping, stored, study
+
+from pipeline.cli.config import read_settings
+from pipeline.cli.studies import scheduled
+from pipeline.execution.clusters import Executor, Synchronous
+from pipeline.execution.runner import Runner
+from pipeline.execution.schedule import Schedule
+from pipeline.execution.sweep import run
+from pipeline.storage.replications import Listing, Store
+
+UNITS, DRIVERS = 320, 3
+WHAT = study(grid={"m": [3, 4], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=10, replications=1600)
+
+
+class Slow(Runner):
+    """A runner whose units take some time, not of the processor; notes what it simulates."""
+
+    simulated: ClassVar[list] = []
+
+    def _simulate(self, unit, *rest):
+        self.simulated.append(unit)
+        time.sleep(0.01)
+        return super()._simulate(unit, *rest)
+
+
+def driven(folder, *chances) -> int:
+    """How many units are simulated by drivers that work together, each with an order drawn from one of the chances."""
+    Slow.simulated.clear()
+    together = threading.Barrier(len(chances))
+
+    def drive(chance):
+        store = Store(WHAT, folder)
+        store.begin()
+        schedule = Schedule(WHAT, store.listing(), chance=chance)
+        runner = Slow(store)
+        runner.agree()
+        together.wait()
+        run(Executor(), runner, iter(schedule))
+
+    drivers = [threading.Thread(target=drive, args=(chance,)) for chance in chances]
+    for driver in drivers:
+        driver.start()
+    for driver in drivers:
+        driver.join()
+    assert len(set(Slow.simulated)) == UNITS and Store(WHAT, folder).listing().done.all()
+    print(f"{len(Slow.simulated)} units simulated by {len(chances)} drivers, for {UNITS}")
+    return len(Slow.simulated)
+
+
+def test_three_drivers_at_once_simulate_few_units_twice(tmp_path):
+    """At most a tenth more than the units; the control: in one order all three begin the same units, each time."""
+    assert driven(tmp_path / "alone", None) == UNITS
+    chances = [np.random.default_rng(seed) for seed in range(DRIVERS)]
+    assert driven(tmp_path / "together", *chances) <= 1.1 * UNITS
+    assert driven(tmp_path / "in one order", *[None] * DRIVERS) > 1.3 * UNITS
+
+
+def test_each_command_draws_an_order_of_its_own(tmp_path):
+    commands = [stored(WHAT, tmp_path) for _ in range(2)]
+    commands[0].store.begin()
+    settings = read_settings(mapping())
+    orders = [[unit for unit, _ in scheduled(command, settings, Synchronous())] for command in commands]
+    assert orders[0] != orders[1] and sorted(orders[0]) == sorted(orders[1])
+
+
+def test_looking_for_units_of_others_takes_little_of_the_time(tmp_path, monkeypatch):
+    """Where a look takes as long as a unit, one is looked for after some fifty that were simulated."""
+    looks = []
+    monkeypatch.setattr(Store, "has_numbers", lambda self, *unit: bool(time.sleep(0.002)) or looks.append(unit))
+    simulate = Runner._simulate
+
+    def lasting(self, *rest):
+        time.sleep(0.002)
+        return simulate(self, *rest)
+
+    monkeypatch.setattr(Runner, "_simulate", lasting)
+    store = Store(WHAT, tmp_path)
+    store.begin()
+    runner = Runner(store)
+    runner.agree()
+    run(Executor(), runner, iter(Schedule(WHAT, store.listing())))
+    print(f"{len(looks)} looks, {runner.looks.looking:.3f} s of {runner.looks.simulating:.3f} s")
+    assert 1 <= len(looks) < UNITS / 4
+
+
+@pytest.mark.parametrize("shard", [(0, 1), (1, 3)])
+def test_an_order_that_is_drawn_has_the_same_units_and_keeps_together_what_shares_data(shard):
+    one = study()
+    nothing = Listing(*np.zeros((2, len(one.grid), one.blocks), bool))
+    in_order = Schedule(one, nothing, shard)
+    drawn = [Schedule(one, nothing, shard, chance=np.random.default_rng(seed)) for seed in range(3)]
+    units = [[unit for unit, _ in schedule] for schedule in drawn]
+    assert len({tuple(some) for some in units}) == 3
+    for schedule, some in zip(drawn, units, strict=True):
+        assert sorted(some) == sorted(unit for unit, _ in in_order)
+        groups = np.cumsum([True, *(not schedule.shares(unit) for unit in some[:-1])])
+        assert len(set(groups.tolist())) == len(some) / 2, "both estimators of a release stand next to each other"
+
+
+def test_the_more_costly_cells_come_sooner():
+    """So that no long unit is begun last: in 200 orders, of 24 cells of six costs."""
+    grid = {"m": [3, 10, 40], "L": [50, 400], "epsilon": [0.5, 1.0], "estimator": ["debiased", "plug_in"]}
+    one = study(grid=grid, block=10, replications=10)
+    nothing = Listing(*np.zeros((2, len(one.grid), one.blocks), bool))
+    most = np.argsort(one.costs)[-4:]
+    places = []
+    for seed in range(200):
+        order = Schedule(one, nothing, chance=np.random.default_rng(seed))._cells.tolist()
+        places.append(np.mean([order.index(cell) for cell in most]))
+    print(f"the four most costly of {len(one.grid)} cells come at {np.mean(places):.2f} on average")
+    assert np.mean(places) < 0.6 * (len(one.grid) - 1) / 2
