@@ -116,8 +116,8 @@ def test_a_worker_stuck_in_compiled_code_is_ended_and_its_unit_blamed(tmp_path):
     failed = []
     with Local(workers=1).open() as executor:
         outcome = run(executor, Stuck(store, schedule.references, most_seconds=5.0), iter(schedule),
-                      total_cost=schedule.cost, on_done=lambda flags, bundle, _: failed.extend(
-                          unit for unit, bad in zip(bundle.units, flags, strict=True) if bad))
+                      total_cost=schedule.cost, on_done=lambda works, bundle, _: failed.extend(
+                          unit for unit, work in zip(bundle.units, works, strict=True) if work.failed))
     listing = store.listing()
     assert listing.done.all() and failed == [Stuck.bad] and listing.failed.sum() == 1 and listing.failed[Stuck.bad]
     error = store.read(*Stuck.bad).error
