@@ -85,6 +85,9 @@ class Settings(Checked):
     shards: int | None = parameter(
         "with submit: tasks of the job array, at most one for each unit; null: as many as work for an hour",
         default=None, low=1, high=100_000)
+    on_end: str | None = parameter(
+        "command of the shell to call once when the run has ended, with PIPELINE_EXIT_CODE, PIPELINE_OUTPUTS and "
+        "PIPELINE_STUDIES in its environment", default=None)
     store: Storage = field(default=Storage(), metadata={"meaning": "where the arrays go"})
 
     @property

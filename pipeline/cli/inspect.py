@@ -26,6 +26,9 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
         for mechanism in reports.privacy(stored.study):
             for remark in list(dict.fromkeys(mechanism["remarks"]))[:MOST_REMARKS]:
                 print(f"  remark        {mechanism['mechanism']}: {remark}")
+    missing = plan.shortage([stored.store for stored in studies])
+    if missing is not None:
+        print(f"  warning: {missing}")
     if script := cluster.script():
         print(f"each job runs\n\n{script}")
     return EXIT_DONE

@@ -40,7 +40,7 @@ from pipeline.study.study import Study
 
 # Not needed to repeat a study.
 PASSING = ("task", "studies", "sure", "stop_after", "retry_failed", "most_failures", "most_seconds", "repair",
-           "results", "unit", "accept_code")
+           "results", "unit", "accept_code", "on_end")
 CODE = (".py", ".j2", ".css", ".js")
 MARKS = {"contradicted": "✗", "too weak": "!"}  # in front of the lines of these verdicts
 MOST_LETTERS = 150  # characters of a claim's result on its line, unless the claim is contradicted

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.cli import inspect, reports, run, shelf, status, submit, verify
+from pipeline.cli import inspect, on_end, reports, run, shelf, status, submit, verify
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.exit_codes import EXIT_DONE
 from pipeline.cli.rounds import reached
@@ -47,7 +47,7 @@ def perform(
             if any(getattr(stored.study, rule) for stored in studies):
                 raise InvalidInput(key, value, f"goes with no {rule}, {why} from all results; leave out one of both")
     if settings.task == "run":
-        return run.run(studies, settings, cluster, command)
+        return on_end.with_command(settings, studies, lambda: run.run(studies, settings, cluster, command))
     studies = [reached(stored) for stored in studies]
     if settings.task == "plan":
         return inspect.plan_of(studies, cluster)

@@ -1,7 +1,6 @@
 """What a run would do, before anything starts: units, time, memory, bytes."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Cluster, cores
 from pipeline.execution.probe import BYTES, SECONDS, probe
+from pipeline.execution.room import room_in
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.trials import check_own_parts
 from pipeline.storage.layout import counted
@@ -38,9 +38,7 @@ def sealed_bytes(study: Study) -> int:
 
 def check_room(stores: Sequence[Store]) -> None:
     """Raise InvalidInput unless the outputs can be written and have room for what is to come."""
-    needed = 0
     for store in stores:
-        study = store.study
         if is_sealed(store):
             continue
         folder = _existing(store.folder.absolute())
@@ -48,14 +46,32 @@ def check_room(stores: Sequence[Store]) -> None:
             raise InvalidInput("outputs", store.folder, f"{folder} is a file, not a folder")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise InvalidInput("outputs", store.folder, f"no permission to write in {folder}")
-        share = 1 - store.listing().done.mean() if store.exists() else 1
         store.backend.check(write=True)
+    missing = shortage(stores)
+    if missing is not None:
+        raise missing
+
+
+def shortage(stores: Sequence[Store]) -> InvalidInput | None:
+    """What there is no room for, in bytes or in numbers of files, by the file system and by quotas; None if it fits."""
+    needed = files = 0
+    for store in stores:
+        study = store.study
+        if is_sealed(store) or store.url:
+            continue
+        share = 1 - store.listing().done.mean() if store.exists() else 1
         sealed = sealed_bytes(study)
-        needed += 0 if store.url else int((stored_bytes(study) - sealed) * share) + sealed
-        free = shutil.disk_usage(folder).free
-        if needed > free:
-            raise InvalidInput("outputs", store.folder, f"needs {format_bytes(needed)}, but only "
-                               f"{format_bytes(free)} are free there")
+        needed += int((stored_bytes(study) - sealed) * share) + sealed
+        files += int(len(study.grid) * study.blocks * share)
+        room = room_in(_existing(store.folder.absolute()))
+        if needed > room.bytes:
+            return InvalidInput("outputs", store.folder, f"needs {format_bytes(needed)}, but only "
+                                f"{format_bytes(room.bytes)} are free there, or left of a quota")
+        if room.files is not None and files > room.files:
+            return InvalidInput("outputs", store.folder, f"needs {files:,} files, one for each unit, but only "
+                                f"{room.files:,} more can be made there, or are left of a quota; a larger block makes "
+                                "fewer units")
+    return None
 
 
 def check_lifetime(stores: Sequence[Store], cluster: Cluster) -> None:
@@ -78,13 +94,14 @@ class Prediction(NamedTuple):
     """What is left to do of a study; seconds, longest and memory are None where they could not be measured.
 
     pending: units. seconds: of work, on one worker. longest: seconds of the most costly unit. memory: bytes of a
-    worker.
+    worker. most_replications: from which on a trial had no memory; None where it always had.
     """
 
     pending: int
     seconds: float | None
     longest: float | None
     memory: float | None
+    most_replications: int | None = None
 
 
 def predict(store: Store, listing: Listing | None = None) -> Prediction:
@@ -96,7 +113,7 @@ def predict(store: Store, listing: Listing | None = None) -> Prediction:
     check_own_parts(store.study, schedule.trials)
     measured = probe(store.study, schedule.costs)
     seconds = None if measured.pace is None else schedule.cost * measured.pace
-    return Prediction(schedule.pending, seconds, measured.longest, measured.memory)
+    return Prediction(schedule.pending, seconds, measured.longest, measured.memory, measured.most_replications)
 
 
 def text(store: Store, cluster: Cluster) -> str:
@@ -123,7 +140,7 @@ def text(store: Store, cluster: Cluster) -> str:
         *refined,
         *_effort(expected, workers, "at most" if asked else "about"),
         f"  {'bucket' if store.url else 'disk  '}        about {format_bytes(stored_bytes(study))} when complete, raw "
-        "and sealed",
+        f"and sealed; {wanted.sum():,} files until then, one for each unit",
     ])
 
 
@@ -139,7 +156,9 @@ def _effort(expected: Prediction, workers: int, about: str) -> list[str]:
                 f"{format_bytes(BYTES)}; task=replay simulates one unit"]
     crowded = expected.memory * workers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     advice = ": more than this machine has; fewer workers, or a smaller block" if crowded else ""
-    return [time, f"  memory        about {format_bytes(int(expected.memory))} per worker{advice}"]
+    guess = "" if expected.most_replications is None else (
+        f", extrapolated: {expected.most_replications:,} replications at once take more than {format_bytes(BYTES)}")
+    return [time, f"  memory        about {format_bytes(int(expected.memory))} per worker{guess}{advice}"]
 
 
 def _listing(store: Store) -> Listing:

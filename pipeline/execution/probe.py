@@ -41,21 +41,24 @@ class Trial(NamedTuple):
 
 
 class TooLarge(NamedTuple):
-    """One replication of a cell takes more than BYTES."""
+    """So many replications of a cell take more than BYTES."""
 
     cell: int
+    replications: int = 1
 
 
 class Probe(NamedTuple):
     """What was measured; None where not even one replication was within the limits.
 
     pace: seconds per predicted cost. longest: seconds of the most costly unit. memory: bytes of a worker, None as well
-    where one replication of some cell takes more than BYTES.
+    where one replication of some cell takes more than BYTES. most_replications: that took more than BYTES together;
+    None where no trial did.
     """
 
     pace: float | None
     longest: float | None
     memory: float | None
+    most_replications: int | None = None
 
 
 def probe(study: Study, costs: Floats) -> Probe:
@@ -69,11 +72,14 @@ def probe(study: Study, costs: Floats) -> Probe:
     cells = dict.fromkeys(int(order[int(q * (len(order) - 1))]) for q in (0, 0.5, 1))
     trials: dict[int, list[Trial]] = {}
     too_large = False
+    most_replications = None
     for cell in cells:
         study.components(study.grid.labels(cell))  # imports, which are not timed
     for found in _trials(study, list(cells)):
         if isinstance(found, Trial):
             trials.setdefault(found.cell, []).append(found)
+        elif found.replications > 1:
+            most_replications = min(found.replications, most_replications or found.replications)
         else:
             too_large = True
     if not trials:
@@ -87,7 +93,7 @@ def probe(study: Study, costs: Floats) -> Probe:
     if too_large:
         return Probe(pace, longest, None)
     bytes_of_slice = _extrapolated(trials[most], "memory", cuts[0].stop if cuts else study.block)
-    return Probe(pace, longest, WORKER + bytes_of_slice * beyond)
+    return Probe(pace, longest, WORKER + bytes_of_slice * beyond, most_replications)
 
 
 def _extrapolated(trials: list[Trial], what: str, block: int) -> float:
@@ -146,7 +152,7 @@ def _measure_cell(study: Study, cell: int, sender: Connection) -> None:
     except MemoryError:
         sender.send(TooLarge(cell))
         return
-    with contextlib.suppress(MemoryError):  # of so many replications; fewer are known
+    try:
         while True:
             part = _part(study, count)
             tracemalloc.reset_peak()
@@ -157,6 +163,8 @@ def _measure_cell(study: Study, cell: int, sender: Connection) -> None:
             if count == study.block or seconds > STEP:
                 return
             count = min(4 * count, study.block)
+    except MemoryError:  # of so many replications; fewer are known
+        sender.send(TooLarge(cell, count))
 
 
 def _part(study: Study, count: int) -> Study:

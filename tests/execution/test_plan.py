@@ -1,9 +1,11 @@
 """What a plan measures: little, within its limits, and near what a unit really takes."""
 
+import os
 import subprocess
 import sys
 import time
 import tracemalloc
+import types
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from engine import arguments, environment, study
 
 from pipeline.__main__ import main
-from pipeline.execution import probe
+from pipeline.execution import probe, room
 from pipeline.execution.schedule import Schedule
 from pipeline.storage.replications import Listing
 from pipeline.study.study import Study
@@ -104,7 +106,7 @@ def test_a_cell_without_memory_for_one_replication_hides_no_other(monkeypatch, t
     assert "of work)" in told
 
 
-def test_a_trial_of_many_replications_without_memory_leaves_those_of_fewer(monkeypatch):
+def test_a_trial_of_many_replications_without_memory_leaves_those_of_fewer(monkeypatch, tmp_path, capsys):
     simulate = Study.simulate
 
     def hungry(self, *args):
@@ -116,6 +118,39 @@ def test_a_trial_of_many_replications_without_memory_leaves_those_of_fewer(monke
     one = study()
     measured = probe.probe(one, costs(one))
     assert measured.longest > 0 and measured.memory > probe.WORKER
+    assert measured.most_replications == 16
+    assert main([*arguments(tmp_path), "task=plan"]) == 0
+    assert "per worker, extrapolated: 16 replications at once take more than 200.00 MiB" in capsys.readouterr().out
+
+
+QUOTAS = """Disk quotas for user me (uid 1000):
+     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace
+     /dev/other  900000  999999  999999       0       9      10      10       0
+         DEVICE   1024*    1000    2048       0      95     100     100       0
+"""
+
+
+@pytest.mark.parametrize("files, line", [(100, "needs 8 files, one for each unit, but only 5 more"), (1000, "")])
+def test_a_plan_warns_where_a_quota_has_no_room_for_the_files(files, line, monkeypatch, tmp_path, capsys):
+    """And a run begins nothing. The control: a quota that leaves enough."""
+    answer = QUOTAS.replace("DEVICE", room._device(tmp_path)).replace("100       0", f"{files}       0")
+    (tmp_path / "quota").write_text(f"#!/bin/sh\ncat <<'END'\n{answer}END\n")
+    (tmp_path / "quota").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert room.room_in(tmp_path) == (2**20, files - 95)
+    assert main([*arguments(tmp_path), "task=plan"]) == 0
+    text = capsys.readouterr().out
+    assert (line in text) and ("warning" in text) == bool(line) and "8 files until then" in text
+    assert main(arguments(tmp_path)) == (2 if line else 0)
+    assert line in capsys.readouterr().err and (tmp_path / "xu").exists() != bool(line)
+
+
+@pytest.mark.parametrize("files, free, known", [(1000, 3, 3), (0, 0, None)])
+def test_file_systems_that_count_files_are_asked_how_many_are_left(files, free, known, monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "statvfs", lambda _: types.SimpleNamespace(
+        f_files=files, f_favail=free, f_blocks=9, f_bavail=9, f_bfree=9, f_frsize=4096))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert room.room_in(tmp_path).files == known
 
 
 def test_nothing_is_simulated_in_this_process(monkeypatch, tmp_path):

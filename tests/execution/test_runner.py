@@ -178,7 +178,8 @@ def test_a_reference_unit_that_ends_processes_is_blamed_and_no_other_unit(tmp_pa
                       on_done=lambda works, bundle, _: flags.update(zip(bundle.units, works, strict=True)))
     bad, listing = schedule.references[0], store.listing()
     assert outcome.lost == 2 and outcome.units_done == len(flags) == listing.done.size and listing.done.all()
-    assert [unit for unit, work in flags.items() if work.failed] == [bad] and listing.failed.sum() == listing.failed[bad]
+    assert [unit for unit, work in flags.items() if work.failed] == [bad]
+    assert listing.failed.sum() == listing.failed[bad]
     assert store.read(*bad).error.startswith("worker killed: 1 processes ended while they made this unit")
     assert not agreement.tries(store) and len(agreement.recorded(store)) == 1
 

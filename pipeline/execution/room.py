@@ -1,0 +1,66 @@
+"""How much more may be written in a folder: bytes and files, by the file system and by the quotas of a person."""
+
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+KIB = 1024
+PATIENCE = 10.0  # seconds that `quota` may take: it asks servers of the network
+MOUNTS = Path("/proc/self/mountinfo")
+QUOTA = ("quota", "--no-wrap", "--raw-grace", "--user")  # a row for each file system, of nine words
+
+
+class Room(NamedTuple):
+    """Bytes and files that may still be written; files: None where there is no limit."""
+
+    bytes: int
+    files: int | None
+
+
+def room_in(folder: Path) -> Room:
+    """Room in a folder that exists: what the file system has, or what a quota leaves, whichever is less."""
+    here = os.statvfs(folder)
+    free = shutil.disk_usage(folder).free
+    files = here.f_favail if here.f_files else None  # some file systems count no files
+    allowed = _quota(folder)
+    if allowed is None:
+        return Room(free, files)
+    limits = [limit for limit in (files, allowed.files) if limit is not None]
+    return Room(min(free, allowed.bytes), min(limits, default=None))
+
+
+def _quota(folder: Path) -> Room | None:
+    """What the quota of this person leaves on the file system of a folder; None where there is none, or none known."""
+    if not shutil.which(QUOTA[0]):
+        return None
+    with suppress(OSError, subprocess.TimeoutExpired):
+        answer = subprocess.run(QUOTA, capture_output=True, text=True, timeout=PATIENCE)
+        device = _device(folder)
+        for line in answer.stdout.splitlines():
+            words = line.split()
+            if len(words) == 9 and words[0] == device:
+                return _left(words)
+    return None
+
+
+def _left(words: list[str]) -> Room | None:
+    """What is left by a row: file system, KiB used, quota and limit, grace, and the same of files; 0 is no limit."""
+    with suppress(ValueError):
+        used, _, most, _, files, _, most_files, _ = (int(word.rstrip("*")) for word in words[1:])
+        left = max(most - used, 0) * KIB if most else 2**62
+        return Room(left, max(most_files - files, 0) if most_files else None)
+    return None
+
+
+def _device(folder: Path) -> str:
+    """The device, or the server's folder, that a folder's file system is on; empty where that is not known."""
+    number = os.stat(folder).st_dev
+    name = f"{os.major(number)}:{os.minor(number)}"
+    for line in MOUNTS.read_text(errors="replace").splitlines():
+        mount, _, source = line.partition(" - ")
+        if mount.split()[2] == name:
+            return source.split()[1]
+    return ""
