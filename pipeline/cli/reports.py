@@ -22,7 +22,7 @@ from pipeline.cli.refinement import boundary_lines
 from pipeline.cli.studies import StoredStudy
 from pipeline.cli.until import ends
 from pipeline.execution.clusters import Cluster, workers_of
-from pipeline.execution.schedule import Unit, failures, unit_name
+from pipeline.execution.schedule import Unit, failures, unit_in_words, unit_name
 from pipeline.execution.sessions import sessions
 from pipeline.storage import results as seal
 from pipeline.storage.folder import locked
@@ -335,7 +335,7 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
     study, store = stored.study, stored.store
     listing = store.listing()
     alone = repeated(shlex.join(_alone(command, study)))
-    failed = [{"unit": unit_name(study, unit), "error": last_line(store, unit),
+    failed = [{"unit": unit_name(study, unit), "error": f"{unit_in_words(study, unit)}: {last_line(store, unit)}",
                "replay": f"{alone} {shlex.join(_replay(study, unit))}"} for unit in failures(listing)]
     return {
         "command": command, "folder": f"{store.backend}/{seal.place(store)}".rstrip("/"), "seed": study.seed,

@@ -8,21 +8,12 @@ import numpy as np
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import queued
+from pipeline.execution.schedule import cell_in_words
 from pipeline.storage import efforts
 from pipeline.study.arrays import Floats
 
 MOST_CELLS = 3  # that are listed as the slowest
 NO_JOB_LEFT = "no job of the last submission is in the queue"
-
-
-def cell_in_words(stored: StoredStudy, cell: int) -> str:
-    """A cell by its labels, without those that all cells have in common.
-
-    Such as `m=10, epsilon=0.5`; empty for the only cell of a study.
-    """
-    axes = stored.study.grid.axes
-    labels = stored.study.grid.labels(cell)
-    return ", ".join(f"{name}={level}" for name, level in labels.items() if len(axes[name]) > 1)
 
 
 def effort_facts(stored: StoredStudy) -> dict[str, Any]:
@@ -35,8 +26,9 @@ def effort_facts(stored: StoredStudy) -> dict[str, Any]:
     facts["memory_of_worker"] = int(entries["memory"].max())
     seconds = _seconds_of_cells(stored, entries)
     slowest = np.argsort(-np.nan_to_num(seconds, nan=-1.0), kind="stable")[:MOST_CELLS]
+    study = stored.study
     facts["slowest"] = [
-        {"cell": stored.study.grid.labels(cell), "name": cell_in_words(stored, cell), "seconds": float(seconds[cell])}
+        {"cell": study.grid.labels(cell), "name": cell_in_words(study, cell), "seconds": float(seconds[cell])}
         for cell in slowest.tolist() if seconds[cell] > 0]
     return facts
 

@@ -12,7 +12,7 @@ from pipeline.cli.shortfalls import line_of
 from pipeline.cli.studies import StoredStudy
 from pipeline.cli.until import ends, ends_in_words
 from pipeline.execution.amounts import format_time
-from pipeline.execution.schedule import Schedule, failures
+from pipeline.execution.schedule import Schedule, failures, unit_in_words
 from pipeline.execution.sessions import FAILED, RUNNING, cost_per_second, sessions, units_per_second
 from pipeline.storage import agreement
 from pipeline.storage.layout import counted
@@ -135,7 +135,7 @@ def print_failures(stored: StoredStudy, listing: Listing, command: str) -> None:
     failed = list(failures(listing))
     for unit in failed[:MOST_FAILURES]:
         replayed = reports.replay_command(command, stored.study, unit)
-        name = f"{seen.cell_in_words(stored, unit.cell)}, block {unit.block}".removeprefix(", ")
+        name = unit_in_words(stored.study, unit)
         print(f"  failed: {replayed}  # {name}: {reports.last_line(stored.store, unit)}")
     print(f"  {len(failed)} failed units" + (f", {MOST_FAILURES} shown" if len(failed) > MOST_FAILURES else "")
           + ("; retry_failed=true runs them again" if failed else ""))

@@ -189,6 +189,17 @@ def unit_name(study: Study, unit: Unit) -> str:
     return f"c{cell_key(study.grid.labels(unit.cell)):016x}-{unit.block}"
 
 
+def cell_in_words(study: Study, cell: int) -> str:
+    """A cell by its labels, without those that all cells have in common, such as `m=10, epsilon=0.5`."""
+    labels = study.grid.labels(cell)
+    return ", ".join(f"{name}={level}" for name, level in labels.items() if len(study.grid.axes[name]) > 1)
+
+
+def unit_in_words(study: Study, unit: Unit) -> str:
+    """A unit for a person, such as `m=10, epsilon=0.5, block 3`."""
+    return ", ".join([*filter(None, [cell_in_words(study, unit.cell)]), f"block {unit.block}"])
+
+
 def find_unit(study: Study, name: str) -> Unit | None:
     """The unit of a name; None if the study has no such unit."""
     key, _, block = name.removeprefix("c").partition("-")

@@ -129,11 +129,11 @@ def _loaded(request: Request) -> xr.Dataset:
 
 
 def _failure(request: Request) -> str:
-    from pipeline.execution.schedule import failures, unit_name
+    from pipeline.execution.schedule import failures, unit_in_words
 
     store = request.stored.store
     unit = next(iter(failures(store.listing())))
-    return f"{unit_name(request.stored.study, unit)}: {reports.last_line(store, unit)}"
+    return f"{unit_in_words(request.stored.study, unit)}: {reports.last_line(store, unit)}"
 
 
 @contextlib.contextmanager
