@@ -22,6 +22,8 @@ EXCEPTIONS = {
     "study/build_kernels.py:build_all": "of the program, before it is installed",
     "storage/folder.py:_machine": "of the kernel",
     "execution/probe.py:_limit_memory": "of the kernel",
+    "execution/room.py:_device": "of the kernel",
+    "execution/unit_work.py:peak": "of the kernel",
     "execution/workers.py:_wait_for_order": "its standard input",
     "execution/workers.py:listen": "its standard input",
     "execution/clusters/jobs.py:submit": "written just before, in a folder of this process that is closed to others",
