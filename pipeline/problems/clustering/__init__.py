@@ -32,6 +32,7 @@ PROBLEM = Problem(
         "recovered_within": ".metrics.recovery:RecoveredWithin",
         "misclassified": ".metrics.recovery:Misclassified",
         "ratings_seen": ".metrics.told:RatingsSeen",
+        "ones_released": ".metrics.told:OnesReleased",
         "information_best": ".metrics.information:InformationBest",
         "information_one_bit": ".metrics.information:InformationOneBit",
         "information_maxsense": ".metrics.information:InformationMaxSense",

@@ -1,5 +1,6 @@
 """Data on which what Banerjee, Hegde and Massoulié say holds to the letter, mistakes and all if `printed`."""
 
+import json
 from functools import cache
 
 import numpy as np
@@ -33,6 +34,18 @@ def rising(ratio):
 def usual(c):
     """Cells with the estimator that goes with the mechanism."""
     return levels(c, "mechanism", **{m: USUAL[m] for m in c["mechanism"].values.tolist()}) == c["estimator"]
+
+
+def privacy(printed):
+    axes = dict(epsilon=[0.5, 1.0, 2.0, 4.0], b=["1, 1", "0, 0"], estimator=["score_clustering"],
+                mechanism=["max_sense", "multi_max_sense", "pairwise_preference"])
+
+    def ones(c):
+        bits = levels(c, "mechanism", max_sense=1, multi_max_sense=2, pairwise_preference=1)
+        return special.expit(c["epsilon"] / bits * levels(c, "b", **{"1, 1": 1, "0, 0": -1}))
+
+    results = sealed(axes, {}, 0, 0.01, 200, ones_released=ones)
+    return results.assign_attrs(study=json.dumps(dict(parameters=dict(Q=2))))
 
 
 def maxsense(printed):
@@ -185,7 +198,7 @@ def information(printed):
 
 
 MAKERS = {f"banerjee/{make.__name__}": make for make in (
-    information, maxsense, rich_scarce, pairs, public, shapes, multi, separability, distortion, adaptive)}
+    privacy, information, maxsense, rich_scarce, pairs, public, shapes, multi, separability, distortion, adaptive)}
 
 
 @cache

@@ -21,6 +21,7 @@ from pipeline.analysis.claims import (
 from pipeline.analysis.measures import labelled, spending
 from pipeline.analysis.tolerances import Within, open_for_good
 from pipeline.cli import compose
+from pipeline.library.controls import judge_control
 from pipeline.problems.clustering.claims import CLAIMS
 from pipeline.problems.clustering.claims.common import boundary_over, exponents
 
@@ -73,14 +74,15 @@ def test_too_little_data_decide_nothing(claim, cut):
 @pytest.mark.parametrize("claim", [c for c in CLAIMS if c.experiment not in ("banerjee/information",)],
                          ids=lambda claim: claim.id)
 def test_boundaries_outside_the_grid_are_inconclusive(claim):
-    if claim.id in ("banerjee.theorem_15", "banerjee.theorem_15.separability"):
+    if claim.id in ("banerjee.theorem_15", "banerjee.theorem_15.separability", "banerjee.local_privacy"):
         pytest.skip("is about no boundary")
     results = data_for(claim)
     metric = "recovered_within" if "recovered_within" in results else "recovered"
     assert judge(claim, results.assign({metric: 0.2 * results[metric]})).check.verdict == INCONCLUSIVE
 
 
-QUICK = [claim for claim in CLAIMS if claim.experiment in ("banerjee/information", "banerjee/adaptive")]  # in seconds
+IN_SECONDS = ("banerjee/privacy", "banerjee/information", "banerjee/adaptive")
+QUICK = [claim for claim in CLAIMS if claim.experiment in IN_SECONDS]
 
 
 @pytest.mark.parametrize("claim", QUICK, ids=lambda claim: claim.id)
@@ -186,3 +188,10 @@ def test_few_replications_call_nothing_open_for_good_that_more_decide(chances, d
     early = [open_for_good(boundary_of(chances, 150, rng), tolerance) for _ in range(40)]
     print(f"open for good after 150 replications: {sum(early)} of {len(early)}")
     assert sum(early) <= most and any(early) != decided
+
+
+def test_bits_that_spend_twice_their_budget_are_seen():
+    claim = next(claim for claim in CLAIMS if claim.id == "banerjee.local_privacy")
+    found = judge_control(claim, size="quick", seed=11)
+    print(found.text)
+    assert found.verdict == CONTRADICTED and found.estimate.covers(2)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.problems.clustering.metrics.recovery import Misclassified, Recovered, RecoveredWithin, misplaced
-from pipeline.problems.clustering.metrics.told import RatingsSeen
-from pipeline.problems.clustering.releases import ScoreSketches, SeenRatings
+from pipeline.problems.clustering.metrics.told import OnesReleased, RatingsSeen
+from pipeline.problems.clustering.releases import PairSketches, ScoreSketches, SeenRatings
 
 
 def of(clusters):
@@ -72,3 +72,16 @@ def test_ratings_seen_are_per_user_and_bits_are_none():
     release = SeenRatings(np.zeros_like(seen), seen, 8, np.array([8, 8]))
     assert RatingsSeen()(of(seen), release, None).tolist() == [4 / 8, 6 / 8]
     assert RatingsSeen()(of(seen), ScoreSketches(seen, seen, 0.7, 8), None).tolist() == [0, 0]
+
+
+def test_ones_among_released_bits_count_with_their_items():
+    truth = of([[0, 1, 1], [0, 1, 1]])
+    scores, sensed = np.array([[3, 0, 1], [0, 0, 0]]), np.array([[4, 2, 2], [0, 0, 0]])
+    share = OnesReleased()(truth, ScoreSketches(scores, sensed, 0.7, 8), None)
+    assert share[0] == 4 / 8 and np.isnan(share[1])  # of no bits there is no share
+    agreements = np.array([[[0, 1, 0], [1, 0, 2], [0, 2, 0]]] * 2)
+    probes = np.array([[[0, 2, 1], [2, 0, 3], [1, 3, 0]]] * 2)
+    assert OnesReleased()(truth, PairSketches(agreements, probes, 0.7, 6), None).tolist() == [3 / 6, 3 / 6]
+    seen = np.array([[3, 0, 1], [2, 2, 2]])
+    release = SeenRatings(np.zeros_like(seen), seen, 8, np.array([8, 8]))
+    assert np.isnan(OnesReleased()(truth, release, None)).all()

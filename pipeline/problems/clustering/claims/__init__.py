@@ -1,8 +1,20 @@
 """Claims of Banerjee, Hegde and Massoulié on private item clustering, by experiment."""
 
-from . import adaptive, distortion, information, lemmas, maxsense, pairs, rich_scarce, separability, several_questions
+from . import (
+    adaptive,
+    distortion,
+    information,
+    lemmas,
+    maxsense,
+    pairs,
+    privacy,
+    rich_scarce,
+    separability,
+    several_questions,
+)
 
 CLAIMS = (
+    *privacy.CLAIMS,
     *lemmas.CLAIMS,
     *information.CLAIMS,
     *maxsense.CLAIMS,

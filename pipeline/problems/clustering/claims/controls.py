@@ -139,6 +139,8 @@ MORE_NOISE = SimulatedControl("bits that are noisier than they should be", _lean
     lambda model, mechanism: LESS_LEAN_OF_ALL))
 HALF_BUDGETS = SimulatedControl("bits released as at half of ε", with_parameters(
     "mechanism", epsilon=lambda epsilon: epsilon / 2))
+TWICE_RELEASED = SimulatedControl("bits that spend twice the ε of their label", with_parameters(
+    "mechanism", epsilon=lambda epsilon: 2 * epsilon))
 UNLIKE_BUDGETS = SimulatedControl("MaxSense with less noise than it should have, Pairwise-Preference with more",
                                   _lean_times(_unlike))
 SEVERAL_SPENT = SimulatedControl("several questions with less noise than they should have", _lean_times(_of_several),
