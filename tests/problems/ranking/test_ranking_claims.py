@@ -201,11 +201,12 @@ def test_real_simulations_never_decide_against_the_paper(name):
 
 
 def test_debiasing_changes_no_ranking():
-    """What §5.3 finds of Figure 6 is not only unlikely: the difference is 0 in every replication."""
+    """What §5.3 finds of Figure 6 is not only unlikely: it is so in no replication."""
     judgement = judged("xu.figure_6.classic.kendall")
     check = judgement.check
     assert judgement.control.verdict == SUPPORTED, judgement.control.text
-    assert check.verdict == CONTRADICTED and check.estimate.value == check.estimate.low == check.estimate.high == 0
+    assert check.verdict == CONTRADICTED
+    assert check.estimate.value == check.estimate.low == 0 < check.estimate.high < 0.01
 
 
 def test_a_small_simulation_decides_much():

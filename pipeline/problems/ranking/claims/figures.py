@@ -19,6 +19,7 @@ from pipeline.analysis.measures import (
     mean_cells,
     mean_over_cells,
     measure,
+    share,
     share_of_exceptions,
 )
 from pipeline.analysis.selection import select
@@ -45,6 +46,8 @@ _ITEMS = "in m at fixed L and ε"
 _EXPONENT = "exponent in L at fixed m"
 _DISTANCE = "mean distance in every cell (simultaneous intervals)"
 _WORLDS = {"log": FAIR_COINS, "critical": GUESSERS, "inverse_log": NO_PRIVACY}
+_SMALLER = "share of replications with a smaller distance"
+_MEAN_LESS = "mean difference over all cells"
 _OWN = {"mechanism": "randomized_response", "estimator": "debiased"}
 _CLASSIC = {"mechanism": "randomized_response", "estimator": "plug_in"}
 _RIVALS = {"mechanism": ("laplace", "Laplace noise"), "estimator": ("plug_in", "classic randomized response")}
@@ -112,6 +115,18 @@ def _less_rival(error: str, axis: str) -> Measure:
         return mean_over_cells(cells["mean"], cells["mcse"])
 
     return apart
+
+
+@measure("debiased against classic randomized response, on the same release")
+def _better_ranking(results: xr.Dataset) -> Mapping[str, Estimate]:
+    data = select(one_budget(results), "kendall", at=dict(mechanism="randomized_response"),
+                  min_levels=dict(estimator=2, L=2, m=1))
+    distances = data["kendall"].where(data["status"] > 0)
+    debiased, classic = (distances.sel(estimator=name) for name in ("debiased", "plug_in"))
+    smaller = (debiased < classic - 1e-9).where(debiased.notnull() & classic.notnull())
+    cells = difference(data, "kendall", "estimator", "debiased", "plug_in")
+    return {_SMALLER: share(smaller),
+            _MEAN_LESS: mean_over_cells(cells["mean"], cells["mcse"], error_share=0.5)}
 
 
 @measure("share of replications whose Kendall distances differ, on the same release")
@@ -253,9 +268,9 @@ CLAIMS = (
         statement="Debiasing also improves the ranking: the Kendall distance is smaller than with classic randomized "
                   "response.",
         source=_FIGURE_6, experiment="xu/scenario_5",
-        measure=_less_rival("kendall", "estimator"),
-        tolerance=AtMost(-0.001),
-        why="A thousandth of the pairs is the least that could be called an improvement.",
+        measure=_better_ranking,
+        tolerance={_SMALLER: AtLeast(0.05), _MEAN_LESS: AtMost(0)},
+        why="A ranking that improves is better in some releases: one in twenty is the least that could be called so.",
         conditions="The statement is false, and must be: with one budget for all and complete comparisons both "
                    "estimators order the items by their scores Σ_j z̄_ij, since θ̂_i > θ̂_k exactly if the score of i is "
                    "larger, and debiasing only stretches the scores. The rankings are the same in every replication.",
