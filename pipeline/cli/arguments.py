@@ -17,7 +17,7 @@ AS_TYPED = ("data.path", "data.items", "data.truth", "outputs", "results", "form
 def refuse_secrets(override: str) -> None:
     """Raises InvalidInput, before it is shown anywhere, for a credential as a key, also within {…}, or in a URL."""
     key, _, value = override.partition("=")
-    names = " ".join([key, *re.findall(r"[\w.'\"]+(?=\s*:)", value)])
+    names = " ".join([key, *re.findall(r"(?<![\w.'\"])[\w.'\"]+(?=\s*:)", value)])
     if re.search(r"secret|passw|credential|access_?key|session_?token", names, re.I) or re.search("://.*@", value):
         raise InvalidInput(key.lstrip("+~"), "…", "must not hold credentials: export AWS_ACCESS_KEY_ID and "
                            "AWS_SECRET_ACCESS_KEY instead")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pipeline.cli import own_experiments
 from pipeline.cli.arguments import check_override, in_quotes, own_path, quoted, refuse_secrets
 from pipeline.cli.config_files import GROUPS, check_one, folder, folders, options
+from pipeline.cli.long_lists import restored, shortened
 from pipeline.study.checks import mapping
 from pipeline.study.parameters import InvalidInput, nearest, shorten
 
@@ -130,7 +131,8 @@ def _hydra_compose(overrides: Sequence[str]) -> "DictConfig":
     import hydra
 
     path = as_text([f"file://{conf}" for conf in folders()[1:]])
-    return cast("DictConfig", hydra.compose("config", overrides=[*overrides, f"hydra.searchpath={path}"]))
+    words = [*map(shortened, overrides), f"hydra.searchpath={path}"]
+    return cast("DictConfig", hydra.compose("config", overrides=words))
 
 
 def _compose(overrides: Sequence[str]) -> dict[str, Any]:
@@ -139,7 +141,10 @@ def _compose(overrides: Sequence[str]) -> dict[str, Any]:
 
     try:
         # Unresolved: an interpolation could read the environment.
-        config = cast(dict[str, Any], OmegaConf.to_container(_hydra_compose(overrides), resolve=False))
+        short = OmegaConf.to_container(_hydra_compose(overrides), resolve=False)
+        config = cast(dict[str, Any], restored(short))
+    except InvalidInput:
+        raise
     except errors.OverrideParseException as error:
         of_targets = error.override.startswith("++precision.")
         example = "'precision={A across B: {relative: 0.01}}'" if of_targets else "grid.m=[10,20]"
@@ -159,7 +164,7 @@ def _compose(overrides: Sequence[str]) -> dict[str, Any]:
 def _over_products(overrides: Sequence[str]) -> list[str]:
     """grid.AXIS=… for every product, where the grid is a list of products."""
     axes = [o for o in overrides if re.match(r"[+~]?grid\.[A-Za-z_]", o)]
-    grid = _compose([o for o in overrides if o not in axes])["grid"] if axes else {}
+    grid = _compose([o for o in overrides if o not in axes]).get("grid") if axes else {}
     if not isinstance(grid, list):
         return list(overrides)
     return [spread for o in overrides for spread in (

@@ -23,9 +23,9 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     """Print what a run would do; returns the exit code."""
     for stored in studies:
         print(plan.text(stored.store, cluster))
-        for mechanism in reports.privacy(stored.study):
-            for remark in list(dict.fromkeys(mechanism["remarks"]))[:MOST_REMARKS]:
-                print(f"  remark        {mechanism['mechanism']}: {remark}")
+        for mechanism, remarks in reports.remarks(stored.study).items():
+            for remark in list(dict.fromkeys(remarks))[:MOST_REMARKS]:
+                print(f"  remark        {mechanism}: {remark}")
     missing = plan.shortage([stored.store for stored in studies])
     if missing is not None:
         print(f"  warning: {missing}")

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.cli import long_lists
+from pipeline.cli.long_lists import restored, without_long_lists
 from pipeline.study import refinement, until
 from pipeline.study.checks import mapping
 from pipeline.study.files import read_regular
@@ -19,7 +21,6 @@ from pipeline.study.targets import config_of
 RECORD = "report.yaml"  # in the folder of a finished study: its config
 ENDS = (".yaml", ".yml")
 OFFERED = "own-"  # what names begin with by which Hydra knows experiments of a person
-MOST_VALUES = 200_000  # of a file, each anchor counted as often as it is used
 # What an experiment may hold; all else is given on the command line.
 KEYS = {"name", "problem", "title", "question", "seed", "replications", "block", "grid", "parameters", "derive",
         "coordinates", "metrics", "paired", "precision", "refine", "until", "quick", "figures", "claims",
@@ -38,19 +39,21 @@ def read(path: str) -> dict[str, Any]:
     """The experiment of a file; its name is that of the file unless it says another. Raises InvalidInput."""
     from omegaconf import OmegaConf
 
+    from pipeline.cli import yaml_text
+
     file = path_of(path, "experiment")
     file = file / RECORD if os.path.isdir(file) else file
     try:
-        text = read_regular(file).decode()
-        _check_expanded(text)
-        loaded = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+        loaded = yaml_text.load(read_regular(file).decode())
+        if isinstance(loaded, dict):  # OmegaConf refuses what is no number, text or container of these
+            short = OmegaConf.create(without_long_lists(loaded))
+            loaded = restored(OmegaConf.to_container(short, resolve=False))
     except OSError as error:
         raise InvalidInput("experiment", path, f"cannot be read ({error.strerror}); must be the path of a YAML file, "
                            "or the name of an experiment; task=new writes a first one") from None
-    except InvalidInput as error:
-        raise InvalidInput("experiment", path, error.allowed) from None
-    except AssertionError:  # a number alone
-        raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid") from None
+    except yaml_text.TooManyValues:
+        raise InvalidInput("experiment", path, f"its anchors (&, *) stand for more than {yaml_text.MOST_VALUES:,} "
+                           "values; write them out, or fewer") from None
     except RecursionError:
         raise InvalidInput("experiment", path, "holds itself, or is nested too deeply; name no anchor (&, *) within "
                            "itself") from None
@@ -58,28 +61,10 @@ def read(path: str) -> dict[str, Any]:
         several = "expected a single document" in str(error)
         reason = "holds several studies; give one of them" if several else f"is no YAML ({shorten(error, 120)})"
         raise InvalidInput("experiment", path, reason) from None
+    loaded = {} if loaded is None else loaded
     if not isinstance(loaded, dict):
         raise InvalidInput("experiment", path, "must hold keys and values, such as name, problem and grid")
     return {"name": name_of(file), **checked({key: value for key, value in loaded.items() if key not in PASSED_OVER})}
-
-
-def _check_expanded(text: str) -> None:
-    """Raise InvalidInput where anchors within anchors stand for more values than any experiment has."""
-    import yaml
-
-    sizes: dict[int, int] = {}
-
-    def size(node: Any) -> int:
-        if id(node) not in sizes:
-            parts = node.value if isinstance(node.value, list) else []
-            flat = [one for part in parts for one in (part if isinstance(part, tuple) else (part,))]
-            sizes[id(node)] = 1 + sum(map(size, flat))
-        return sizes[id(node)]
-
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    if node is not None and size(node) > MOST_VALUES:
-        raise InvalidInput("experiment", "…", f"its anchors (&, *) stand for more than {MOST_VALUES:,} values; "
-                           "write them out, or fewer")
 
 
 def name_of(file: Path) -> str | None:
@@ -131,7 +116,7 @@ def offer(experiment: Mapping[str, Any]) -> str:
     from hydra.core.config_store import ConfigStore
 
     name = f"{OFFERED}{digest(repr(experiment), 8).hex()}"
-    ConfigStore.instance().store(group="experiment", name=name, node=dict(experiment), package="_global_",
+    ConfigStore.instance().store(group="experiment", name=name, node=without_long_lists(experiment), package="_global_",
                                  provider="own")
     return name
 
@@ -140,6 +125,7 @@ def forget_offers() -> None:
     """Take away from Hydra what earlier calls offered: each one that is there makes every later call slower."""
     from hydra.core.config_store import ConfigStore
 
+    long_lists.forget()
     group = ConfigStore.instance().repo.get("experiment", {})
     for name in [name for name in group if name.startswith(OFFERED)]:
         del group[name]

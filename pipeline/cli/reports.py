@@ -31,7 +31,7 @@ from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
 from pipeline.study import own_files
 from pipeline.study.checks import ROLES
-from pipeline.study.factors import axes_of_role
+from pipeline.study.factors import parts_of
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.registry import problem
@@ -371,13 +371,11 @@ def privacy(study: Study) -> list[dict[str, Any]]:
     nats; empty for a mechanism that does not state it. remarks: of its cells, where it has one.
     """
     statements: dict[str, dict[str, Any]] = {}
-    for labels in _told_apart_by_mechanisms(study):
-        mechanism = _component(study, ROLES[1], labels)
-        statement = statements.setdefault(study.values(labels)[ROLES[1]], {
+    remarked = remarks(study)
+    for name, mechanism in parts_of(study, ROLES[1]):
+        statement = statements.setdefault(name, {
             "unit": mechanism.unit, "neighbours": mechanism.neighbours, "budget": mechanism.budget, "spent": {},
-            "remarks": []})
-        if hasattr(mechanism, "remark") and (remark := mechanism.remark(_component(study, ROLES[0], labels))):
-            statement["remarks"].append(remark)
+            "remarks": remarked.get(name, [])})
         for what, value in (mechanism.spent() if hasattr(mechanism, "spent") else {}).items():
             least, most = statement["spent"].get(what, (value, value))
             statement["spent"][what] = min(least, value), max(most, value)
@@ -387,12 +385,18 @@ def privacy(study: Study) -> list[dict[str, Any]]:
     return [{"mechanism": name, **statement} for name, statement in statements.items()]
 
 
-def _told_apart_by_mechanisms(study: Study) -> Iterable[Mapping[str, Any]]:
-    """Labels of cells with all mechanisms; of every cell where a mechanism has a remark on each."""
+def remarks(study: Study) -> dict[str, list[str]]:
+    """What mechanisms remark on their cells, by the name of the mechanism; most have no remarks."""
     names = study.grid.axes.get(ROLES[1], (study.parameters.get(ROLES[1]),))
-    if any(hasattr(study.part(ROLES[1], name), "remark") for name in names):
-        return study.grid
-    return study.grid.combinations(axes_of_role(study, ROLES[1]))
+    if not any(hasattr(study.part(ROLES[1], name), "remark") for name in names):
+        return {}
+    texts: dict[str, list[str]] = {}
+    for labels in study.grid:
+        mechanism = _component(study, ROLES[1], labels)
+        remark = mechanism.remark(_component(study, ROLES[0], labels)) if hasattr(mechanism, "remark") else None
+        if remark:
+            texts.setdefault(study.values(labels)[ROLES[1]], []).append(remark)
+    return texts
 
 
 def _component(study: Study, role: str, labels: Mapping[str, Any]) -> Any:

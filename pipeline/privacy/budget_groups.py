@@ -1,10 +1,12 @@
 """Users in groups with budgets of their own, as a config writes them: "0.5:1, 0.5:4"."""
 
 import math
+from functools import lru_cache
 
 from pipeline.study.parameters import InvalidInput
 
 
+@lru_cache(maxsize=1024)
 def groups_of(profile: str) -> tuple[tuple[float, float], ...]:
     """Shares and multiples of a profile of budgets, "share:multiple, …"; InvalidInput if it cannot be read."""
     allowed = 'must be "share:multiple, …", shares and multiples > 0, shares adding up to 1'

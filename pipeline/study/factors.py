@@ -99,13 +99,13 @@ def costs(study: Described) -> Floats:
     """(cells,) `Study.cost` of every cell."""
     total = np.zeros(len(study.grid))
     for role in ROLES:
-        total += _of_cells(study, role, [predicted_cost(role, *named) for named in _parts(study, role)])
+        total += _of_cells(study, role, [predicted_cost(role, *named) for named in parts_of(study, role)])
     of_cells: Floats = study.block * total / study.sharing + PER_UNIT
     return of_cells
 
 
 def _of_cells(study: Described, role: str, numbers: Sequence[float]) -> Floats:
-    """(cells,) numbers of the parts of a role, as `_parts` yields them, in every cell."""
+    """(cells,) numbers of the parts of a role, as `parts_of` yields them, in every cell."""
     axes = axes_of_role(study, role)
     of_products = []
     start = 0
@@ -118,7 +118,7 @@ def _of_cells(study: Described, role: str, numbers: Sequence[float]) -> Floats:
     return np.concatenate(of_products)
 
 
-def _parts(study: Described, role: str) -> Iterator[tuple[str, Any]]:
+def parts_of(study: Described, role: str) -> Iterator[tuple[str, Any]]:
     """Names and parts: all models, mechanisms or estimators of a study, with their parameters."""
     classes: dict[str, Any] = {}
     for labels in study.grid.combinations(axes_of_role(study, role)):
@@ -140,7 +140,7 @@ def checked_costs(study: Described) -> Floats | None:
         for role in ROLES:
             numbers = []
             of_role = set()
-            for name, part in _parts(study, role):
+            for name, part in parts_of(study, role):
                 numbers.append(predicted_cost(role, name, part))
                 of_role.add(tuple(getattr(part, attribute) for attribute in ATTRIBUTES[role]))
             total += _of_cells(study, role, numbers)

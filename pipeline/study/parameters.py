@@ -141,7 +141,7 @@ class Checked:
     """
 
     def __post_init__(self) -> None:
-        for name, declared in fields(type(self)).items():
+        for name, declared in _fields(cast(Hashable, type(self))).items():
             if "choices" in declared.metadata:  # made by `parameter`
                 object.__setattr__(self, name, check(declared, getattr(self, name), name))
 
@@ -193,6 +193,22 @@ def check(field: Field[Any], value: Any, key: str) -> Any:
 
     A whole float such as 1e3 is a valid int, and yes and no are valid bools; nothing else is converted across types.
     """
+    kind = type(value)
+    is_number = kind is int or kind is float or kind is bool
+    if is_number or (kind is str and "DataFile" not in kinds_of(field)):  # a value is often the same in many cells
+        try:
+            return _checked_before(field, value)
+        except InvalidInput:  # which does not know the key
+            pass
+    return _check(field, value, key)
+
+
+@functools.lru_cache(maxsize=65_536, typed=True)  # 1 == 1.0 == True
+def _checked_before(field: Hashable, value: Any) -> Any:
+    return _check(cast(Field[Any], field), value, "")
+
+
+def _check(field: Field[Any], value: Any, key: str) -> Any:
     kinds = kinds_of(field)
     if value is None and "None" in kinds:
         return None

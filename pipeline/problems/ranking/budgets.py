@@ -1,15 +1,22 @@
 """Groups of users that share a budget: the base of mechanisms with personalised budgets."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from pipeline.privacy.budget_groups import groups_of
 from pipeline.study.arrays import Floats, Integers
+from pipeline.study.frozen import read_only
 from pipeline.study.parameters import Checked, parameter
 
 from .theory.rates import epsilon_user, group_sizes
+
+
+@lru_cache(maxsize=4096)
+@read_only
+def _users(profile: str, L: int) -> Integers:
+    return group_sizes(profile, L)
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,7 @@ class Budgets(Checked):
     @cached_property
     def users(self) -> Integers:
         """(groups,): users in each group, by largest remainder."""
-        return group_sizes(self.profile, self.L)
+        return _users(self.profile, self.L)
 
     @cached_property
     def budgets(self) -> Floats:
