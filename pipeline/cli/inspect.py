@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipeline.cli import reports
+from pipeline.cli import statements
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.studies import StoredStudy
@@ -23,7 +23,7 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     """Print what a run would do; returns the exit code."""
     for stored in studies:
         print(plan.text(stored.store, cluster))
-        for mechanism, remarks in reports.remarks(stored.study).items():
+        for mechanism, remarks in statements.remarks(stored.study).items():
             for remark in list(dict.fromkeys(remarks))[:MOST_REMARKS]:
                 print(f"  remark        {mechanism}: {remark}")
     missing = plan.shortage([stored.store for stored in studies])

@@ -1,9 +1,7 @@
 """From sealed results to verdicts and the report: gathers what the page shows."""
 
 import hashlib
-import inspect
 import json
-import math
 import re
 import shlex
 import shutil
@@ -13,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.cli import own_experiments, provenance
+from pipeline.cli import own_experiments, provenance, statements
 from pipeline.cli.arguments import own_path
 from pipeline.cli.config import Settings, read_common
 from pipeline.cli.effort import effort
@@ -31,7 +29,6 @@ from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged
 from pipeline.study import own_files
 from pipeline.study.checks import ROLES
-from pipeline.study.factors import parts_of
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.parameters import DataFile, path_of, shorten
 from pipeline.study.registry import problem
@@ -343,62 +340,11 @@ def facts(stored: StoredStudy, command: str, interim: bool = False) -> dict[str,
         "cells": len(study.grid), "units": int(counted(study).sum()), "ends": ends(study),
         "missing": int((~listing.done & counted(study)).sum()) if interim else 0,
         "config": shown(stored.raw),
-        "sessions": sessions(store.folder), "failures": failed, "privacy": privacy(study), "key": study.key,
-        "source": source(study), "experiment": alone,
+        "sessions": sessions(store.folder), "failures": failed, "privacy": statements.privacy(study), "key": study.key,
+        "source": statements.source(study), "experiment": alone,
         "crossings": boundary_lines(stored), "crossing_confidence": study.refine.confidence if study.refine else None,
-        "parts": parts(study), "paired": [axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
+        "parts": statements.parts(study),
+        "paired": [axis for axis in study.paired_axes if len(study.grid.axes[axis]) > 1],
         "constants": {name: value for name, value in study.parameters.items()
                       if name not in ROLES and not isinstance(value, DataFile)},
     }
-
-
-def parts(study: Study) -> dict[str, dict[str, str]]:
-    """Of each role the names that the study uses, with the first line that the code says of them."""
-    used = {role: [str(name) for name in study.grid.axes.get(role, (study.parameters.get(role),))] for role in ROLES}
-    return {role: {name: (inspect.getdoc(study.part(role, name)) or "").partition("\n")[0] for name in names}
-            for role, names in used.items()}
-
-
-def source(study: Study) -> str:
-    """The source of the data, as the first cell's model states it; empty if it states none."""
-    return getattr(_component(study, ROLES[0], study.grid.labels(0)), "source", "")
-
-
-def privacy(study: Study) -> list[dict[str, Any]]:
-    """Privacy statement of every mechanism of the study: unit, neighbours, budget, and `spent`.
-
-    spent: meaning of the number -> (least, greatest) over the mechanism's cells of the largest budget of a user, in
-    nats; empty for a mechanism that does not state it. remarks: of its cells, where it has one.
-    """
-    statements: dict[str, dict[str, Any]] = {}
-    remarked = remarks(study)
-    for name, mechanism in parts_of(study, ROLES[1]):
-        statement = statements.setdefault(name, {
-            "unit": mechanism.unit, "neighbours": mechanism.neighbours, "budget": mechanism.budget, "spent": {},
-            "remarks": remarked.get(name, [])})
-        for what, value in (mechanism.spent() if hasattr(mechanism, "spent") else {}).items():
-            least, most = statement["spent"].get(what, (value, value))
-            statement["spent"][what] = min(least, value), max(most, value)
-    kinds = dict.fromkeys(what for statement in statements.values() for what in statement["spent"])
-    if "none" in statements:
-        statements["none"]["spent"] = dict.fromkeys(kinds, (math.inf, math.inf))
-    return [{"mechanism": name, **statement} for name, statement in statements.items()]
-
-
-def remarks(study: Study) -> dict[str, list[str]]:
-    """What mechanisms remark on their cells, by the name of the mechanism; most have no remarks."""
-    names = study.grid.axes.get(ROLES[1], (study.parameters.get(ROLES[1]),))
-    if not any(hasattr(study.part(ROLES[1], name), "remark") for name in names):
-        return {}
-    texts: dict[str, list[str]] = {}
-    for labels in study.grid:
-        mechanism = _component(study, ROLES[1], labels)
-        remark = mechanism.remark(_component(study, ROLES[0], labels)) if hasattr(mechanism, "remark") else None
-        if remark:
-            texts.setdefault(study.values(labels)[ROLES[1]], []).append(remark)
-    return texts
-
-
-def _component(study: Study, role: str, labels: Mapping[str, Any]) -> Any:
-    values = study.values(labels)
-    return study.component(role, values[role], values)

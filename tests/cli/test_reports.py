@@ -10,6 +10,7 @@ import pytest
 import toy_paper
 
 from pipeline.cli import reports as present
+from pipeline.cli import statements
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.cli.help import text
@@ -46,7 +47,7 @@ def test_a_page_of_other_code_is_out_of_date(tmp_path, monkeypatch):
 
 
 def test_budgets_range_over_the_cells_of_their_mechanism():
-    found = {row["mechanism"]: row for row in present.privacy(read_experiment(CONFIG).study)}
+    found = {row["mechanism"]: row for row in statements.privacy(read_experiment(CONFIG).study)}
     whole = "all comparisons of a user"
     assert found["randomized_response"]["spent"] == {"one comparison": (0.5, 2.0), whole: (0.5 * 3, 2.0 * 10)}
     assert found["laplace"]["spent"] == {"one comparison": (3.0, 3.0), whole: (18.0, 18.0)}
@@ -55,7 +56,7 @@ def test_budgets_range_over_the_cells_of_their_mechanism():
 
 
 def test_a_mechanism_that_does_not_say_what_it_spends(toy):
-    (row,) = present.privacy(read_experiment(toy.CONFIG).study)
+    (row,) = statements.privacy(read_experiment(toy.CONFIG).study)
     assert row == {"mechanism": "laplace", "unit": "one answer of one person", "spent": {}, "remarks": [],
                    "neighbours": "that answer replaced by any other in [0, 1]", "budget": "pure ε-LDP per answer"}
 
@@ -71,9 +72,9 @@ class Told(toy_paper.Answers):
 
 
 def test_the_first_cells_model_says_where_the_data_come_from(toy, monkeypatch):
-    assert present.source(read_experiment(toy.CONFIG).study) == ""
+    assert statements.source(read_experiment(toy.CONFIG).study) == ""
     monkeypatch.setitem(registry._REGISTERED, "toy", dataclasses.replace(toy.PROBLEM, models={"answers": Told}))
-    assert present.source(read_experiment(toy.CONFIG).study) == "Answers of 10 people who do not exist."
+    assert statements.source(read_experiment(toy.CONFIG).study) == "Answers of 10 people who do not exist."
 
 
 def test_one_line_per_verdict_the_contradicted_last():
@@ -103,5 +104,5 @@ def test_a_mechanism_that_has_something_to_say():
         "experiment=nguyen/figure_1", "~derive.p0", "~derive.conversion", "figures=[]",
         "grid=[{n: [100, 2000], m: [5], epsilon_user: [1], mechanism: [randomized_response], estimator: [spectral]}]",
     ])[0]
-    (row,) = present.privacy(read_experiment(config).study)
+    (row,) = statements.privacy(read_experiment(config).study)
     assert len(row["remarks"]) == 1 and "needs at least 159 persons" in row["remarks"][0]

@@ -5,7 +5,7 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
-from pipeline.cli.reports import privacy, source
+from pipeline.cli.statements import privacy, source
 
 SMALL = ["experiment=nguyen/figure_2", "replications=2", "block=2", "cluster=synchronous", "figures=[]", "outputs=out"]
 FULL = "".join(f"{k % 2},{k // 2 % 2},{k // 4 % 2}\n" for k in range(8))
