@@ -82,8 +82,12 @@ def _source_digest(content: bytes) -> str:
 def kernel_libraries(parts: Iterable[Any]) -> dict[str, str]:
     """Digest of the bytes of every compiled library that some parts call, by its name."""
     files = {Path(_file(name)) for part in parts for name in _needed(part) if _file(name)}
-    libraries = {kernels.library(file).name: kernels.library_digest(file) for file in files}
-    return {name: digest for name, digest in sorted(libraries.items()) if digest}
+    libraries: dict[str, str] = {}
+    for file in sorted(files):  # those of one name, most of which have no library, in an order that is always the same
+        name, digest = kernels.library(file).name, kernels.library_digest(file)
+        if digest:
+            libraries[name] = f"{libraries[name]} {digest}" if name in libraries else digest
+    return dict(sorted(libraries.items()))
 
 
 def _patches_of(part: Any) -> dict[str, str]:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from engine import ROOT, environment
 
-from pipeline.study import fingerprints
+from pipeline.study import fingerprints, kernels
 from pipeline.study.fingerprints import code_digest, fingerprint, modules, syntax_digest, third_parties
 from pipeline.study.parameters import InvalidInput
 
@@ -160,6 +160,23 @@ def test_names_of_the_library_count_as_the_code_that_they_stand_for():
     assert {"pipeline.problems.ranking.estimators.moments", "pipeline.study.parameters"} <= modules([part]).keys()
     assert not any(name.startswith(("pipeline.cli", "pipeline.execution")) for name in modules([part]))
     assert "numpy" in third_parties([part])
+
+
+def test_modules_of_one_name_do_not_hide_a_compiled_library(tmp_path, monkeypatch):
+    """Names come in the order of their hashes, which differ from process to process; most namesakes have no library."""
+    names = [f"folder_{number}" for number in range(12)]
+    files = {name: tmp_path / name / "same.py" for name in names}
+    for name in ("folder_3", "folder_7"):
+        files[name].parent.mkdir()
+        (files[name].parent / "libsame.so").write_bytes(name.encode())
+    monkeypatch.setattr(fingerprints, "_file", lambda name: str(files[name]))
+    digests = []
+    for order in (names, names[::-1], names[4:] + names[:4]):
+        monkeypatch.setattr(fingerprints, "_needed", lambda part, order=order: order)
+        digests.append(fingerprints.kernel_libraries(["part"]))
+    assert digests[0] == digests[1] == digests[2]
+    expected = " ".join(kernels.library_digest(files[name]) for name in ("folder_3", "folder_7"))
+    assert digests[0] == {"libsame.so": expected}
 
 
 def test_a_file_that_was_edited_after_its_import_is_refused(tmp_path, monkeypatch):
