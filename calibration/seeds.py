@@ -25,6 +25,7 @@ WHOLE = {  # experiments whose small grid leaves a claim undecided that the whol
     "banerjee/public", "banerjee/rich_scarce", "banerjee/separability", "nguyen/figure_1", "nguyen/price",
     "nguyen/price_estimators", "nguyen/top_k", "wang/abilities", "wang/basin", "wang/labels", "xu/recovery",
     "xu/scenario_4", "xu/scenario_5", "xu/sharp_constants"}
+WHOLE_WORLDS = {*WHOLE, "banerjee/shapes"}  # and those whose small grid leaves the wrong world alone undecided
 
 
 class Job(NamedTuple):
@@ -52,13 +53,15 @@ def path_of(experiment: str, of: str) -> Path:
 
 
 @cache
-def size_of(experiment: str) -> dict[str, Any]:
-    """How large an experiment is judged: its small grid, or the whole one; replications and blocks of the whole one.
+def size_of(experiment: str, of: str) -> dict[str, Any]:
+    """How large an experiment, or the wrong worlds of its claims, are judged.
 
+    Its small grid, or the whole one; replications and blocks of the whole one.
     With targets of precision, the replications that every cell has at least: means are less precise, and what stopping
     does to verdicts is not calibrated.
     """
-    whole, size = compose([f"experiment={experiment}"])[0], "paper" if experiment in WHOLE else "quick"
+    wanted_whole = WHOLE if of == CLAIMS else WHOLE_WORLDS
+    whole, size = compose([f"experiment={experiment}"])[0], "paper" if experiment in wanted_whole else "quick"
     given = {"size": size, "replications": whole["replications"], "block": whole["block"]}
     if targets := whole.get("precision"):
         fewest = max(target.get("least", Target.least) for target in targets.values())
@@ -67,23 +70,23 @@ def size_of(experiment: str) -> dict[str, Any]:
 
 
 @cache
-def raw_of(experiment: str) -> dict[str, Any]:
+def raw_of(experiment: str, of: str) -> dict[str, Any]:
     """An experiment as it is judged, but for the seed."""
     return compose([f"experiment={experiment}", *(f"{key}={'null' if value is None else value}"
-                                                     for key, value in size_of(experiment).items())])[0]
+                                                     for key, value in size_of(experiment, of).items())])[0]
 
 
 @cache
 def code_of(experiment: str) -> str:
     """Name of the code and arithmetic that would simulate an experiment here."""
-    return writer(read_experiment(raw_of(experiment)).study).id
+    return writer(read_experiment(raw_of(experiment, CLAIMS)).study).id
 
 
 @cache
-def asked_of(experiment: str) -> str:
+def asked_of(experiment: str, of: str) -> str:
     """Digest of the cells and metrics of an experiment as it is judged."""
     keys = ("problem", "grid", "parameters", "derive", "metrics")
-    return digest(json.dumps({key: raw_of(experiment).get(key) for key in keys}, sort_keys=True)).hex()
+    return digest(json.dumps({key: raw_of(experiment, of).get(key) for key in keys}, sort_keys=True)).hex()
 
 
 def records(experiment: str, claims: tuple[Claim, ...], of: str) -> Iterator[dict[str, Any]]:
@@ -100,7 +103,7 @@ def records(experiment: str, claims: tuple[Claim, ...], of: str) -> Iterator[dic
 
 
 def _made_of(experiment: str, claims: tuple[Claim, ...], of: str) -> dict[str, Any]:
-    made_of = {"code": code_of(experiment), "asked": asked_of(experiment), **size_of(experiment),
+    made_of = {"code": code_of(experiment), "asked": asked_of(experiment, of), **size_of(experiment, of),
                "claimed": {claim.id: claim.claimed for claim in claims}}
     if of == WORLDS:
         made_of["worlds"] = {claim.id: world_of(claim) for claim in claims}
@@ -123,14 +126,14 @@ def judged(job: Job) -> dict[str, Any]:
 
 def _on_wrong_worlds(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
     """Of every claim with a wrong world, the verdict on that and whether it is as it must be."""
-    study = read_experiment({**raw_of(job.experiment), "seed": job.seed}).study
+    study = read_experiment({**raw_of(job.experiment, WORLDS), "seed": job.seed}).study
     checks = checks_of_wrong_worlds(claims, study, datasets.blank(study))
     return {claim.id: {"verdict": check.verdict, "right": as_expected(claim, check)} for claim, check in checks}
 
 
 def _on_the_experiment(job: Job, claims: tuple[Claim, ...]) -> dict[str, Any]:
     """Of every claim the verdict, that on its control, and all estimates with their intervals."""
-    results = pl.simulate(job.experiment, seed=job.seed, **size_of(job.experiment))
+    results = pl.simulate(job.experiment, seed=job.seed, **size_of(job.experiment, CLAIMS))
     found = {}
     for claim in claims:
         judgement = judge(claim, results)

@@ -37,7 +37,8 @@ real answers are not here: there is nothing to simulate.
 - *wrong worlds*: how many seeds judged the claim's wrong world as they should; how many the other way; and how many
   left it undecided, or untested. In a wrong world parts of every cell are changed, such as a mechanism that spends
   twice the ε of its label, and simulated under labels that stay: the claim must be contradicted there, or hold where it
-  is contradicted here. *none* where no such world can be simulated; the claim says why. A dash: not run so far.
+  is contradicted here. *none* where no such world can be simulated; the claim says why. A dash: not run so far. They
+  may have other numbers of seeds than the experiment, and the whole grid where the small one leaves them undecided.
 - *covered*: seeds in which all intervals of the claim cover the means over all seeds. Promised: 99 %. This is about
   the scatter of the estimates; whether their mean is what the claim is about is tested elsewhere, on known truths.
 - *spread*: standard deviation of the estimates over the seeds, over the root mean square of the standard errors that

@@ -200,4 +200,6 @@ def test_a_word_that_says_nothing_is_one_line(word, capsys):
 
 
 def test_experiments_that_are_judged_whole_are_there():
-    assert {*seeds.by_experiment()} >= seeds.WHOLE
+    assert {*seeds.by_experiment()} >= seeds.WHOLE_WORLDS > seeds.WHOLE
+    sizes = {of: seeds.size_of("banerjee/shapes", of)["size"] for of in (seeds.CLAIMS, seeds.WORLDS)}
+    assert sizes == {seeds.CLAIMS: "quick", seeds.WORLDS: "paper"}
