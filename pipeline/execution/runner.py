@@ -26,7 +26,14 @@ from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
-from pipeline.study.fingerprints import fingerprint, kernel_libraries, modules, own_digests, third_parties
+from pipeline.study.fingerprints import (
+    fingerprint,
+    kernel_libraries,
+    modules,
+    own_digests,
+    replacements,
+    third_parties,
+)
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import SCRIPT, adopt, registered
 from pipeline.study.returned import WrongPart
@@ -59,7 +66,8 @@ def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
     code = {name: brought.get(name) or fingerprint(part) for name, part in named.items()}
     own = [part for name, part in named.items() if name not in brought]
     packages = versions(third_parties(own) - {"numpy", "scipy"})
-    return Writer(code, packages | environment() | kernel_libraries(own) | own_digests(), modules(own))
+    return Writer(code, packages | environment() | kernel_libraries(own) | own_digests() | replacements(own),
+                  modules(own))
 
 
 class Runner:

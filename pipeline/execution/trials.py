@@ -8,14 +8,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 
+from pipeline.study.fingerprints import uncovered
+from pipeline.study.parameters import printable
 from pipeline.study.registry import adopt, registered
 from pipeline.study.returned import WrongPart
 from pipeline.study.study import Study
+from pipeline.study.surroundings import watched
 from pipeline.study.trial import Record, Trial, own_parts
 
 START = (
@@ -42,10 +46,23 @@ def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
         elsewhere = _elsewhere(trial) if own else None
     except Ended:
         return
-    records = trial.run()
+    with watched() as met:
+        records = trial.run()
     trial.check(records, trial.run_reversed())
     if elsewhere is not None:
-        trial.check(records, elsewhere, elsewhere=True)
+        trial.check(records, elsewhere.records, elsewhere=True)
+    _say_what_parts_read({*uncovered(met, trial.parts), *(elsewhere.read if elsewhere else ())})
+
+
+def _say_what_parts_read(what: Collection[str]) -> None:
+    """Say in one line on what parts depend that no fingerprint covers."""
+    if what:
+        said = printable(", ".join(sorted(what)))
+        print(
+            f"note: a part, while it runs, {said}: no fingerprint covers that, so numbers of runs "
+            "with another content may be mixed unnoticed; let its file read it when it is loaded",
+            file=sys.stderr,
+        )
 
 
 def check_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
@@ -55,7 +72,15 @@ def check_own_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> No
         check_parts(study, own)
 
 
-def _elsewhere(trial: Trial) -> list[Record] | None:
+@dataclass(frozen=True)
+class _Elsewhere:
+    """What a second process made, and what parts read meanwhile that no fingerprint covers."""
+
+    records: list[Record]
+    read: list[str]
+
+
+def _elsewhere(trial: Trial) -> _Elsewhere | None:
     """What a second process makes; None where it cannot have the parts. Raises Ended, WrongPart."""
     try:
         order = cloudpickle.dumps((registered(), cloudpickle.dumps(trial)))
@@ -80,8 +105,7 @@ def _elsewhere(trial: Trial) -> list[Record] | None:
         raise Ended from None
     if "wrong" in answer:
         raise WrongPart(*answer["wrong"])
-    records: list[Record] | None = answer.get("records")
-    return records
+    return _Elsewhere(answer["records"], answer["read"]) if answer else None
 
 
 def _answer() -> None:
@@ -97,7 +121,9 @@ def _tried() -> dict[str, Any]:
         brought, packed = cloudpickle.load(sys.stdin.buffer)
         adopt(brought)
         trial: Trial = cloudpickle.loads(packed)
-        return {"records": trial.run_reversed()}
+        with watched() as met:
+            records = trial.run_reversed()
+        return {"records": records, "read": uncovered(met, trial.parts)}
     except WrongPart as wrong:
         return {"wrong": [wrong.key, str(wrong.value), wrong.allowed]}
     except Exception:

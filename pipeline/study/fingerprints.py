@@ -22,13 +22,14 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
-from pipeline.study import kernels, own_files
+from pipeline.study import kernels, own_files, patches
 from pipeline.study.files import read_regular
 from pipeline.study.live_code import code_texts, reached
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.patches import foreign_members, patches
+from pipeline.study.patches import foreign_members
 from pipeline.study.places import is_own
 from pipeline.study.registry import SCRIPT, has_others
+from pipeline.study.surroundings import Surroundings
 
 PROGRAM = __name__.partition(".")[0]
 # Some releases of Python, such as 3.11.7, fail with SystemError where two threads parse at once.
@@ -72,6 +73,22 @@ def own_digests() -> dict[str, str]:
     return digests
 
 
+def replacements(parts: Iterable[Any]) -> dict[str, str]:
+    """What a person's code replaced in packages that some parts import: `numpy.linalg.norm replaced` -> digest."""
+    if not _others_ran():
+        return {}
+    members = patches.replacements(third_parties(parts) | {"numpy", "scipy"})
+    return {f"{name} replaced": digest for name, digest in members.items()}
+
+
+def uncovered(met: Surroundings, parts: Iterable[Any]) -> list[str]:
+    """What was met while parts ran that counts in no fingerprint: "reads scale.json", "runs a program"."""
+    at_load = [own_files.surroundings(file) for file in own_files.loaded()]
+    known = {what for one in at_load for what in {**one.sources, **one.digests}}
+    known |= {f"imports {Path(_file(name)).name}" for name in modules(parts) if _file(name)}
+    return [*({**met.sources, **met.digests}.keys() - known), *met.unseen]
+
+
 def _source_digest(content: bytes) -> str:
     try:
         return code_digest(content)[:16]
@@ -93,7 +110,7 @@ def kernel_libraries(parts: Iterable[Any]) -> dict[str, str]:
 def _patches_of(part: Any) -> dict[str, str]:
     """What stands in this process in place of what the program's files say, of all modules that a part needs."""
     modules = sorted(name for name in _needed(part) if name.partition(".")[0] == PROGRAM)
-    found = {f"{module}.{name}": digest for module in modules for name, digest in patches(module).items()}
+    found = {f"{module}.{name}": digest for module in modules for name, digest in patches.patches(module).items()}
     return found | foreign_members(part)
 
 

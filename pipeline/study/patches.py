@@ -9,7 +9,7 @@ import functools
 import hashlib
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -20,6 +20,7 @@ import numpy as np
 from pipeline.study.files import read_regular
 from pipeline.study.live_code import SKIPPED, code_texts
 from pipeline.study.places import PROGRAM
+from pipeline.study.surroundings import is_own_code
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (tuple, list, set, frozenset, dict)
@@ -52,6 +53,33 @@ def foreign_members(part: Any) -> dict[str, str]:
             if isinstance(value, FunctionType) and not _is_programs(value.__code__.co_filename):
                 members[f"{one.__module__}.{one.__qualname__}.{name}"] = _digest(_text(value, one.__module__))
     return members
+
+
+def replacements(packages: Collection[str]) -> dict[str, str]:
+    """What a person's code put in place of functions and methods of installed packages: qualified name -> digest.
+
+    packages: those that are looked at, which numbers depend on. Other values, such as constants, and functions of one
+    package in the place of another's do not show.
+    """
+    members: dict[str, str] = {}
+    for module, live in [*sys.modules.items()]:
+        if module.partition(".")[0] not in packages or not isinstance(live, ModuleType):
+            continue
+        for name, value in [*vars(live).items()]:
+            if isinstance(value, type) and value.__module__ == module:
+                inside = {f"{module}.{name}.{member}": one for member, one in [*vars(value).items()]}
+            else:
+                inside = {f"{module}.{name}": value}
+            members |= {place: _digest(_text(one, module)) for place, one in inside.items() if _is_persons(one)}
+    return members
+
+
+def _is_persons(value: Any) -> bool:
+    """Whether a function, or what wraps one, is of a person's code."""
+    for name in ("__func__", "fget", "func"):  # of a method, a property, a partial
+        if hasattr(type(value), name):
+            value = getattr(value, name)
+    return isinstance(value, FunctionType) and is_own_code(value.__code__.co_filename)
 
 
 def _is_programs(path: str) -> bool:

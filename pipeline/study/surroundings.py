@@ -218,7 +218,7 @@ def _asker() -> str:
             return IMPORT
         if name != __file__ and name.startswith((_PROGRAM, _METADATA)):
             return OTHER
-        if _is_own_code(name):
+        if is_own_code(name):
             return OWN
         frame = frame.f_back
     return OTHER
@@ -230,7 +230,7 @@ def _importer() -> str:
     while frame is not None:
         name = frame.f_code.co_filename
         if not (name in (__file__, _IMPORTLIB) or name.startswith("<frozen importlib")):
-            return OWN if _is_own_code(name) else OTHER
+            return OWN if is_own_code(name) else OTHER
         frame = frame.f_back
     return OTHER
 
@@ -240,7 +240,8 @@ _METADATA = str(Path(_IMPORTLIB).with_name("metadata"))
 _PROGRAM = str(Path(__file__).parent.parent)
 
 
-def _is_own_code(name: str) -> bool:
+def is_own_code(name: str) -> bool:
+    """Whether code is a person's, by the name of the file that it is of."""
     return name.startswith(OWN_CODE) or is_own(name)
 
 

@@ -64,6 +64,11 @@ class Trial:
             object.__setattr__(small, name, min(count, study.block))
         return cls(small, tuple(cells))
 
+    @property
+    def parts(self) -> list[Any]:
+        """Classes and derivations that make its numbers."""
+        return _parts(self.study, self.cells)
+
     def run(self) -> list[Record]:
         """Make the units one after the other, as a sweep does, sharing what cells share.
 
@@ -115,9 +120,13 @@ class Trial:
 
 def own_parts(study: Study, cells: Sequence[int]) -> bool:
     """Whether any part of these cells is not the program's own."""
+    return any(part.__module__.partition(".")[0] != PROGRAM for part in _parts(study, cells))
+
+
+def _parts(study: Study, cells: Sequence[int]) -> list[Any]:
+    """Classes and derivations that make the numbers of some cells."""
     derivations = [function for function, _ in study.derivations.values()]
-    parts = [type(part) for cell in cells for part in _components(study, cell)]
-    return any(part.__module__.partition(".")[0] != PROGRAM for part in [*parts, *derivations])
+    return [*{type(part) for cell in cells for part in _components(study, cell)}, *derivations]
 
 
 def _components(study: Study, cell: int) -> list[Any]:
