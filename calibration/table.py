@@ -43,18 +43,22 @@ real answers are not here: there is nothing to simulate.
   the scatter of the estimates; whether their mean is what the claim is about is tested elsewhere, on known truths.
 - *spread*: standard deviation of the estimates over the seeds, over the root mean square of the standard errors that
   they report: median over the cells, the smallest and the largest. Above 1, errors are larger than reported; 1.4 is
-  beyond chance at 100 seeds. Below 1, as where they contain the misfit of a law that holds in a limit only, smaller.
+  beyond chance at 100 seeds, 2 at 20. Below 1, as where they contain the misfit of a law that holds in a limit only,
+  smaller.
 - *power*: the true value nearest to the tolerance that is contradicted with a chance of 90 %, in the most precise cell,
   by the widths of the intervals and the spread of the estimates over the seeds.
 
-A claim that holds by construction is an *identity*: its truth is no finding.
+A claim that holds by construction is an *identity*: its truth is no finding. Counts say how many seeds a row has: where
+fewer than 20 were run again, rows of unchanged claims stay as they were, and the heading names both codes.
 
 """
 COLUMNS = (
     "claim", "claimed", "truth", "verdicts", "wrong", "controls", "wrong control", "wrong worlds", "covered", "spread",
     "power")
-WORLD = COLUMNS.index("wrong worlds")
-FAR = 1.4  # spread over error: of 100 normal estimates with a right error, larger with a chance of 4·10⁻⁸
+CLAIMED, VERDICTS, WORLD = (COLUMNS.index(name) for name in ("claimed", "verdicts", "wrong worlds"))
+FEWEST = 20  # seeds from which on a row takes the place of one of more seeds, made with an older code
+OTHER_ROWS = "; rows of fewer seeds: "  # in a heading
+CHANCE = 4e-8  # of a larger spread over error than `far_spread`, of normal estimates with a right error
 KNOWN = 0.9  # share of seeds whose interval must be finite for a cell to tell of power
 
 
@@ -77,16 +81,28 @@ def document(found: Mapping[str, Found], former: str = "") -> str:
 
 
 def _section(experiment: str, found: Found, former: str) -> str:
-    """Heading and table of an experiment. former: its section so far, of which the columns that were not run stay."""
+    """Heading and table of an experiment. former: its section so far, of which the columns that were not run stay.
+
+    Rows of more seeds stay where fewer than `FEWEST` were run now, unless something else is claimed.
+    """
     before = {cells[0]: cells for cells in rows_of(former)}
-    heading = f"{experiment}, {made_of(found.records)}" if found.records else former.partition("\n")[0] or experiment
-    rows = []
+    former_heading = former.partition("\n")[0].partition(OTHER_ROWS)[0]
+    is_few = bool(found.records) and len(found.records) < FEWEST
+    rows, replaced = [], 0
     for claim in found.claims:
         empty = [f"`{claim.id}`", *["–"] * (len(COLUMNS) - 1)]
         kept = before.get(empty[0], empty)
-        cells = row(claim, found.records) if found.records else list(kept)
+        stays = is_few and sum(numbers_of(kept[VERDICTS])) > len(found.records) and kept[CLAIMED] == claim.claimed
+        is_new = bool(found.records) and not stays
+        cells = row(claim, found.records) if is_new else list(kept)
         cells[WORLD] = world(claim, found.worlds) if found.worlds else kept[WORLD]
         rows.append(f"| {' | '.join(cells)} |")
+        replaced += is_new
+    heading = former_heading or experiment
+    if replaced == len(rows):
+        heading = f"{experiment}, {made_of(found.records)}"
+    elif replaced:
+        heading += f"{OTHER_ROWS}{made_of(found.records)}"
     return "\n".join([heading, "", f"| {' | '.join(COLUMNS)} |", f"|{' --- |' * len(COLUMNS)}", *rows])
 
 
@@ -123,8 +139,9 @@ def in_short(tables: str) -> str:
 
     few = [name for name, (hits, seeds) in shares("covered").items()
            if stats.binom.cdf(hits, seeds, CONFIDENCE) < 0.01 / len(rows)]
-    wide = [row["claim"] for row in rows if float(row["spread"].rpartition(" ")[2].strip("]–") or 0) > FAR]
     counted = {row["claim"]: numbers_of(row["verdicts"]) for row in rows}
+    wide = [row["claim"] for row in rows if float(row["spread"].rpartition(" ")[2].strip("]–") or 0)
+            > far_spread(sum(counted[row["claim"]]))]
     worlds = [numbers_of(row["wrong worlds"]) for row in rows]
     seen, unseen, open_worlds = np.array([[0, 0, 0], *worlds]).sum(axis=0).tolist()
     undecided = [name for name, (*decided, left) in counted.items() if left > sum(decided)]
@@ -132,7 +149,7 @@ def in_short(tables: str) -> str:
             f"{total('wrong control')} on controls. Of {seen + unseen + open_worlds:,} wrong worlds of "
             f"{sum(map(any, worlds))} claims, {seen:,} were judged as they must be and {unseen:,} the other way. "
             f"Covered: {total('covered')}; too few for 99 %, at a level of 1 % "
-            f"over all claims: {', '.join(few) or 'none'}. Spread above {FAR}: {', '.join(wide) or 'none'}. "
+            f"over all claims: {', '.join(few) or 'none'}. Spread beyond chance: {', '.join(wide) or 'none'}. "
             f"Undecided in more than half of the seeds: {', '.join(undecided) or 'none'}.")
 
 
@@ -165,6 +182,12 @@ def world(claim: Claim, records: Records) -> str:
 def numbers_of(cell: str) -> list[int]:
     """The three numbers of a cell made by `counts`; zeros for a cell that has none."""
     return [int(number) for number in cell.split(" / ")] if " / " in cell else [0, 0, 0]
+
+
+def far_spread(seeds: int) -> float:
+    """Largest ratio of spread and error that chance explains: 1.4 at 100 seeds, 2.4 at 10."""
+    degrees = max(seeds - 1, 1)
+    return float((stats.chi2.isf(CHANCE, degrees) / degrees) ** 0.5)
 
 
 def counts(first: int, second: int, n: int) -> str:
