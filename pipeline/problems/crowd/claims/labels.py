@@ -96,8 +96,8 @@ _CROWD = "abilities uniform on [½, 1], m = 1,000, started at the mean vote, λ 
 _RARE = "abilities uniform on [½, 1]; answers of tilted laws, with exact weights"
 _TIGHTER = NegativeControl("a bound with n v̂ in place of n v̂/2",
                            lambda r: r.assign(label_error_bound=r["label_error_bound"] ** 2 / 2))
-_SLOWER = NegativeControl("errors multiplied by exp(n v̂/4)",
-                          scaled("label_error", lambda r: xr.ufuncs.exp(r["wanted_wisdom"] / 4)))
+_SLOWER = NegativeControl("errors multiplied by exp(n v̂/2)",
+                          scaled("label_error", lambda r: xr.ufuncs.exp(r["wanted_wisdom"] / 2)))
 
 CLAIMS = (
     Claim(
