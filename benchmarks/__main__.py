@@ -22,6 +22,7 @@ NAMES = {
     "rasch": "spectral fits of the Rasch model: batched, as published, NumPy's solver",
     "blocks": "samplers of the block model: against the generator alone, and a dense transcription",
     "crowd": "Dawid–Skene on crowds: batched, NumPy loops, crowd-kit",
+    "arithmetic": "one arithmetic for all machines: what two types of processor refuse, and its cost",
     "code": "the check that a number knows its code: fingerprints, and reference units of many workers",
     "rare": "errors of 1e-9 to 10 % by tilted laws: against exact tails, and plain replications at 1e-5",
     "control_variates": "variance per CPU-second with control variates, on the scenarios of Xu, Sun and Cheng",

@@ -15,6 +15,8 @@ by their names, such as `pl.ranking`:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pipeline.execution.arithmetic import pin
+
 if TYPE_CHECKING:
     from pipeline.execution.errors import SweepError as SweepError
     from pipeline.library.advise import advise as advise
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from pipeline.study.study import Study as Study
 
 __version__ = "0.1.0"
+
+pin()  # before NumPy is loaded, by whatever of this package comes first
 
 _NAMES = {  # name -> module that holds it
     "Checked": "study.parameters", "FailedUnits": "study.errors", "Grid": "study.grid",

@@ -15,6 +15,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.execution import arithmetic
+
 ENVIRONMENT = {  # of a worker: one BLAS thread, and a C library that keeps memory for the next arrays
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     "MALLOC_MMAP_THRESHOLD_": str(1 << 25),  # the most that every glibc takes
@@ -25,6 +27,11 @@ NOISY = ("distributed", "distributed.client", "distributed.gc", "tornado", "torn
 START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); import pipeline.execution.workers as w; w._serve()"
 STDERR = 2  # of this process
 UNANSWERED = 30.0  # seconds after which a worker process that the scheduler does not know is replaced
+
+
+def variables_of_workers() -> dict[str, str]:
+    """Environment variables of each worker; among them what makes its arithmetic that of this process."""
+    return ENVIRONMENT | arithmetic.chosen(os.environ)
 
 
 REPLACEMENTS = 3  # of workers that must not compute; those that die are always replaced
@@ -121,7 +128,7 @@ class Processes:
         try:
             # What a person's own parts print goes where errors go: the output is the driver's alone.
             process = subprocess.Popen([sys.executable, "-c", START, json.dumps(path)], stdin=subprocess.PIPE,
-                                       stdout=STDERR, env=os.environ | ENVIRONMENT,
+                                       stdout=STDERR, env=os.environ | variables_of_workers(),
                                        bufsize=0)  # or closing would try to flush to a dead process
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -20,7 +20,7 @@ from pipeline.execution.clusters.executor import DASK, Cluster, Executor, descri
 from pipeline.execution.clusters.jobs import Jobs, Refused, call, user
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.clusters.private_files import check_sourced, make_folder, source_lines
-from pipeline.execution.workers import ENVIRONMENT
+from pipeline.execution.workers import variables_of_workers
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
 
 LOOPBACK = "lo"  # the interface of every machine to itself
@@ -276,7 +276,7 @@ class Batch(Cluster, Checked):
                 "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
                 "--lifetime", f"{self.seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
             job_script_prologue=[
-                *(f"export {name}={value}" for name, value in (ENVIRONMENT | ours).items()),
+                *(f"export {name}={value}" for name, value in (variables_of_workers() | ours).items()),
                 *source_lines(self._sourced)],
             job_extra_directives=[*self._own_directives(), *self.further], **self._account())
 

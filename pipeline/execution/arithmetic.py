@@ -1,0 +1,72 @@
+"""One arithmetic: instructions that every machine of a kind has, chosen before NumPy is loaded.
+
+OpenBLAS and NumPy pick code by the processor, and this rounds differently: a study that was begun on a machine with
+AVX-512 could not go on on one with AVX2. Without NumPy, which must not be loaded before `pin` is called.
+"""
+
+import os
+import platform
+import sys
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+
+SETTING = "PIPELINE_ARITHMETIC"  # environment variable of a person
+FREE = "free"  # its value for what fits the processor best
+KERNELS = "OPENBLAS_CORETYPE"  # environment variable that OpenBLAS reads when it is loaded
+FEATURES = "NPY_DISABLE_CPU_FEATURES"  # the same of NumPy: features of the processor that it is to do without
+BASELINE = "Haswell"  # of x86-64 with AVX2, which nearly all machines since 2013 have
+BEYOND = "X86_V4 AVX512_ICL AVX512_SPR"  # features of NumPy's beyond those of the baseline, from version 2.4 on
+BEYOND_BEFORE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"  # the same before that
+NEEDED = {"avx2", "fma"}
+PROCESSORS = Path("/proc/cpuinfo")
+
+
+def pin(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Let OpenBLAS and NumPy use the baseline's code in this process and in those that it starts.
+
+    Nothing happens where a person chose kernels, or where the processor has not what the baseline needs. Where NumPy is
+    loaded already, workers are left as free as this process is, so that both compute the same numbers.
+
+    >>> variables = {"PIPELINE_ARITHMETIC": "free"}
+    >>> pin(variables)
+    >>> variables
+    {'PIPELINE_ARITHMETIC': 'free'}
+    """
+    if environment.get(SETTING) == FREE or KERNELS in environment:  # also where a parent process pinned it
+        return
+    if "numpy" in sys.modules:
+        environment[SETTING] = FREE
+        return
+    if not has_baseline():
+        return
+    environment[KERNELS] = BASELINE
+    environment.setdefault(FEATURES, _beyond())
+
+
+def chosen(environment: Mapping[str, str]) -> dict[str, str]:
+    """What of an environment decides on kernels, for processes that must compute the same numbers.
+
+    >>> chosen({"OPENBLAS_CORETYPE": "Haswell", "HOME": "/home/me"})
+    {'OPENBLAS_CORETYPE': 'Haswell'}
+    """
+    return {name: environment[name] for name in (SETTING, KERNELS, FEATURES) if name in environment}
+
+
+def _beyond() -> str:
+    """Features that the installed NumPy is to do without; it disables none where it does not know one of them."""
+    from importlib.metadata import version  # takes longer than all else here
+
+    major, minor = map(int, version("numpy").split(".")[:2])
+    return BEYOND if (major, minor) >= (2, 4) else BEYOND_BEFORE
+
+
+def has_baseline() -> bool:
+    """Whether this machine's processor runs the baseline's kernels."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return False
+    try:
+        with PROCESSORS.open(encoding="ascii", errors="replace") as lines:
+            features = next((line for line in lines if line.startswith("flags")), "")
+    except OSError:
+        return False
+    return set(features.split()) >= NEEDED
