@@ -124,7 +124,7 @@ def test_what_is_not_tried_has_a_reason():
 @pytest.mark.parametrize("line", TRIED)
 def test_commands_are_accepted(line, folder, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    program, *words = shlex.split(line)
+    program, *words = shlex.split(re.sub("^([A-Z_]+=[^ ]+ )+", "", line))  # without variables of the environment
     if program == "make":
         targets = re.findall(r"^([a-z][a-z0-9 ]*):", (ROOT / "Makefile").read_text(), re.M)
         assert words[0] in " ".join(targets).split()
