@@ -92,8 +92,10 @@ def asked_of(experiment: str, of: str) -> str:
 def records(experiment: str, claims: tuple[Claim, ...], of: str) -> Iterator[dict[str, Any]]:
     """What was run of an experiment as it is, by this code and for these tolerances; lines cut off are left out."""
     path = path_of(experiment, of)
+    if not path.is_file():
+        return
     made_of = _made_of(experiment, claims, of)
-    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+    for line in path.read_text("utf-8").splitlines():
         try:
             record = json.loads(line)
         except ValueError:

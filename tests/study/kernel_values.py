@@ -146,10 +146,10 @@ def user_counts():
     from pipeline.problems.clustering.subset_sums import SubsetCounts, subset_sums
     from pipeline.problems.clustering.user_counts import UserCounts, binomial, hypergeometric
 
-    for most, width in ((2, 5), (60, 9), (3000, 200), (10**9, 40_000)):
+    for most, width, rows in ((2, 5, 300), (60, 9, 300), (3000, 200, 300), (10**9, 40_000, 10)):
         rng = np.random.default_rng(width)
-        users, (good, bad) = UserCounts({}, rng.integers(0, most, 300)), rng.integers(0, width, (2, 300))
-        users = binomial(rng, users, "first", good, rng.random(300) ** 3)
+        users, (good, bad) = UserCounts({}, rng.integers(0, most, rows)), rng.integers(0, width, (2, rows))
+        users = binomial(rng, users, "first", good, rng.random(rows) ** 3)
         good, bad = rng.integers(0, width, (2, users.count.size))
         users = hypergeometric(rng, users, "second", good, bad, rng.integers(0, good + bad + 1))
         yield from (*users.columns.values(), users.count, users.merged("second").count)
