@@ -86,8 +86,8 @@ class Settings(Checked):
         "with submit: tasks of the job array, at most one for each unit; null: as many as work for an hour",
         default=None, low=1, high=100_000)
     on_end: str | None = parameter(
-        "command of the shell to call once when the run has ended, with PIPELINE_EXIT_CODE, PIPELINE_OUTPUTS and "
-        "PIPELINE_STUDIES in its environment", default=None)
+        "command of the shell to call once at the end, which gets PIPELINE_EXIT_CODE, PIPELINE_OUTPUTS and "
+        "PIPELINE_STUDIES", default=None)
     store: Storage = field(default=Storage(), metadata={"meaning": "where the arrays go"})
 
     @property
