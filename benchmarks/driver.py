@@ -4,11 +4,13 @@
 
 The workers are Dask's own, each with an encrypted connection of its own; to save memory, many of them share a process.
 Bundles of one unit, which takes no time, so that the driver is always behind; `UNDER_WAY` of them are handed out at any
-time. What workers cost that have nothing to do, which is their heartbeats, is a figure of its own.
+time, and two for each worker at least. What workers cost that have nothing to do, their heartbeats, is a figure of its
+own.
 """
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,8 +21,8 @@ from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.sweep import run
 from pipeline.execution.task import Runner
 
-PROCESSES, BUNDLES, UNDER_WAY = 2, 2000, 200
-WORKERS = (2, 20, 100)
+PROCESSES, BUNDLES, UNDER_WAY = 2, 4000, 240
+WORKERS = (20, 120, 480)
 IDLE = 10.0  # seconds
 
 
@@ -29,8 +31,9 @@ def nothing(units: list[int]) -> list[bool]:
     return [False for _ in units]
 
 
-def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tuple[float, float]:
-    """CPU seconds of this process for a bundle, and in each second in which there is none."""
+def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tuple[float, float, float]:
+    """CPU seconds of this process for a bundle, and in each second in which there is none; open files a worker."""
+    before = open_files()
     security = temporary()
     tls = security.get_tls_config_for_role("worker")
     with scratch() as folder, scheduler(folder, n_workers=0, processes=True, host="127.0.0.1", protocol="tls://",
@@ -46,7 +49,7 @@ def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tupl
                 process.stdin.write(order + "\n")
                 process.stdin.flush()
             client.wait_for_workers(workers, timeout=300)
-            executor = Executor(client, workers, lambda: threads(cluster), window=UNDER_WAY // workers)
+            executor = Executor(client, workers, lambda: threads(cluster), window=max(2, UNDER_WAY // workers))
             run(executor, runner, ((unit, 1.0) for unit in range(workers)), bundle_seconds=1e-9)  # opens connections
             start, wall = time.process_time(), time.monotonic()
             run(executor, runner, ((unit, 1.0) for unit in range(bundles)), bundle_seconds=1e-9)
@@ -54,11 +57,16 @@ def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tupl
             start = time.process_time()
             time.sleep(IDLE)
             idle = (time.process_time() - start) / IDLE
-            return (seconds - idle * wall) / bundles, idle
+            return (seconds - idle * wall) / bundles, idle, (open_files() - before) / workers
         finally:
             for process in served:
                 process.kill()
                 process.wait()
+
+
+def open_files() -> int:
+    """Files and connections that this process has open."""
+    return len(os.listdir("/proc/self/fd"))
 
 
 def loop() -> float:
@@ -71,11 +79,11 @@ def loop() -> float:
 
 def main() -> None:
     """Print a table."""
-    print("workers  ms of CPU a bundle  bundles a second  idle: % of a core  ten million additions, s")
+    print("workers  ms of CPU a bundle  bundles a second  idle: % of a core  files a worker  ten million additions, s")
     for workers in WORKERS:
-        seconds, idle = cost(workers)
-        print(f"{workers:>7} {1e3 * seconds:>19.2f} {(1 - idle) / seconds:>17.0f} {idle:>18.1%} {loop():>25.2f}",
-              flush=True)
+        seconds, idle, files = cost(workers)
+        print(f"{workers:>7} {1e3 * seconds:>19.2f} {(1 - idle) / seconds:>17.0f} {idle:>18.1%} {files:>15.1f} "
+              f"{loop():>25.2f}", flush=True)
 
 
 async def serve(order: dict) -> None:

@@ -164,15 +164,17 @@ class Runner:
 
     def _admitted(self) -> str:
         """The name of this process's writer. Raises Unfit where this process must not compute units of the study."""
-        if not self.store.exists():
-            raise Unfit(f"{socket.gethostname()} does not see {self.store.folder}; "
-                        "give outputs on storage that driver and workers share")
         try:
+            if not self.store.exists():
+                raise Unfit(f"{socket.gethostname()} does not see {self.store.folder}; "
+                            "give outputs on storage that driver and workers share")
             return self.agree()
         except WrongPart:  # wherever it runs
             raise
         except (InvalidInput, MemoryError) as error:
             raise Unfit(str(error)) from None
+        except (PermissionError, ConnectionError) as error:  # as without credentials for the bucket
+            raise Unfit(f"{socket.gethostname()}: {error}") from None
 
     def check(self, units: list[Unit]) -> list[bool]:
         """Like a call, but only `agree` and simulate none of the units."""

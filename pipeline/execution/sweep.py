@@ -13,8 +13,9 @@ from typing import Any
 
 from pipeline.execution.bundles import Bundle, Bundler
 from pipeline.execution.clusters.executor import Executor
+from pipeline.execution.dask_pool import DaskPool
 from pipeline.execution.errors import SweepError
-from pipeline.execution.pool import DaskPool, Pool, ThisProcess
+from pipeline.execution.pool import Pool, ThisProcess
 from pipeline.execution.task import Ending, Runner
 from pipeline.study.parameters import InvalidInput, shorten
 
@@ -104,6 +105,8 @@ def run(
         if not stop.is_set():
             raise
         sweep.abandon()  # a second signal: leave at once, closing the cluster ends what runs
+    finally:
+        pool.close()
     if sweep.failure:
         raise sweep.failure
     return Outcome(sweep.units_done, time.monotonic() - start, sweep.seconds, pool.most, pool.lost,
@@ -172,7 +175,7 @@ class Sweep:
                 self._fail(ending.value)
             elif ending.state == "lost":
                 self._lost(bundle, ending.value)
-            else:  # halted, or its worker was unfit
+            else:  # halted, or its worker was unfit or unprepared
                 self.retry.append(bundle)
 
     def interrupted(self) -> bool:

@@ -21,19 +21,35 @@ class Ending(NamedTuple):
     """How a bundle ended.
 
     `value`: what the runner returned if done; the error if failed (InvalidInput or one line); one line if lost
-    with its worker; the reason if the worker is unfit. `seconds` in the runner; `worker`: address.
+    with its worker; the reason if the worker is unfit; nothing if it is unprepared, without the runner. `seconds` in
+    the runner; `worker`: address.
     """
 
-    state: Literal["done", "failed", "lost", "unfit", "halted"]
+    state: Literal["done", "failed", "lost", "unfit", "unprepared", "halted"]
     value: Any = None
     seconds: float = 0.0
     worker: str = ""
 
 
-def install(sweep: str, runner: Runner, admit: Callable[[], str | None] | None = None) -> None:
-    """Give this worker the runner of a sweep; if `admit()` says why it must not compute, one that raises Unfit."""
+def install(sweep: str, content: bytes) -> None:
+    """Give this worker the runner of a sweep. Raises Unfit where it must not compute.
+
+    content: a pickle of the runner and of `admit`, which says why a worker must not compute, or is None.
+    """
+    try:
+        runner, admit = pickle.loads(content)
+    except Exception as error:
+        raise Unfit(f"cannot load the runner ({one_line(error)})") from None
     reason = admit() if admit else None
-    _RUNNERS[sweep] = _Refusing(reason) if reason else runner
+    if reason:
+        raise Unfit(reason)
+    _RUNNERS[sweep] = runner
+
+
+async def forget(sweep: str) -> None:
+    """Keep nothing of a sweep here."""
+    _RUNNERS.pop(sweep, None)
+    _HALTED.discard(sweep)
 
 
 async def halt(sweep: str) -> None:
@@ -52,9 +68,10 @@ def compute(sweep: str, number: int, bundle: Bundle) -> Ending:
     if sweep in _HALTED:
         ending = Ending("halted")
     elif sweep not in _RUNNERS:
-        ending = Ending("lost", "its worker did not receive the runner")
+        ending = Ending("unprepared")
     else:
-        ending = attempt(_RUNNERS[sweep], bundle)._replace(worker=get_worker().address)
+        ending = attempt(_RUNNERS[sweep], bundle)
+    ending = ending._replace(worker=get_worker().address)
     get_worker().log_event(TOPIC, (sweep, number, pickle.dumps(ending)))
     return ending
 
@@ -79,11 +96,3 @@ def one_line(error: BaseException) -> str:
     """An error in one line; without its type if it comes from the disk or the network, whose messages are clear."""
     plain = isinstance(error, OSError) and str(error)
     return shorten(error, 300) if plain else f"{type(error).__name__}: {shorten(error, 300)}"
-
-
-class _Refusing:
-    def __init__(self, reason: str):
-        self.reason = reason
-
-    def __call__(self, units: list[Any]) -> list[Any]:
-        raise Unfit(self.reason)

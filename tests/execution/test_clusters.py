@@ -11,7 +11,7 @@ import distributed  # noqa: F401  its first import sets the level of its logger
 import psutil
 import pytest
 
-from pipeline.execution.clusters import CLUSTERS, Local, Synchronous, Threads, cores
+from pipeline.execution.clusters import CLUSTERS, Local, Slurm, Synchronous, Threads, cores
 from pipeline.execution.clusters.executor import scratch
 from pipeline.execution.sweep import SweepError, run
 from pipeline.study.parameters import InvalidInput, describe, fields
@@ -113,3 +113,26 @@ def test_folders_of_killed_processes_are_removed_and_those_of_living_ones_are_no
 def test_no_machine_has_so_many_cores():
     with pytest.raises(InvalidInput, match="workers=999999999999"):
         Local(workers=999999999999)
+
+
+def test_more_workers_than_files_may_be_open_are_one_line(monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (256, 1024))
+    with pytest.raises(InvalidInput) as error, Local(workers=500).open():
+        pass
+    assert str(error.value).startswith(
+        "cluster.workers=500: makes 500 workers, which take 2200 open files here; "
+        "this machine allows 1024 (ulimit -Hn), enough for 206 workers; ")
+    Local(workers=206).check()
+    monkeypatch.setattr("pipeline.execution.clusters.batch.Batch.script", lambda self: "")
+    with pytest.raises(InvalidInput, match="^cluster.jobs=100: makes 400 workers"):
+        Slurm(jobs=100, cores=4, memory="4GiB").check()
+
+
+def test_the_driver_may_open_as_many_files_as_the_system_allows():
+    """In a process of its own, whose limit is low at first."""
+    code = ("import resource; from pipeline.execution.clusters import Threads\n"
+            "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+            "resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))\n"
+            "with Threads(workers=1).open():\n"
+            "    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (hard, hard)\n")
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,6 +1,8 @@
 """What a worker compares before its first unit."""
 
 import os
+import re
+import socket
 import time
 
 import numpy as np
@@ -16,6 +18,7 @@ from pipeline.execution.schedule import Schedule, Unit, find_unit, unit_name
 from pipeline.execution.sweep import run
 from pipeline.execution.unit_work import UnitWork
 from pipeline.storage import agreement
+from pipeline.storage.backend import Unreachable
 from pipeline.storage.replications import RAW, Store
 from pipeline.study.study import Study
 
@@ -214,3 +217,15 @@ def test_a_unit_that_killed_its_workers_is_blamed_unless_it_was_stored(tmp_path)
     files = sorted(store.backend.keys(f"{RAW}/units"))
     assert Runner(store).blame(good, "") == UnitWork(failed=False) and not store.read(*good).failed
     assert sorted(store.backend.keys(f"{RAW}/units")) == files  # it has no second file, as one that failed
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), Unreachable("s3://b denies access")])
+def test_a_worker_without_access_to_the_store_is_unfit_and_named(error, tmp_path, monkeypatch):
+    store, schedule = begun(tmp_path)
+
+    def refuse(self):
+        raise error
+
+    monkeypatch.setattr(Store, "exists", refuse)
+    with pytest.raises(Unfit, match=f"^{re.escape(socket.gethostname())}: .*(denied|denies)"):
+        Runner(store, schedule.references)([other_unit(schedule)])

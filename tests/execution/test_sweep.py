@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from pipeline.execution import pool
+from pipeline.execution import dask_pool
 from pipeline.execution.bundles import MOST_UNITS, Bundle, Bundler
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.clusters.executor import DASK
@@ -306,9 +306,6 @@ def test_a_unit_is_blamed_only_after_its_workers_died_while_nothing_else_ran():
 
 def test_no_worker_is_an_error_not_a_hang(tmp_path):
     class Deaf:
-        def register_worker_callbacks(self, setup):
-            pass
-
         def subscribe_topic(self, topic, handler):
             pass
 
@@ -381,7 +378,7 @@ def test_what_a_frozen_worker_has_is_done_by_another(tmp_path, monkeypatch):
 
 def test_a_frozen_worker_does_not_hold_up_a_stop(tmp_path, monkeypatch):
     """It can neither be told to start nothing more nor end what it has."""
-    monkeypatch.setattr(pool, "ANSWERS", 0.5)
+    monkeypatch.setattr(dask_pool, "ANSWERS", 0.5)
     monkeypatch.setitem(DASK, "distributed.scheduler.worker-ttl", "1s")  # Dask waits 10 heartbeats, 5 s, at least
     stop = threading.Event()
 

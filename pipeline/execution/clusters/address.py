@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pipeline.execution.clusters.executor import Cluster, Executor, quiet, retire
+from pipeline.execution.clusters.executor import Cluster, Executor, quiet
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of, shorten
 
@@ -59,7 +59,7 @@ class Address(Cluster, Checked):
 
     @contextlib.contextmanager
     def open(self) -> Iterator[Executor]:
-        """Connect; retire the workers that run other versions than this process.
+        """Connect. Workers that run other versions than this process are left alone by sweeps.
 
         Raises InvalidInput if no scheduler answers, or if the scheduler or every worker runs other versions.
         """
@@ -115,24 +115,19 @@ class Connected(Cluster):
 
 
 def join(client: Any, address: str, patience: float | None = None) -> Executor:
-    """The cluster of a client, without the workers that run other versions than this process, which are retired.
+    """The cluster of a client. Workers that run other versions than this process are left alone by its sweeps.
 
     patience: seconds without any worker after which a sweep gives up; None: its own default.
 
     Raises InvalidInput if the scheduler or every worker runs other versions.
     """
     _compare_scheduler(client, address)
-    _retire_others(client, address)
-    count = sum(client.nthreads().values())
-
-    def retire_one(address: str) -> bool:
-        retire(client, [address])
-        return False
-
+    different = _different(client, address)
+    alike = [threads for worker, threads in client.nthreads().items() if worker not in different]
     return Executor(
-        client, max(count, 1), lambda: _threads(client), retire=retire_one, window=WINDOW, patience=patience,
+        client, max(sum(alike), 1), lambda: _threads(client), window=WINDOW, patience=patience, guest=True,
         admit=functools.partial(differs_from, facts()),
-        description=f"scheduler at {address}, {len(client.nthreads())} workers of {count} threads, "
+        description=f"scheduler at {address}, {len(alike)} workers of {sum(alike)} threads, "
                     f"dashboard at {client.dashboard_link}")
 
 
@@ -141,22 +136,28 @@ def _compare_scheduler(client: Any, address: str) -> None:
     theirs = packages | {"python": ".".join(re.findall(r"\d+", packages["python"])[:3])}
     if difference := _difference(theirs, {name: mine[name] for name in COMPARED}):
         raise _invalid(address, f"scheduler {difference}")
+    try:
+        client.run_on_scheduler(facts)  # it loads each task before it hands it to a worker
+    except Exception as error:
+        raise _invalid(address, f"scheduler {_cannot_load(error)}") from None
 
 
-def _retire_others(client: Any, address: str) -> None:
-    """Compare every worker with this process, and retire those that differ; InvalidInput if all do."""
+def _different(client: Any, address: str) -> dict[str, str]:
+    """Workers that run other versions than this process, with what differs; InvalidInput if all do."""
     mine, reasons = facts(), {}
     for worker, theirs in client.run(facts, on_error="return").items():
         if not isinstance(theirs, dict):
-            reasons[worker] = f"cannot load this package ({shorten(theirs, 100)}); install it there"
+            reasons[worker] = _cannot_load(theirs)
         elif difference := _difference(theirs, mine):
             reasons[worker] = difference
     if reasons and len(reasons) == len(client.nthreads()):
         worker, reason = next(iter(reasons.items()))
         raise _invalid(address, f"worker {worker} {reason}")
-    for worker, reason in reasons.items():
-        _warn(f"worker {worker} is retired: {reason}")
-    retire(client, reasons.keys())
+    return reasons
+
+
+def _cannot_load(error: object) -> str:
+    return f"cannot load this package ({shorten(error, 100)}); install it there"
 
 
 def _is_readable(path: Path) -> bool:

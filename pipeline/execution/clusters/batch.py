@@ -19,10 +19,12 @@ from pipeline.execution.clusters import route
 from pipeline.execution.clusters.executor import DASK, Cluster, Executor, describe, scheduler, scratch, size, threads
 from pipeline.execution.clusters.jobs import Jobs, Refused, call, user
 from pipeline.execution.clusters.keys import temporary
+from pipeline.execution.clusters.open_files import check_workers
 from pipeline.execution.clusters.private_files import check_sourced, make_folder, source_lines
 from pipeline.execution.workers import variables_of_workers
 from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
 
+FILES = 3  # connections of the driver to a worker, at most
 LOOPBACK = "lo"  # the interface of every machine to itself
 PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # a name of a queue or an account: no character that a shell would interpret
 
@@ -114,6 +116,7 @@ class Batch(Cluster, Checked):
         check_sourced(self._sourced)
         if self.interface not in (None, *(known := [name for _, name in socket.if_nameindex()])):
             raise InvalidInput("cluster.interface", self.interface, f"this machine has {', '.join(known)}")
+        check_workers("cluster.jobs", self.jobs, self.workers, FILES)
         self._check_route()
         for command in self.needed:
             if not shutil.which(command):

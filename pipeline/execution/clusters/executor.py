@@ -12,10 +12,11 @@ import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from pipeline.execution.clusters.open_files import raise_limit
 from pipeline.execution.workers import NOISY, steady
 from pipeline.study.files import open_regular
 from pipeline.study.parameters import InvalidInput
@@ -64,12 +65,14 @@ class Executor:
         workers: bundles that run at once when all workers are there; each thread of a worker counts.
         alive: addresses of the workers that there are now, with their numbers of threads.
         revive: replace workers that died; cheap, called often; raises OSError when that is hopeless.
-        retire: end a worker, given by its address, that must not compute; whether other workers may still come.
+        retire: do without a worker, given by its address, that must not compute; whether other workers may still come.
         description: one line for a person.
         patience: seconds without any worker after which the sweep gives up; None: the sweep's own default.
         admit: called in each worker before it gets units, also in those that join later; the reason why it must not
             compute, or None.
         window: bundles handed out for each worker, computing or waiting.
+        guest: whether scheduler and workers are another person's: none is ended, and nothing is left there.
+        unfit: addresses of workers that must not compute, as sweeps find out.
     """
 
     client: Any = None
@@ -81,6 +84,8 @@ class Executor:
     patience: float | None = None
     admit: Callable[[], str | None] | None = None
     window: int = 2
+    guest: bool = False
+    unfit: set[str] = field(default_factory=set)
 
 
 class Cluster(Protocol):
@@ -146,6 +151,7 @@ def quiet() -> Iterator[None]:
     """Set Dask's options for a sweep and silence its loggers: the sweep reports lost workers itself."""
     import dask
 
+    raise_limit()
     steady()
     loggers = [logging.getLogger(name) for name in NOISY]
     with dask.config.set(DASK), contextlib.ExitStack() as stack:

@@ -19,10 +19,12 @@ from pipeline.execution.clusters.executor import (
     threads,
 )
 from pipeline.execution.clusters.keys import temporary
+from pipeline.execution.clusters.open_files import check_workers
 from pipeline.execution.workers import Processes
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 STARTING = 2.0  # seconds until worker processes compute, about
+FILES = 4  # of this process that a worker takes, at most: connections, and a pipe
 
 
 def cores() -> int:
@@ -54,6 +56,11 @@ class Local(Cluster, Checked):
         """For little work, unless a number of workers or their memory was asked for."""
         return self.workers is None and self.memory is None and seconds * (1 - 1 / max(cores(), 2)) <= STARTING
 
+    def check(self) -> None:
+        """Raise InvalidInput where this process could not open a connection to each worker."""
+        count = self.workers or cores()
+        check_workers("cluster.workers", count, count, FILES)
+
     def open(self) -> AbstractContextManager[Executor]:
         """Start scheduler and workers; on leaving, kill them, whatever they are doing."""
         return self.open_while(lambda: None)
@@ -61,6 +68,7 @@ class Local(Cluster, Checked):
     @contextlib.contextmanager
     def open_while(self, work: Callable[[], None]) -> Iterator[Executor]:
         """The same; the work is done while the workers' processes start."""
+        self.check()
         count = self.workers or cores()
         limit = size(self.memory) if self.memory else None
         with scratch() as folder:

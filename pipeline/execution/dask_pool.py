@@ -1,0 +1,334 @@
+"""A sweep's bundles on the workers of a Dask client, whose scheduler may be another person's."""
+
+import asyncio
+import contextlib
+import functools
+import pickle
+import queue
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.execution.bundles import Bundle
+from pipeline.execution.clusters.executor import GONE, LOST, Executor
+from pipeline.execution.errors import SweepError, Unfit
+from pipeline.execution.task import TOPIC, Ending, Runner, compute, forget, halt, install, one_line
+
+POLL = 0.2  # seconds between two counts of the workers
+DESERTED = 5.0  # seconds without any worker after which a sweep that is stopping waits no more
+ANSWERS = 10.0  # seconds in which workers answer
+FAREWELL = 2.0  # seconds in which they forget a sweep
+AT_ONCE = 100  # bundles that are handed out, or taken back, together
+IMPORT = f"import {install.__module__}"  # a worker that runs this can be given the runner
+ANSWERED = 0  # in place of a bundle's number: a worker has said whether it may compute
+
+
+class _Gone:
+    """In place of a future, where the client is gone: done, and without a result."""
+
+    status = "cancelled"
+
+    def done(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class _Handed:
+    """A bundle that was handed out. among: addresses of the workers of which Dask may choose; none: of all."""
+
+    future: Any
+    bundle: Bundle
+    among: frozenset[str]
+
+
+class DaskPool:
+    """Compute on the workers of a Dask client, whose number may change at any time.
+
+    Each worker gets the runner by a task of its own as soon as it is seen, and says whether it may compute. Nothing is
+    registered with the scheduler, which may be another person's: a plugin would outlive a driver that is killed, and
+    keep workers from joining that cannot load it. There, bundles are restricted to workers that have the runner, as a
+    worker of Dask's ends when it gets a task whose code it cannot import; for the same reason it is first asked, in
+    Python alone, to import. On other clusters a worker that gets a bundle before the runner gives it back.
+
+    Args:
+        window: bundles handed out for each worker, computing or waiting.
+        worker_timeout: seconds without any worker after which the sweep fails.
+        on_retired: called with one line for each worker that must not compute.
+    """
+
+    def __init__(self, executor: Executor, runner: Runner, window: int, worker_timeout: float,
+                 on_retired: Callable[[str], None]):
+        from distributed.protocol.pickle import dumps
+
+        self.executor, self.window, self.worker_timeout = executor, window, worker_timeout
+        self.on_retired = on_retired
+        self.sweep = uuid.uuid4().hex  # its name in the workers
+        self.content: bytes = dumps((runner, executor.admit))
+        self.workers = self.most = self.lost = self.submitted = 0
+        self.halted = self.deserted = False
+        self.there = set(executor.unfit)  # addresses of all workers when they were last counted
+        self.present: set[str] = set()  # of those that may compute, as far as is known
+        self.fit: set[str] = set()  # of those that have the runner
+        self.unfit = executor.unfit
+        self.imports: dict[str, Any] = {}  # address -> future of a worker that was asked to import this package
+        self.answers: dict[str, Any] = {}  # address -> future of a worker that was given the runner
+        self.knock: Any = None  # future that asks an adaptive scheduler for a first worker
+        self.outgoing: dict[int, Bundle] = {}  # to be handed out together
+        self.handed: dict[int, _Handed] = {}
+        self.ready: queue.SimpleQueue[tuple[int, bytes | None]] = queue.SimpleQueue()  # number, how it ended if known
+        _POOLS[self.sweep] = self
+        executor.client.subscribe_topic(TOPIC, _deliver)
+        self.last_count, self.last_present = 0.0, time.monotonic()
+        self.watch()
+
+    @property
+    def capacity(self) -> int:
+        """Workers to plan for: those that there are, or those that were asked for if these are more."""
+        return max(self.workers, self.executor.workers)
+
+    @property
+    def room(self) -> int:
+        """Most bundles handed out at once: it follows the number of workers."""
+        return self.window * self.capacity
+
+    def submit(self, bundle: Bundle) -> None:
+        """Hand out a bundle, soon and together with others. Dask looks for no tasks in it, as it would in a list."""
+        if len(self.outgoing) >= AT_ONCE:
+            self._send()
+        self.submitted += 1
+        self.outgoing[self.submitted] = bundle
+
+    def _send(self) -> None:
+        """Hand out what was submitted, in one message; nothing while workers are there and none has answered."""
+        among = self._among()
+        if not self.outgoing or among == []:
+            return
+        where = {} if among is None else {"workers": among}
+        numbers, bundles = list(self.outgoing), list(self.outgoing.values())
+        self.outgoing = {}
+        futures = self.executor.client.map(
+            functools.partial(compute, self.sweep), numbers, bundles,
+            key=[(f"units-{self.sweep}", number) for number in numbers], **where)
+        for number, bundle, future in zip(numbers, bundles, futures, strict=True):
+            self.handed[number] = _Handed(future, bundle, frozenset(among or ()))
+            future.add_done_callback(lambda _, number=number: self.ready.put((number, None)))
+
+    def _among(self) -> list[str] | None:
+        """Workers of which Dask may choose; None: of all, also of those that join later."""
+        if self.executor.guest:
+            return sorted(self.fit & self.present)
+        return None if self.fit or not self.present else []
+
+    def finished(self) -> Iterator[tuple[Bundle, Ending]]:
+        """Some bundles that ended. A worker that must not compute is retired, see `_retire`."""
+        self._see_answers()
+        if self.halted:
+            unsent, self.outgoing = self.outgoing, {}
+            for bundle in unsent.values():
+                yield bundle, Ending("halted")
+        self._send()
+        for waiting in range(AT_ONCE):
+            try:
+                number, report = self.ready.get(timeout=0 if waiting else POLL)
+            except queue.Empty:
+                return
+            if number not in self.handed:  # it is known already
+                continue
+            handed = self.handed[number]
+            ending = _ending(handed.future) if report is None else pickle.loads(report)
+            if ending is None:  # ask again later
+                self.ready.put((number, None))
+                return
+            del self.handed[number]
+            if ending.state == "unfit":
+                self._retire(ending.worker, ending.value)
+            elif ending.state == "unprepared":
+                self.fit.discard(ending.worker)  # a new process at the address of one that died
+                self.last_count = 0.0  # look for it at once
+            yield handed.bundle, ending
+
+    def halt(self) -> None:
+        """Tell all workers to start no bundle any more. Calls after the first do nothing."""
+        if not self.halted:
+            self.halted = True
+            self._tell(halt, ANSWERS)  # a worker that dies meanwhile, or is frozen, starts nothing either
+
+    def close(self) -> None:
+        """Leave nothing behind in workers that go on, and in their scheduler."""
+        del _POOLS[self.sweep]
+        self.handed.clear()
+        self.answers.clear()
+        self.imports.clear()
+        self.knock = None
+        client = self.executor.client
+        if self.executor.guest:
+            self._tell(forget, FAREWELL)
+            with contextlib.suppress(*GONE, ValueError):
+                if not any(pool.executor.client is client for pool in _POOLS.values()):
+                    client.unsubscribe_topic(TOPIC)
+
+    def watch(self) -> None:
+        """Count the workers and replace those that died, if the last count is POLL seconds old."""
+        now = time.monotonic()
+        if self.workers and now - self.last_count < POLL:
+            return
+        self._count(now)
+        absent = now - self.last_present
+        if not self.workers and absent > self.worker_timeout:
+            raise SweepError(f"no worker for {self.worker_timeout:g} s ({self.executor.description}): "
+                             "look at the workers' output"
+                             + ("; cluster.patience=… waits longer" if self.executor.patience else ""))
+        self.deserted = self.halted and not self.workers and absent > DESERTED
+        if not self.halted:
+            try:
+                self.executor.revive()
+            except OSError as error:
+                raise SweepError(str(error)) from None
+
+    def _tell(self, function: Callable[[str], Any], seconds: float) -> None:
+        """Call a function with the sweep's name in all workers that have its runner."""
+        workers = sorted(self.fit & self.present)
+        if workers:
+            with contextlib.suppress(*GONE):
+                self.executor.client.run(function, self.sweep, workers=workers, on_error="ignore",
+                                         callback_timeout=seconds)
+
+    def _count(self, now: float) -> None:
+        there = self.executor.alive()
+        self.lost += len(self.present - there.keys() - self.unfit)
+        self.fit &= there.keys()
+        for futures in (self.imports, self.answers):
+            for address in futures.keys() - there.keys():
+                del futures[address]
+        self.unfit -= there.keys() - self.there  # another process, at the address of one that is gone
+        self.there = set(there)
+        threads = {address: count for address, count in there.items() if address not in self.unfit}
+        self.present, self.last_count = set(threads), now
+        self.workers = sum(threads.values())
+        self.most = max(self.most, self.workers)
+        if self.workers:
+            self.last_present = now
+        self._take_back()
+        self._widen()
+        if self.halted:
+            return
+        for address in self.present - self.fit - self.imports.keys() - self.answers.keys():
+            self.imports[address] = self._ask(address, exec, IMPORT)
+        if self.executor.guest and not self.present and (self.knock is None or self.knock.done()):
+            self.knock = self._ask(None, exec, "pass")
+
+    def _take_back(self) -> None:
+        """End bundles that are restricted to workers of which none is left: they would wait for ever."""
+        for number, handed in list(self.handed.items()):
+            if not handed.among or not handed.among.isdisjoint(self.fit):
+                continue
+            self.handed[number] = _Handed(handed.future, handed.bundle, frozenset())
+            retired = handed.among <= self.unfit
+            ending = Ending("unprepared") if retired else Ending("lost", "its worker ended")
+            self.ready.put((number, pickle.dumps(ending)))
+            with contextlib.suppress(*GONE):
+                handed.future.cancel()
+
+    def _ask(self, address: str | None, function: Callable[..., None], *arguments: Any) -> Any:
+        """The future of a call in a worker, before all else that waits there; in any worker if none is given."""
+        where = {"workers": [address]} if address else {}
+        with contextlib.suppress(*GONE):
+            future = self.executor.client.submit(
+                function, *arguments, priority=1, key=f"runner-{self.sweep}-{uuid.uuid4().hex}", **where)
+            future.add_done_callback(lambda _: self.ready.put((ANSWERED, None)))
+            return future
+        return _Gone()
+
+    def _see_answers(self) -> None:
+        """Give the runner to workers that could import this package, note which have it, and retire the others."""
+        for address, future in list(self.imports.items()):
+            if not future.done():
+                continue
+            del self.imports[address]
+            if future.status == "finished":
+                self.answers[address] = self._ask(address, install, self.sweep, self.content)
+            elif future.status == "error":
+                self._refused(address, future.exception())
+        for address, future in list(self.answers.items()):
+            if not future.done():
+                continue
+            del self.answers[address]
+            if future.status == "finished":
+                self.fit.add(address)
+            elif future.status == "error":
+                self._refused(address, future.exception())
+
+    def _widen(self) -> None:
+        """Let workers that answered meanwhile take over bundles that were restricted to others before."""
+        fit = frozenset(self.fit & self.present)
+        settled = not self.imports and not self.answers  # else a message as long as all bundles times all workers
+        narrow = [number for number, handed in self.handed.items()
+                  if handed.among and handed.among < fit and (settled or 2 * len(handed.among) <= len(fit))]
+        if not narrow:
+            return
+        client = self.executor.client
+        keys = {self.handed[number].future.key: sorted(fit) for number in narrow}
+        try:
+            client.sync(client.scheduler.set_restrictions, worker=keys)
+        except (*GONE, KeyError):  # of a bundle that has just ended, or is on its way: the next time
+            return
+        for number in narrow:
+            handed = self.handed[number]
+            self.handed[number] = _Handed(handed.future, handed.bundle, fit)
+
+    def _refused(self, address: str, error: BaseException) -> None:
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(error, KilledWorker | asyncio.CancelledError):  # if it is there, it is welcomed again
+            return
+        if isinstance(error, Unfit):
+            self._retire(address, error.reason)
+        else:
+            self._retire(address, f"cannot load this package ({one_line(error)}); install it there")
+
+    def _retire(self, address: str, reason: str) -> None:
+        """Do without a worker that must not compute; SweepError with its reason if no other is there or to come."""
+        if address in self.unfit:  # a bundle that was waiting there as well
+            return
+        self.unfit.add(address)
+        self.fit.discard(address)
+        others_to_come = self.executor.retire(address)
+        self.present &= set(self.executor.alive())  # others that ended with it, as those of its job, are not lost
+        self._count(time.monotonic())
+        if not self.workers and not others_to_come:
+            raise SweepError(reason)
+        self.on_retired(f"worker {address} {'is left alone' if self.executor.guest else 'is retired'}: {reason}")
+
+
+# Those of this process, by the names of their sweeps. All sweeps have one topic, as a scheduler forgets none.
+_POOLS: weakref.WeakValueDictionary[str, DaskPool] = weakref.WeakValueDictionary()
+
+
+def _deliver(event: tuple[float, tuple[str, int, bytes]]) -> None:
+    """Tell the pool of a sweep how a bundle ended, if that is one of this process."""
+    sweep, number, ending = event[1]
+    if pool := _POOLS.get(sweep):
+        pool.ready.put((number, ending))
+
+
+def _ending(future: Any) -> Ending | None:
+    """How a future ended; None if its worker died with the result, which is being computed again."""
+    from distributed.client import FutureCancelledError
+    from distributed.scheduler import KilledWorker
+
+    try:
+        ending: Ending = future.result(timeout=1)
+        return ending
+    except TimeoutError:
+        return None
+    except KilledWorker:
+        return Ending("lost", "its worker was killed")
+    except LOST as error:
+        return Ending("lost", f"lost ({one_line(error)})")
+    except FutureCancelledError as error:
+        return Ending("failed", f"no scheduler any more ({error.reason}): look at its output")
+    except Exception as error:
+        return Ending("failed", one_line(error))
