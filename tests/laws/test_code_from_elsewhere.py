@@ -283,57 +283,54 @@ def test_what_cannot_be_known_is_said_in_one_line(text, said, tmp_path):
     assert err.startswith(f"note: --with parts.py {said}") and err.count("\n") == 1 and "7c3" not in err, err
 
 
-REPLACED = {
-    "a function": ("numpy.linalg.norm", "import numpy as np\nnp.linalg.norm = lambda *given, **how: {0}"),
-    "a function of SciPy, wrapped": (
-        "scipy.special.expit", "import functools, scipy.special\nbefore = scipy.special.expit\n"
-        "scipy.special.expit = functools.partial(lambda x, factor: factor * before(x), factor=1)\n# {0}"),
-    "a method": ("scipy.stats._distn_infrastructure.rv_generic.mean",
-                 "import scipy.stats\nfrom scipy.stats._distn_infrastructure import rv_generic\n"
-                 "rv_generic.mean = lambda self, *given: {0}"),
-}
+REPLACED = """
+import functools
+import numpy as np
+import scipy.special
+from scipy.stats._distn_infrastructure import rv_generic
+before = scipy.special.expit
+np.linalg.norm = lambda *given, **how: {0}
+scipy.special.expit = functools.partial(lambda x, factor: factor * before(x), factor=1)
+rv_generic.mean = lambda self, *given: {0}
+"""
+NAMES = ("numpy.linalg.norm", "scipy.special.expit", "scipy.stats._distn_infrastructure.rv_generic.mean")
 
 
-@pytest.mark.parametrize("name, text", REPLACED.values(), ids=REPLACED)
-def test_what_a_file_replaces_in_other_packages_counts_as_code(name, text, tmp_path):
-    written(tmp_path, {"study.yaml": STUDY, "parts.py": parts("", "1.0"), "patch.py": text.format(1)})
+def test_what_a_file_replaces_in_other_packages_counts_as_code(tmp_path):
+    written(tmp_path, {"study.yaml": STUDY, "parts.py": parts("", "1.0"), "patch.py": REPLACED.format(1)})
     without = writer_in(tmp_path, ["parts.py"])[1]
     first = writer_in(tmp_path, ["parts.py", "patch.py"])[1]
-    assert f"{name} replaced" in first and not [one for one in without if one.endswith("replaced")]
-    if "lambda" in text and "partial" not in text:
-        written(tmp_path, {"patch.py": text.format(2)})
-        other = writer_in(tmp_path, ["parts.py", "patch.py"])[1]
-        assert other[f"{name} replaced"] != first[f"{name} replaced"]
+    assert not [one for one in without if one.endswith("replaced")]
+    assert {one for one in first if one.endswith("replaced")} == {f"{name} replaced" for name in NAMES}
+    written(tmp_path, {"patch.py": REPLACED.format(2)})
+    other = writer_in(tmp_path, ["parts.py", "patch.py"])[1]
+    assert [other[f"{name} replaced"] != first[f"{name} replaced"] for name in NAMES] == [True, False, True]
 
 
-AT_RUN_TIME = {
-    "a file": ("import json", "json.load(open('there/scale.json'))", "reads scale.json"),
-    "a file that is read once": (
-        "import functools, json\n@functools.cache\ndef scale():\n    return json.load(open('there/scale.json'))",
-        "scale()", "reads scale.json"),
-    "a folder": ("import os", "len(os.listdir('there')) + 0.0", "lists there/"),
-    "a variable": ("import os", "float(os.environ.get('SCALE', 1))", "reads $SCALE"),
-    "a program": ("import subprocess", "subprocess.run(['true']).returncode + 1.0", "reads $PATH, runs a program"),
-    "a module by its name": (
-        "import importlib, sys\nsys.path.insert(0, 'there')", "importlib.import_module('late').FACTOR",
-        "imports late.py"),
-}
+READING = """
+import functools, importlib, json, os, subprocess, sys
+sys.path.insert(0, 'there')
+first = json.load(open('there/both.json'))
+
+@functools.cache
+def scale():
+    return json.load(open('there/scale.json'))
+
+def a_statement():
+    import by_statement
+"""
 
 
-@pytest.mark.parametrize("first, factor, said", AT_RUN_TIME.values(), ids=AT_RUN_TIME)
-def test_what_parts_read_while_they_run_is_said_in_one_line(first, factor, said, tmp_path):
-    written(tmp_path, {"study.yaml": STUDY, "parts.py": parts(first, factor), "there/scale.json": "1.0",
-                       "there/late.py": "FACTOR = 1.0"})
+def test_what_parts_read_while_they_run_is_said_in_one_line(tmp_path):
+    """But for what counts already: what the file read when it was loaded, and modules that a statement imports."""
+    factor = ("scale() * float(os.environ.get('SCALE', 1)) * len(os.listdir('there')) * importlib.import_module('late')"
+              ".FACTOR * json.load(open('there/both.json')) * importlib.import_module('by_statement').FACTOR")
+    written(tmp_path, {"study.yaml": STUDY, "parts.py": parts(READING, factor), "there/scale.json": "1.0",
+                       "there/both.json": "1.0", "there/late.py": "FACTOR = 1.0",
+                       "there/by_statement.py": "FACTOR = 1.0"})
     code, _, err = run(tmp_path)
     (line,) = [line for line in err.splitlines() if line.startswith("note: ")]
+    said = "imports late.py, lists there/, reads $SCALE, reads scale.json"
     assert code == 0 and line.startswith(f"note: a part, while it runs, {said}: no fingerprint"), err
-
-
-def test_what_counts_or_is_data_is_not_said(tmp_path):
-    """Files that are read when the file is loaded as well, data files, and modules that parts import by a statement."""
-    text = "import json, sys\nsys.path.insert(0, 'there')\nfirst = json.load(open('there/scale.json'))"
-    factor = "(first and json.load(open('there/scale.json'))) * __import__('late').FACTOR"
-    written(tmp_path, {"study.yaml": STUDY, "parts.py": parts(text + "\ndef f():\n    import late", factor),
-                       "there/scale.json": "1.0", "there/late.py": "FACTOR = 1.0"})
-    code, _, err = run(tmp_path)
-    assert code == 0 and "note: " not in err, err
+    written(tmp_path, {"parts.py": parts(READING, "1.0")})
+    assert "note: " not in run(tmp_path, "replications=20", "outputs=other")[2]  # the negative control
