@@ -19,8 +19,8 @@ from pipeline.execution.limits import GRACE, TimeLimit, limited
 from pipeline.execution.looks import Looks
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit, unit_name
 from pipeline.execution.trials import check_parts
-from pipeline.execution.unit_work import Measured, UnitWork
-from pipeline.storage import agreement
+from pipeline.execution.unit_work import Measured, UnitWork, peak
+from pipeline.storage import agreement, efforts
 from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
@@ -338,6 +338,7 @@ class Runner:
         limit = self._unmeasured(self.study.cost(self.study.grid.labels(unit.cell)))
         if there and self.most_seconds is not None:  # it ended before
             limit = max(self.most_seconds, UNMEASURED * LEAST_SECONDS)
+        start = time.perf_counter()
         try:
             values = self._limited(unit, {}, me.id, limit)
         except OSError:
@@ -352,6 +353,7 @@ class Runner:
         if not self.store.holds(unit.cell, unit.block):
             if values is not None:
                 self.store.write(unit.cell, unit.block, values, me.id)
+                efforts.record(self.store, name, unit, efforts.Effort(time.perf_counter() - start, peak()))
             return []
         try:
             stored = self.store.read(unit.cell, unit.block)

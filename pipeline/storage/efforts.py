@@ -1,6 +1,7 @@
 """What every unit took, beside the units: no part of their numbers, of their files, or of what is compared.
 
-    efforts/SESSION-K    seconds and peak memory of up to 4,096 units that one session did
+    efforts/SESSION-K         seconds and peak memory of up to 4,096 units that one session did
+    efforts/reference-UNIT-0  the same of a unit that a process made before its session, to be compared
 
 A file is entries, see ENTRY, and the CRC-32C of these. A session writes its last file again as it goes on. Whatever
 becomes of the files of units, as when they are packed, these stay. A unit that was done twice has two entries.
@@ -66,6 +67,13 @@ class Efforts:
             content = np.array(self._entries, ENTRY).tobytes()
             self.store.backend.put(f"{FOLDER}/{self.session}-{self._file}", content + checksum(content))
             self._new, self._written = False, time.monotonic()
+
+
+def record(store: Store, name: str, unit: tuple[int, int], effort: Effort) -> None:
+    """Write the entry of one unit, (cell, block), that no session counts. name: of the unit. Raises OSError."""
+    entry = Efforts(store, f"reference-{name}")
+    entry.add([unit], [effort])
+    entry.flush()
 
 
 def read(store: Store) -> Array:

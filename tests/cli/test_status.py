@@ -10,7 +10,7 @@ from engine import advance, arguments, pending, stored, study
 from pipeline.__main__ import main
 from pipeline.cli import status
 from pipeline.execution.clusters import queued
-from pipeline.storage import replications
+from pipeline.storage import efforts, replications
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
 
@@ -56,6 +56,9 @@ def test_slow_cells_and_memory_are_shown_and_survive_packing(tmp_path, monkeypat
     assert main(arguments(tmp_path)) == 0
     (folder,) = (tmp_path / "xu").iterdir()
     assert list(folder.glob("replications/packs/*")) and not list(folder.glob("replications/units/*/*"))
+    entries = efforts.read(Store(study(), folder))
+    units = {(int(entry["block"]), int(entry["cell"])) for entry in entries}
+    assert len(entries) == len(units) == 8, "every unit, once"
     capsys.readouterr()
     assert main([*arguments(tmp_path), "task=status", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)["studies"]
@@ -66,8 +69,10 @@ def test_slow_cells_and_memory_are_shown_and_survive_packing(tmp_path, monkeypat
     assert main([*arguments(tmp_path), "task=status"]) == 0
     text = capsys.readouterr().out
     assert "slowest cells: m=4, epsilon=" in text and "a worker took up to" in text
-    (file,) = folder.glob("efforts/*")
-    file.write_bytes(file.read_bytes()[:-1])
+    file, *_ = folder.glob("efforts/*")
+    content = bytearray(file.read_bytes())
+    content[9] ^= 4
+    file.write_bytes(content)
     assert main([*arguments(tmp_path), "task=verify"]) == 1
     assert f"efforts/{file.name}: is not what this program wrote" in capsys.readouterr().out
     assert main([*arguments(tmp_path), "task=verify", "repair=true"]) == 0 and not file.exists()
