@@ -29,7 +29,7 @@ NAMES = {
     "precision": "stopping at a half-width: coverage of the final interval, replications against an oracle's",
     "until": "stopping when claims are decided: errors over all looks, replications against fixed numbers",
     "boundaries": "boundaries found in rounds against the uniform grid, on four surfaces with known truth",
-    "scheduler": "efficiency on 1,000 and 10,000 simulated workers, also where one is 20 times slower",
+    "scheduler": "efficiency on 480 and 1,000 simulated workers, also where one is 20 times slower",
     "driver": "CPU time of the driver for a bundle, with up to 480 real workers",
     "advise": "advice on 40 drawn questions against exhaustive search: targets met, distance from the least, seconds",
     "slices": "memory of units of 500 items and 2,000 replications, for every problem",
