@@ -38,7 +38,8 @@ def _all(group: str) -> dict[str, list[Path]]:
     offered: dict[str, list[Path]] = {}
     for root in (conf / group for conf in folders()):
         for path in root.rglob("*.yaml"):
-            offered.setdefault(path.relative_to(root).with_suffix("").as_posix(), []).append(path)
+            if path.is_file():  # Hydra would wait for a pipe
+                offered.setdefault(path.relative_to(root).with_suffix("").as_posix(), []).append(path)
     return dict(sorted(offered.items()))
 
 

@@ -139,3 +139,13 @@ def test_a_run_says_so_in_one_line(put, tmp_path, capsys):
     assert main([*words, "replications=40"]) == 1
     error = capsys.readouterr().err
     assert error.startswith("error: ") and error.count("\n") == 1, error
+
+
+@KINDS
+@pytest.mark.timeout(60)
+def test_an_experiment_of_a_package_that_is_no_file_is_not_offered(put, tmp_path, monkeypatch, capsys):
+    (tmp_path / "experiment").mkdir()
+    put(tmp_path / "experiment" / "odd.yaml")
+    monkeypatch.setattr("pipeline.cli.config_files.folders", lambda: [ROOT / "conf", tmp_path])
+    assert main(["experiment=odd", "task=show"]) == 2
+    assert "no such experiment" in capsys.readouterr().err
