@@ -11,6 +11,7 @@ import functools
 import hashlib
 import inspect
 import math
+import re
 import sys
 import typing
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -29,7 +30,8 @@ class InvalidInput(PipelineError, ValueError):
 
     def __init__(self, key: str, value: Any, allowed: str):
         self.key, self.value, self.allowed = key, value, allowed
-        super().__init__(f"{shorten(key, 80)}={shorten(value)}: {allowed}")
+        hint = printable(re.sub(r"\s", " ", allowed))  # it may repeat what was typed
+        super().__init__(f"{shorten(key, 80)}={shorten(value)}: {hint}")
 
     def __reduce__(self) -> tuple[type["InvalidInput"], tuple[str, Any, str]]:  # workers send it to the driver
         return type(self), (self.key, self.value, self.allowed)

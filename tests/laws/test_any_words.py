@@ -268,6 +268,15 @@ def test_files_of_experiments(folder, capsys):
     search(experiment_file, 40, capsys)
 
 
+@pytest.mark.parametrize("sign", ["\t", "\u202e", "\x1b", "\ufeff"])
+def test_a_hint_that_repeats_what_was_written_controls_no_terminal(sign, folder, capsys):
+    tree = yaml.safe_load(Path("own.yaml").read_text())
+    tree["parameters"][f"a{sign}b"] = 1
+    Path("own.yaml").write_text(yaml.safe_dump(tree))
+    assert fault(["experiment=own.yaml", "task=show"], capsys) == ""
+    assert main(["experiment=own.yaml", "task=show"]) == 2 and "removes it" in capsys.readouterr().err
+
+
 def test_a_fault_is_seen(folder, capsys, monkeypatch):
     """The negative control: a traceback, a file elsewhere, code, two lines and a hang are told from a good end."""
     assert fault(["task=plan"], capsys) == "" and fault(["seed=x"], capsys) == ""
