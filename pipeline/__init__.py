@@ -15,8 +15,6 @@ by their names, such as `pl.ranking`:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pipeline.execution.arithmetic import pin
-
 if TYPE_CHECKING:
     from pipeline.execution.errors import SweepError as SweepError
     from pipeline.library.advise import advise as advise
@@ -42,7 +40,9 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-pin()  # before NumPy is loaded, by whatever of this package comes first
+# Before NumPy is loaded, by whatever of this package comes first. It is imported by its name because it is no code of a
+# part: what it chose stands in the environment of the writer.
+import_module("pipeline.execution.arithmetic").pin()
 
 _NAMES = {  # name -> module that holds it
     "Checked": "study.parameters", "FailedUnits": "study.errors", "Grid": "study.grid",

@@ -66,26 +66,24 @@ def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
     code = {name: brought.get(name) or fingerprint(part) for name, part in named.items()}
     own = [part for name, part in named.items() if name not in brought]
     packages = versions(third_parties(own) - {"numpy", "scipy"})
-    return Writer(code, packages | environment() | kernel_libraries(own) | own_digests() | replacements(own),
-                  modules(own))
+    around = packages | environment() | kernel_libraries(own) | own_digests() | replacements(own)
+    return Writer(code, around, modules(own))
 
 
 class Runner:
     """Callable that simulates and stores units; for each, True if it failed.
 
     A unit that another driver has done meanwhile is left as it is. One that raises is stored as failed with its
-    traceback; one out of memory is tried in smaller slices before. An
-    OSError propagates: the machine is at fault, the unit stays pending. Before its first unit each process makes sure
-    that its numbers are those that are stored: its `writer` is recorded as agreeing, or makes the `references` again
-    and is then recorded. Raises InvalidInput where they come out differently, unless `accept` says that a person wants
-    that.
+    traceback; one out of memory is tried in smaller slices before. An OSError propagates: the machine is at fault,
+    the unit stays pending. Before its first unit each process makes sure that its numbers are those that are stored:
+    its `writer` is recorded as agreeing, or makes the `references` again and is then recorded. Raises InvalidInput
+    where they come out differently, unless `accept` says that a person wants that.
 
     A reference unit in which `most_tries` processes end is given up: one that nobody finished fails, and others are
     compared; where another kind of process has finished it, this kind must not compute.
 
-    trials: cells by which the process of a new writer makes sure, before all else, that the parts of each combination
-    of model, mechanism and estimator are deterministic and give what they must (`trials`): once for all of its kind.
-    Raises WrongPart where they do not.
+    trials: cells by which the process of a new writer makes sure, before all else, that all combinations of parts are
+    deterministic and give what they must (`trials`): once for its kind. Raises WrongPart where they do not.
 
     most_seconds: that a unit may take; None: `SLOW` times what it should take, and `LEAST_SECONDS` at least. One that
     takes longer fails. Where compiled code does not return either, a worker process stores that and ends itself; its

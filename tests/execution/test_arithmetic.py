@@ -10,6 +10,7 @@ import pytest
 from engine import ROOT, environment
 
 from pipeline.execution import arithmetic
+from pipeline.execution.environment import environment as arithmetic_of_this_process
 from pipeline.execution.workers import variables_of_workers
 
 X86 = pytest.mark.skipif(not arithmetic.has_baseline(), reason="no x86-64 with AVX2: nothing is pinned here")
@@ -42,6 +43,14 @@ def test_processes_and_their_workers_have_the_kernels_of_the_baseline():
     here, there = kernels()
     blas, _ = here
     assert here == there and blas.count("openblas") == blas.count("Haswell") >= 1, (here, there)
+
+
+@X86
+def test_tests_use_the_arithmetic_of_the_program():
+    """What they hold numbers against, such as the cells of atlases, was computed by it."""
+    if os.environ.get(arithmetic.SETTING) == arithmetic.FREE:
+        pytest.skip("this person wants the processor's own")
+    assert os.environ[arithmetic.KERNELS] == arithmetic.BASELINE and "Haswell" in arithmetic_of_this_process()["BLAS"]
 
 
 @X86
