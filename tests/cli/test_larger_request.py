@@ -79,7 +79,8 @@ def test_all_are_checked_listed_and_removed(study, tmp_path, capsys):
     assert main(["task=remove", f"studies={name}", "sure=true", f"outputs={tmp_path}"]) == 0
     assert not beside.exists() and (study / "results.zarr").exists()
     run(tmp_path, "task=verify", "replications=60")
-    shutil.rmtree(study / "replications")  # as the list says that one may
+    for folder in ("replications", "efforts"):  # as the list says that one may
+        shutil.rmtree(study / folder)
     (study / "report.yaml").unlink()
     capsys.readouterr()
     assert main(["task=list", f"outputs={tmp_path}"]) == 0
