@@ -14,7 +14,6 @@ import hashlib
 import importlib.util
 import os
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
 from functools import cache, reduce
@@ -26,14 +25,13 @@ from pipeline.study import kernels, own_files, patches
 from pipeline.study.files import read_regular
 from pipeline.study.live_code import code_texts, reached
 from pipeline.study.parameters import InvalidInput
+from pipeline.study.parsing import PARSING, parse
 from pipeline.study.patches import foreign_members
 from pipeline.study.places import is_own
 from pipeline.study.registry import SCRIPT, has_others
 from pipeline.study.surroundings import Surroundings
 
 PROGRAM = __name__.partition(".")[0]
-# Some releases of Python, such as 3.11.7, fail with SystemError where two threads parse at once.
-PARSING = threading.RLock()
 STARTED = time.time()
 
 
@@ -150,7 +148,7 @@ def code_digest(source: str | bytes) -> str:
     True
     """
     with PARSING:
-        tree = ast.parse(source)
+        tree = parse(source)
         return _tree_digest(tree, ast.walk(tree))
 
 
@@ -173,7 +171,7 @@ def _module(name: str) -> Module:
     with PARSING:
         if path:
             _check_imported(name, path, content)
-        tree = ast.parse(content)
+        tree = parse(content)
         nodes = tuple(ast.walk(tree))
         digest = _tree_digest(tree, nodes) + (kernels.digest_of(Path(path)) if path else "")
         return Module(digest, tuple(dict.fromkeys(_imported(nodes, package))))
@@ -186,7 +184,7 @@ def syntax_digest(source: str | bytes) -> str:
     True
     """
     with PARSING:
-        return hashlib.blake2b(_shape(ast.parse(source)).encode(), digest_size=16).hexdigest()
+        return hashlib.blake2b(_shape(parse(source)).encode(), digest_size=16).hexdigest()
 
 
 @cache

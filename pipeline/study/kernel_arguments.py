@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.study.errors import PipelineError
+from pipeline.study.parsing import parse
 
 LINE = re.compile(r"(?P<name>\w+): (?P<out>out )?(?P<kind>\w+)(\[(?P<shape>.*?)\]( below (?P<below>[^;]+))?)?"
                   r"(; (?P<condition>.+))?")
@@ -115,7 +116,8 @@ def _names_alone(lengths: str) -> Iterator[tuple[int, str]]:
 
 def _comparisons(condition: str) -> Iterator[str]:
     """Each comparison of a chain: an array in its middle has no truth as a whole."""
-    tree = ast.parse(condition, mode="eval").body
+    (statement,) = parse(condition).body
+    tree = statement.value if isinstance(statement, ast.Expr) else None
     for chain in tree.values if isinstance(tree, ast.BoolOp) else [tree]:
         if not isinstance(chain, ast.Compare):
             raise ValueError(f"{condition}: no comparison")

@@ -15,7 +15,7 @@ import pytest
 from engine import ROOT, arguments, study
 
 from pipeline.__main__ import main
-from pipeline.execution import plan
+from pipeline.execution import arithmetic, plan
 from pipeline.execution.clusters import LSF, PBS, SGE, Slurm
 from pipeline.execution.clusters.arrays import MIB, Sizes, Submission
 from pipeline.execution.clusters.jobs import Jobs, Refused, call
@@ -44,6 +44,13 @@ def test_script_says_what_the_fields_say(kind):
                   "--dashboard-address 127.0.0.1:0", "tls://SCHEDULER:PORT", "--tls-key"):
         assert words in command
     assert "export OPENBLAS_NUM_THREADS=1" in script
+
+
+def test_a_value_of_several_words_is_one_value(monkeypatch):
+    """Such as the features of the processor that NumPy is to do without, in jobs as in the driver."""
+    monkeypatch.setenv(arithmetic.FEATURES, "X86_V4 AVX512_ICL")
+    script = Slurm().script()
+    assert f"export {arithmetic.FEATURES}='X86_V4 AVX512_ICL'" in script.splitlines()
 
 
 @pytest.mark.parametrize("walltime", ["00:01:00", "00:10:00", "01:00:00", "240:00:00"])

@@ -123,11 +123,11 @@ def test_units_that_fail_alike_stop_the_run(words, tmp_path, monkeypatch, capsys
         few = [*words, "replications=2000"]  # 25 of 100 units fail for each of the cells
         assert main([*few, "most_failures=5"]) == 1
         out, err = capsys.readouterr()
-        assert "error: 5 of " in err and "units failed alike, the first with " in err and "LinAlg: planted" in err
+        assert re.search(r"error: [5-9] of \d+ units failed alike, the first with ", err) and "LinAlg: planted" in err
         assert "most_failures=0 goes on all the same; finished units are kept" in err and "Traceback" not in out + err
         assert main([*few, "task=status"]) == 1  # as the run, although there is more to do
         said = capsys.readouterr().out
-        assert re.search(r"failed, \d+ of 400 units in .*: 5 of \d+ units failed alike, the first with ", said)
+        assert re.search(r"failed, \d+ of 400 units in .*: [5-9] of \d+ units failed alike, the first with ", said)
         before = int(said.split(" of ")[0].split()[-1])
         assert 5 <= before < 400
         with pytest.raises(SweepError, match="units failed alike"):

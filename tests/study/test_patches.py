@@ -11,12 +11,20 @@ import pytest
 import pipeline
 from pipeline.problems.common import pairwise_newton
 from pipeline.problems.ranking.estimators import moments
-from pipeline.study import fingerprints
+from pipeline.study import fingerprints, own_files, registry
 from pipeline.study.fingerprints import fingerprint
 from pipeline.study.patches import patches
 
 MODULE = moments.__name__
 CHANGING = {"pipeline.study.fingerprints": {"STARTED"}}  # the time of its import
+
+
+@pytest.fixture(autouse=True)
+def only_the_program(monkeypatch):
+    """As in a process that runs the program alone, whatever tests ran here before."""
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", pytest.__file__, raising=False)
+    monkeypatch.setattr(own_files, "_LOADED", {})
+    monkeypatch.setattr(registry, "_REGISTERED", {})
 
 
 def test_nothing_of_the_program_counts_as_patched():

@@ -267,6 +267,7 @@ class Batch(Cluster, Checked):
         driver = address.removeprefix("tls://").rpartition(":")[0]
         ours = {f"DASK_{key.upper().replace('.', '__').replace('-', '_')}": value
                 for key, value in DASK.items() if key.startswith("distributed.worker.")}
+        variables = variables_of_workers() | {name: str(value) for name, value in ours.items()}
         return getattr(dask_jobqueue, self.jobqueue).job_cls(
             address, name=name, job_name="pipeline-workers", cores=self.cores, processes=self.cores,
             memory=f"{size(self.memory or f'{max(2, self.cores)}GiB')}B", queue=self.queue,
@@ -279,7 +280,7 @@ class Batch(Cluster, Checked):
                 "--no-dashboard", "--dashboard-address", "127.0.0.1:0",
                 "--lifetime", f"{self.seconds() - 2 * self._reserve()}s", "--lifetime-stagger", f"{self._reserve()}s"],
             job_script_prologue=[
-                *(f"export {name}={value}" for name, value in (variables_of_workers() | ours).items()),
+                *(f"export {variable}={shlex.quote(value)}" for variable, value in variables.items()),
                 *source_lines(self._sourced)],
             job_extra_directives=[*self._own_directives(), *self.further], **self._account())
 
