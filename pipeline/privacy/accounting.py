@@ -18,8 +18,12 @@ HALVINGS = 100  # of the interval: to the last digit of a double
 
 def zcdp_account(rho: float, delta: float) -> dict[str, float]:
     """What a release with ρ-zCDP states of its privacy: ρ, δ, and ε at δ, by the sharp and by the usual conversion."""
-    return {"rho": rho, "delta": delta, "epsilon": float(zcdp_epsilon(rho, delta)),
-            "epsilon_bun_steinke": float(bun_steinke_epsilon(rho, delta))}
+    return {
+        "rho": rho,
+        "delta": delta,
+        "epsilon": float(zcdp_epsilon(rho, delta)),
+        "epsilon_bun_steinke": float(bun_steinke_epsilon(rho, delta)),
+    }
 
 
 def _log_inverse(delta: Numbers) -> Floats:
@@ -50,7 +54,9 @@ def gaussian_rho(squared_sensitivity: Numbers, variance: Numbers) -> Floats:
     squared_sensitivity: Δ², squared L2 distance of the vectors of neighbours; variance: the parameter σ².
     Source: Canonne, Kamath and Steinke (2020), Theorem 4, composed over coordinates.
     """
-    return positive("squared_sensitivity", squared_sensitivity) / (2 * positive("variance", variance))
+    return positive("squared_sensitivity", squared_sensitivity) / (
+        2 * positive("variance", variance)
+    )
 
 
 def calibrated_variance(squared_sensitivity: Numbers, rho: Numbers) -> Floats:
@@ -93,7 +99,11 @@ def zcdp_delta(rho: Numbers, epsilon: Numbers) -> Floats:
     """
     rho, epsilon = positive("rho", rho), positive("epsilon", epsilon)
     high = np.maximum(np.log(epsilon) - np.log(rho), -np.log(rho) / 2)
-    u = _root(lambda u: (2 * np.exp(u) + 1) * rho - epsilon - np.logaddexp(0, -u), np.minimum(-3 * rho, high), high)
+    u = _root(
+        lambda u: (2 * np.exp(u) + 1) * rho - epsilon - np.logaddexp(0, -u),
+        np.minimum(-3 * rho, high),
+        high,
+    )
     a = np.exp(u)
     values: Floats = np.exp(a * ((1 + a) * rho - epsilon) + a * u - (1 + a) * np.log1p(a))
     return values
@@ -149,7 +159,9 @@ def discrete_gaussian_delta(epsilon: float, variance: float) -> float:
     Source: Canonne, Kamath and Steinke (2020), Theorem 7; the same in the other direction, by symmetry.
     """
     epsilon, variance = float(positive("epsilon", epsilon)), float(positive("variance", variance))
-    noise = math.floor(epsilon * variance + 0.5) + np.arange(math.ceil(40 * math.sqrt(variance)) + 40)  # y − 1
+    noise = math.floor(epsilon * variance + 0.5) + np.arange(
+        math.ceil(40 * math.sqrt(variance)) + 40
+    )  # y − 1
     loss = (2 * noise + 1) / (2 * variance)  # of privacy, at y; above ε from the first term on
     return float((gaussian_pmf(noise, variance) * -np.expm1(np.minimum(epsilon - loss, 0))).sum())
 
@@ -187,10 +199,16 @@ def shuffled_local_epsilon(epsilon: Numbers, n: Numbers, delta: Numbers) -> Floa
 
     Where even `shuffling_limit` costs less than ε, it is that limit. It may be less than ε: see `local_budget`.
     """
-    epsilon, log, limit = positive("epsilon", epsilon), _log_inverse(delta), shuffling_limit(n, delta)
+    epsilon, log, limit = (
+        positive("epsilon", epsilon),
+        _log_inverse(delta),
+        shuffling_limit(n, delta),
+    )
     high = np.maximum(limit, 0)
     reached = _shuffled(high, n, log) > epsilon
-    local = np.where(reached, _root(lambda x: _shuffled(x, n, log) - epsilon, np.zeros_like(epsilon), high), high)
+    local = np.where(
+        reached, _root(lambda x: _shuffled(x, n, log) - epsilon, np.zeros_like(epsilon), high), high
+    )
     return np.where(limit > 0, local, np.nan)[()]
 
 
@@ -200,7 +218,10 @@ def local_budget(epsilon: float, n: float, delta: float) -> tuple[float, str | N
     ε0 is `shuffled_local_epsilon` and the reason None where that is more than ε. Elsewhere ε0 = ε, which needs no
     shuffling, and the reason is a line that says why the theorem does not apply or does not help.
     """
-    local, limit = float(shuffled_local_epsilon(epsilon, n, delta)), float(shuffling_limit(n, delta))
+    local, limit = (
+        float(shuffled_local_epsilon(epsilon, n, delta)),
+        float(shuffling_limit(n, delta)),
+    )
     if local > epsilon:
         return local, None
     if limit <= 0:
@@ -210,4 +231,6 @@ def local_budget(epsilon: float, n: float, delta: float) -> tuple[float, str | N
         why = f"covers local budgets only up to {limit:.4g} at n={n:g}, delta={delta:g}"
     else:
         why = f"would ask for the smaller local budget {local:.4g} at n={n:g}, delta={delta:g}"
-    return float(epsilon), f"amplification by shuffling {why}; the local budget is epsilon itself, {epsilon:g}"
+    return float(
+        epsilon
+    ), f"amplification by shuffling {why}; the local budget is epsilon itself, {epsilon:g}"

@@ -20,7 +20,9 @@ from pipeline.study.arrays import Floats
 TAIL = 12.0  # standard deviations of a discrete Gaussian that are summed over
 RARE = 1e-9  # chance that fewer reports hide a shuffled bit than are counted on
 COINS = 100  # numbers of such reports that are told apart
-LONGEST = 2**22  # entries of a law that are held; beyond, the sum of so much noise is Gaussian to all digits
+LONGEST = (
+    2**22
+)  # entries of a law that are held; beyond, the sum of so much noise is Gaussian to all digits
 
 
 class Attack(Protocol):

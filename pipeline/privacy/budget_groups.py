@@ -11,8 +11,10 @@ def groups_of(profile: str) -> tuple[tuple[float, float], ...]:
     """Shares and multiples of a profile of budgets, "share:multiple, …"; InvalidInput if it cannot be read."""
     allowed = 'must be "share:multiple, …", shares and multiples > 0, shares adding up to 1'
     try:
-        groups = tuple((float(share), float(multiple)) for share, multiple in
-                       (part.split(":") for part in profile.split(",")))
+        groups = tuple(
+            (float(share), float(multiple))
+            for share, multiple in (part.split(":") for part in profile.split(","))
+        )
     except ValueError:
         raise InvalidInput("profile", profile, allowed) from None
     positive = all(0 < share < math.inf and 0 < multiple < math.inf for share, multiple in groups)

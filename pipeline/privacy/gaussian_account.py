@@ -25,7 +25,9 @@ def gaussian_delta(epsilon: float, rho: float) -> float:
     def normal_cdf(x: float) -> float:
         return math.erfc(-x / math.sqrt(2)) / 2
 
-    return normal_cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * normal_cdf(-shift / 2 - epsilon / shift)
+    return normal_cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * normal_cdf(
+        -shift / 2 - epsilon / shift
+    )
 
 
 def exact_rho(epsilon: float, delta: float) -> float:
@@ -39,7 +41,11 @@ def exact_rho(epsilon: float, delta: float) -> float:
         shift = math.exp(u)
         high, low = shift / 2 - epsilon / shift, -shift / 2 - epsilon / shift
         log_ratio = min(epsilon + float(special.log_ndtr(low) - special.log_ndtr(high)), 0.0)
-        return float(special.log_ndtr(high)) + math.log(max(-math.expm1(log_ratio), 1e-300)) - math.log(delta)
+        return (
+            float(special.log_ndtr(high))
+            + math.log(max(-math.expm1(log_ratio), 1e-300))
+            - math.log(delta)
+        )
 
     low = math.log(epsilon) - math.log(2 * math.sqrt(2 * math.log(1 / delta) + 2 * epsilon) + 40)
     high = math.log(2 * math.sqrt(2 * epsilon + 2 * math.log(1 / delta)) + 40)
@@ -65,7 +71,9 @@ def discrete_gaussians_delta(epsilon: float, entries: int, variance: float) -> f
     first = round(start) - reach
     frequency = np.arange(length // 2 + 1) / length
     transform = np.fft.rfft(np.roll(weights, -reach) / weights.sum())
-    law = np.fft.irfft(transform**entries * np.exp(2j * np.pi * frequency * first), length)  # at first, first + 1, …
+    law = np.fft.irfft(
+        transform**entries * np.exp(2j * np.pi * frequency * first), length
+    )  # at first, first + 1, …
     total = first + np.arange(length)
     log_mass = entries * (math.log(weights.sum()) - math.log(plain) + tilt**2 * variance / 2)
     loss = (2 * total + entries) / (2 * variance)
@@ -81,6 +89,9 @@ def exact_variance(entries: int, epsilon: float, delta: float) -> float:
     `SMOOTH`, enlarged until the exact δ is small enough.
     """
     variance = entries / (2 * exact_rho(epsilon, delta)) * (1 + MARGIN)
-    while variance * entries < SMOOTH**2 and discrete_gaussians_delta(epsilon, entries, variance) > delta:
+    while (
+        variance * entries < SMOOTH**2
+        and discrete_gaussians_delta(epsilon, entries, variance) > delta
+    ):
         variance *= 1.002
     return variance

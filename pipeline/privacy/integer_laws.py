@@ -22,9 +22,17 @@ _Y = np.arange(1, 6)
 def positive(key: str, value: object) -> Floats:
     """The value as floats, of its shape; InvalidInput naming `key` unless all are numbers > 0 and finite."""
     array = np.asarray(value)
-    good = (array > 0) & (array < math.inf) if array.dtype.kind in "iuf" else np.zeros(array.shape, bool)
+    good = (
+        (array > 0) & (array < math.inf)
+        if array.dtype.kind in "iuf"
+        else np.zeros(array.shape, bool)
+    )
     if not good.all():
-        raise InvalidInput(key, value if array.ndim == 0 else array[~good].flat[0], "must be a number > 0, and finite")
+        raise InvalidInput(
+            key,
+            value if array.ndim == 0 else array[~good].flat[0],
+            "must be a number > 0, and finite",
+        )
     return array.astype(float)
 
 
@@ -74,7 +82,10 @@ def gaussian_tail(k: Numbers, variance: float) -> Floats:
     """
     k = np.asarray(k, int)
     start = np.where(k > 0, k, 1 - k)  # P(X ≥ k) = 1 − P(X ≥ 1 − k)
-    end = math.ceil(math.hypot(start.max(initial=1), 9 * math.sqrt(_number("variance", variance)))) + 1
+    end = (
+        math.ceil(math.hypot(start.max(initial=1), 9 * math.sqrt(_number("variance", variance))))
+        + 1
+    )
     above = np.cumsum(gaussian_pmf(np.arange(end, 0, -1), variance))[end - start]
     values: Floats = np.where(k > 0, above, 1 - above)
     return values

@@ -76,7 +76,9 @@ def discrete_laplace(rng: np.random.Generator, scale: float, size: Shape) -> Int
 
 @lru_cache(64)
 def _gaussian(variance: float) -> "Sampler":
-    return Sampler(lambda x: gaussian_pmf(x, variance), 9.2 * math.sqrt(variance), math.sqrt(variance) / 32)
+    return Sampler(
+        lambda x: gaussian_pmf(x, variance), 9.2 * math.sqrt(variance), math.sqrt(variance) / 32
+    )
 
 
 @lru_cache(64)
@@ -113,8 +115,13 @@ class Sampler:
         self.starts, self.total = ends - words, 2**64 if width == 1 else int(ends[-1])
         ends = ends[:-1] if width == 1 else ends
         slot, inside = (ends >> _REST).view(np.int64), (ends & _LAST_BITS) > 0
-        here, there = (np.bincount(at, minlength=1 << _GUIDE).cumsum()[: 1 << _GUIDE] for at in (slot + inside, slot))
-        self.guide = np.where(here == there, np.append(self.first, _OPEN)[here], _OPEN)  # no block ends in between
+        here, there = (
+            np.bincount(at, minlength=1 << _GUIDE).cumsum()[: 1 << _GUIDE]
+            for at in (slot + inside, slot)
+        )
+        self.guide = np.where(
+            here == there, np.append(self.first, _OPEN)[here], _OPEN
+        )  # no block ends in between
 
     def _block(self, words: NDArray[np.uint64]) -> Integers:
         """Number of the block that owns a word, or the number of blocks if none does."""
@@ -126,7 +133,9 @@ class Sampler:
     def draw(self, rng: np.random.Generator, size: Shape) -> Integers:
         """Independent draws; int64 of shape `size`."""
         if isinstance(rng, ByCall):
-            return rng.in_chunks(size, lambda own, left: self._fill(own, np.empty(min(left, _CHUNK), np.int64)))
+            return rng.in_chunks(
+                size, lambda own, left: self._fill(own, np.empty(min(left, _CHUNK), np.int64))
+            )
         out = np.empty(size, np.int64)
         flat = out.reshape(-1)
         for start in range(0, flat.size, _CHUNK):

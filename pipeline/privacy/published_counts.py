@@ -15,7 +15,10 @@ from pipeline.study.arrays import Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho}
-CHANGED = {"replace_one": 2, "add_remove": 1}  # counts that one answer of a person may change, by 1 each
+CHANGED = {
+    "replace_one": 2,
+    "add_remove": 1,
+}  # counts that one answer of a person may change, by 1 each
 # What one row can change where rows carry names: see `CountNoise`.
 ONE_ROW = {"replace_one": Sensitivity(4, 8), "add_remove": Sensitivity(2, 2)}
 
@@ -30,7 +33,12 @@ class PublishedCounts(NamedTuple):
 
 
 def bounded_counts(
-    person: Sequence[str] | None, group: Integers, side: Integers, times: Integers, groups: int, most: int
+    person: Sequence[str] | None,
+    group: Integers,
+    side: Integers,
+    times: Integers,
+    groups: int,
+    most: int,
 ) -> Integers:
     """(groups, 2): answers by group and side, of each person the first `most` groups in the order of the rows.
 
@@ -77,9 +85,14 @@ class CountNoise(Checked, ABC):
     squares, or max(k, 2) in both. What is spent is by OpenDP's own map, which rounds up.
     """
 
-    epsilon_user: float = parameter("privacy budget of all answers of a person", unit="nats", above=0)
-    neighbours_are: str = parameter("what differs between neighbours: the answers are replaced, or present or absent",
-                                    default="replace_one", choices=tuple(CHANGED))
+    epsilon_user: float = parameter(
+        "privacy budget of all answers of a person", unit="nats", above=0
+    )
+    neighbours_are: str = parameter(
+        "what differs between neighbours: the answers are replaced, or present or absent",
+        default="replace_one",
+        choices=tuple(CHANGED),
+    )
 
     law: ClassVar[str]  # name of the parameter in `vetted_noise`
 
@@ -95,12 +108,19 @@ class CountNoise(Checked, ABC):
             wide = value * (1 + vetted_noise.SLACK)
         widest = LARGEST if self.law == "variance" else LARGEST**0.5
         if not 0 < wide <= widest:
-            raise InvalidInput("epsilon_user", self.epsilon_user, "asks for no noise at all; must be smaller"
-                               if wide == 0 else f"asks for noise wider than {LARGEST**0.5:g}; must be larger")
+            raise InvalidInput(
+                "epsilon_user",
+                self.epsilon_user,
+                "asks for no noise at all; must be smaller"
+                if wide == 0
+                else f"asks for noise wider than {LARGEST**0.5:g}; must be larger",
+            )
         norm = self._norm(sensitivity)
         noise = vetted_noise.within_budget(self.law, value, norm, self._asked)
         noisy = vetted_noise.release(counts, **noise)
-        return PublishedCounts(noisy, noise, sensitivity, self._account(vetted_noise.spent(norm, **noise)))
+        return PublishedCounts(
+            noisy, noise, sensitivity, self._account(vetted_noise.spent(norm, **noise))
+        )
 
     def sensitivity(self, most: int, named: bool) -> Sensitivity:
         """What neighbours can change.
@@ -139,7 +159,9 @@ class GaussianCounts(CountNoise):
     """
 
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-6, above=0, below=1)
-    conversion: str = parameter("how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS))
+    conversion: str = parameter(
+        "how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS)
+    )
 
     law = "variance"
 

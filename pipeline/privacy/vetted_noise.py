@@ -17,7 +17,11 @@ SLACK = 1e-12  # relative margin by which noise is wider than asked for
 
 
 def release(
-    counts: Array, *refused: object, variance: float | None = None, scale: float | None = None, **seeds: object
+    counts: Array,
+    *refused: object,
+    variance: float | None = None,
+    scale: float | None = None,
+    **seeds: object,
 ) -> Integers:
     """Every entry of an integer array plus its own noise; int64 of the same shape.
 
@@ -27,15 +31,23 @@ def release(
     0.14 or later, is not installed (the extra `release`).
     """
     for name, value in (*(("seed", value) for value in refused), *seeds.items()):
-        raise InvalidInput(name, value, "noise for real data takes no seed and no generator; give variance= or scale=")
+        raise InvalidInput(
+            name,
+            value,
+            "noise for real data takes no seed and no generator; give variance= or scale=",
+        )
     counts = np.asarray(counts)
-    if counts.dtype.kind not in "iu" or (counts.size and int(counts.max()) > np.iinfo(np.int64).max):
+    if counts.dtype.kind not in "iu" or (
+        counts.size and int(counts.max()) > np.iinfo(np.int64).max
+    ):
         raise InvalidInput("counts", counts.dtype, "must be whole numbers within int64")
     noisy = _measurement(variance, scale)(counts.astype(np.int64).ravel().tolist())
     return np.array(noisy, dtype=np.int64).reshape(counts.shape)
 
 
-def within_budget(law: str, parameter: float, sensitivity: float, budget: float) -> dict[str, float]:
+def within_budget(
+    law: str, parameter: float, sensitivity: float, budget: float
+) -> dict[str, float]:
     """The noise, as arguments of `release` and `spent`, a little wider than asked, so that rounding never spends more.
 
     law: variance or scale, whose value is `parameter`; sensitivity and budget as in `spent`. Raises ArithmeticError
@@ -48,7 +60,9 @@ def within_budget(law: str, parameter: float, sensitivity: float, budget: float)
     return {law: width}
 
 
-def spent(sensitivity: float, *, variance: float | None = None, scale: float | None = None) -> float:
+def spent(
+    sensitivity: float, *, variance: float | None = None, scale: float | None = None
+) -> float:
     """Budget of one `release`, by OpenDP's own map, which rounds up; nats.
 
     With `variance`: ρ = Δ²/(2σ²) of zero-concentrated privacy, for counts whose change between neighbours has a
@@ -62,8 +76,11 @@ def spent(sensitivity: float, *, variance: float | None = None, scale: float | N
 
 def _measurement(variance: float | None, scale: float | None) -> Any:
     if (variance is None) == (scale is None):
-        raise InvalidInput("variance, scale", (variance, scale), "give exactly one: variance for discrete Gaussian "
-                           "noise, scale for discrete Laplace")
+        raise InvalidInput(
+            "variance, scale",
+            (variance, scale),
+            "give exactly one: variance for discrete Gaussian noise, scale for discrete Laplace",
+        )
     if scale is None:
         width = math.sqrt(positive("variance", variance))
     else:
@@ -74,8 +91,11 @@ def _measurement(variance: float | None, scale: float | None) -> Any:
         from opendp.metrics import l1_distance, l2_distance
         from opendp.mod import enable_features
     except ImportError:
-        raise InvalidInput("opendp", None, "noise for real data needs this package: pip install opendp (or "
-                           "make release)") from None
+        raise InvalidInput(
+            "opendp",
+            None,
+            "noise for real data needs this package: pip install opendp (or make release)",
+        ) from None
     enable_features("contrib")  # OpenDP requires this for all measurements
     domain = vector_domain(atom_domain(T="i64"))
     if scale is None:

@@ -22,11 +22,24 @@ RANDOM = 0.1  # share of the users who answer at random
 
 
 def recovered(
-    mechanism: str, estimator: str, U: int, N: int, w: int, epsilon: float, b: str, theta: float = 1.0, Q: int = 2,
-    alpha: str = "1", beta: str = "0.5, 0.5",
+    mechanism: str,
+    estimator: str,
+    U: int,
+    N: int,
+    w: int,
+    epsilon: float,
+    b: str,
+    theta: float = 1.0,
+    Q: int = 2,
+    alpha: str = "1",
+    beta: str = "0.5, 0.5",
 ) -> float:
     """Predicted chance that every item is right, Gaussian; see `theory.success`. ValueError for other mechanisms."""
-    law, items, adjusted = block_law(alpha, beta, b), sizes("beta", beta, N), estimator.endswith("_adjusted")
+    law, items, adjusted = (
+        block_law(alpha, beta, b),
+        sizes("beta", beta, N),
+        estimator.endswith("_adjusted"),
+    )
     if mechanism == "max_sense":
         return success.maxsense_success(U, w, epsilon, theta, law.alpha, items, law.b, adjusted)
     if mechanism == "multi_max_sense":
@@ -38,12 +51,22 @@ def recovered(
 
 
 def misclassified(
-    mechanism: str, estimator: str, U: int, N: int, w: int, epsilon: float, b: str, theta: float = 1.0, Q: int = 2,
-    alpha: str = "1", beta: str = "0.5, 0.5",
+    mechanism: str,
+    estimator: str,
+    U: int,
+    N: int,
+    w: int,
+    epsilon: float,
+    b: str,
+    theta: float = 1.0,
+    Q: int = 2,
+    alpha: str = "1",
+    beta: str = "0.5, 0.5",
 ) -> float:
-    """Predicted mean share of items in a wrong cluster, as if items erred by themselves: 1 − P(every item right)^{1/N}.
-    """
-    return float(1 - recovered(mechanism, estimator, U, N, w, epsilon, b, theta, Q, alpha, beta) ** (1 / N))
+    """Predicted mean share of items in a wrong cluster, as if items erred by themselves: 1 − P(every item right)^{1/N}."""
+    return float(
+        1 - recovered(mechanism, estimator, U, N, w, epsilon, b, theta, Q, alpha, beta) ** (1 / N)
+    )
 
 
 def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -58,7 +81,8 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
         "tastes for the clusters 1.5 times as far apart": {"b": _text(moved[1.5])},
         "a tenth of the users by fair coins": {
             "alpha": _text([[*(1 - RANDOM) * law.alpha, RANDOM]]),
-            "b": _text([*law.b, [0.5] * len(law.beta)])},
+            "b": _text([*law.b, [0.5] * len(law.beta)]),
+        },
         "a third of the liked items not told": {"b": _text(law.b * 2 / 3)},
     }
 
@@ -92,7 +116,14 @@ ADVICE = Advice(
         "epsilon": Unknown("epsilon", "privacy budget of a user's record", 1e-3, 20, 1.0),
         "people": Unknown("U", "users", 1, 1e9, 10_000),
         "items": Unknown("N", "items", 3, 2000, 50, helps=None),
-        "questions": Unknown("Q", "questions to a user, who answers each with one private bit", 1, 1000, 2, helps=None),
+        "questions": Unknown(
+            "Q",
+            "questions to a user, who answers each with one private bit",
+            1,
+            1000,
+            2,
+            helps=None,
+        ),
     },
     parameters={"model": "block_model", "mechanism": "max_sense"},
     estimators=("score_clustering_adjusted", "spectral_clustering_adjusted", "seen_clustering"),
@@ -104,7 +135,15 @@ ADVICE = Advice(
         "recovered": "chance that every item is in its cluster",
     },
     atlas=Atlas(
-        {"U": (1000, 3000, 10_000, 30_000), "N": (10, 20, 50), "w": (5, 10), "Q": (1, 2, 5),
-         "epsilon": (0.2, 0.4, 0.7, 1, 1.5, 2.5, 4, 8)},
-        ("max_sense", "pairwise_preference", "multi_max_sense"), ("misclassified", "recovered"), {"b": "0.9, 0.1"}),
+        {
+            "U": (1000, 3000, 10_000, 30_000),
+            "N": (10, 20, 50),
+            "w": (5, 10),
+            "Q": (1, 2, 5),
+            "epsilon": (0.2, 0.4, 0.7, 1, 1.5, 2.5, 4, 8),
+        },
+        ("max_sense", "pairwise_preference", "multi_max_sense"),
+        ("misclassified", "recovered"),
+        {"b": "0.9, 0.1"},
+    ),
 )

@@ -19,12 +19,18 @@ MOST = 10**9  # users
 def _users(key: str, value: float, users: float) -> int:
     """Users, rounded; InvalidInput naming the parameter that asks for them outside 1 to 10⁹."""
     if not 1 <= users <= MOST:
-        why = "clusters cannot be distinguished: δ_min = 0" if np.isinf(users) else f"asks for {users:.3g} users"
+        why = (
+            "clusters cannot be distinguished: δ_min = 0"
+            if np.isinf(users)
+            else f"asks for {users:.3g} users"
+        )
         raise InvalidInput(key, value, f"{why}; must ask for 1 to {MOST:.0e}")
     return round(float(users))
 
 
-def delta_min(theta: float, alpha: str, beta: str, b: str) -> Annotated[float, "δ_min of MaxSense", "1"]:
+def delta_min(
+    theta: float, alpha: str, beta: str, b: str
+) -> Annotated[float, "δ_min of MaxSense", "1"]:
     """Separability of clusters for MaxSense, 0 if below rounding: it cannot work then. Source: Theorem 15."""
     delta = sample_sizes.separability(theta, *block_law(alpha, beta, b))
     return delta if delta > 1e-12 else 0.0
@@ -38,26 +44,42 @@ def maxsense_load(
 
 
 def users_from_load(
-    maxsense_load: Annotated[float, "U w ε̂² δ²/(N² log N)"], N: int, w: int, epsilon: float, theta: float,
-    alpha: str, beta: str, b: str,
+    maxsense_load: Annotated[float, "U w ε̂² δ²/(N² log N)"],
+    N: int,
+    w: int,
+    epsilon: float,
+    theta: float,
+    alpha: str,
+    beta: str,
+    b: str,
 ) -> int:
     """Users with that load, rounded; InvalidInput if δ_min = 0, or outside 1 to 10⁹ users."""
-    return _users("maxsense_load", maxsense_load, float(sample_sizes.users_of_load(
-        maxsense_load, N, w, epsilon, delta_min(theta, alpha, beta, b))))
+    return _users(
+        "maxsense_load",
+        maxsense_load,
+        float(
+            sample_sizes.users_of_load(
+                maxsense_load, N, w, epsilon, delta_min(theta, alpha, beta, b)
+            )
+        ),
+    )
 
 
-def users_from_scarcity(
-    scarcity: Annotated[float, "U w/(N² log N)"], N: int, w: int
-) -> int:
+def users_from_scarcity(scarcity: Annotated[float, "U w/(N² log N)"], N: int, w: int) -> int:
     """Users U = scarcity·N² log N/w, rounded: a load without ε and δ, for experiments that vary these."""
     return _users("scarcity", scarcity, scarcity * N**2 * math.log(N) / w)
 
 
 def users_from_pairs(
-    pair_load: Annotated[float, "U t²ρ²/(N log N), ρ chance that both items are rated"], N: int, w: int, epsilon: float
+    pair_load: Annotated[float, "U t²ρ²/(N log N), ρ chance that both items are rated"],
+    N: int,
+    w: int,
+    epsilon: float,
 ) -> int:
     """Users with that load of Pairwise-Preference, rounded."""
-    return _users("pair_load", pair_load, float(pair_load * sample_sizes.pairwise_users(N, w, epsilon, 1.0)))
+    return _users(
+        "pair_load", pair_load, float(pair_load * sample_sizes.pairwise_users(N, w, epsilon, 1.0))
+    )
 
 
 def users_from_coupons(coupons: Annotated[float, "U w/(N log N)"], N: int, w: int) -> int:
@@ -82,10 +104,17 @@ def questions_best(epsilon: float, N: int, w: int, theta: float) -> int:
 
 def questions_asked(
     questions: Annotated[str, "how many questions a user is asked: one, rounded_up or best"],
-    epsilon: float, N: int, w: int, theta: float,
+    epsilon: float,
+    N: int,
+    w: int,
+    theta: float,
 ) -> int:
     """Q: 1; ⌈ε⌉ (Theorem 16); or the best one. InvalidInput for any other text."""
-    number = {"one": 1, "rounded_up": questions_rounded_up(epsilon), "best": questions_best(epsilon, N, w, theta)}
+    number = {
+        "one": 1,
+        "rounded_up": questions_rounded_up(epsilon),
+        "best": questions_best(epsilon, N, w, theta),
+    }
     if questions not in number:
         raise InvalidInput("questions", questions, "must be one, rounded_up or best")
     return number[questions]
@@ -117,7 +146,9 @@ def maxsense_adjusted_predicted(
 ) -> Annotated[float, "predicted success of MaxSense, adjusted scores", "probability"]:
     """P(every item right) of MaxSense with adjusted scores, Gaussian."""
     law = block_law(alpha, beta, b)
-    return success.maxsense_success(U, w, epsilon, theta, law.alpha, sizes("beta", beta, N), law.b, True)
+    return success.maxsense_success(
+        U, w, epsilon, theta, law.alpha, sizes("beta", beta, N), law.b, True
+    )
 
 
 def multi_predicted(
@@ -129,18 +160,30 @@ def multi_predicted(
 
 
 def pairwise_predicted(
-    U: int, N: int, w: int, epsilon: float, alpha: str, beta: str, b: str, reading: str, rated_set: str
+    U: int,
+    N: int,
+    w: int,
+    epsilon: float,
+    alpha: str,
+    beta: str,
+    b: str,
+    reading: str,
+    rated_set: str,
 ) -> Annotated[float, "predicted success of Pairwise-Preference", "probability"]:
     """P(every item right) of Pairwise-Preference with spectral clustering, Gaussian."""
     law = block_law(alpha, beta, b)
-    chances = sketch_means.pair_means(sketch_means.rated_chances(N, w, rated_set), law.alpha, law.b, reading)
+    chances = sketch_means.pair_means(
+        sketch_means.rated_chances(N, w, rated_set), law.alpha, law.b, reading
+    )
     return success.pair_success(U, epsilon, sizes("beta", beta, N), chances)
 
 
 # ------------------------------------------------------------------------------------------------------- lower bounds
 
 
-def users_least(N: int, epsilon: float) -> Annotated[float, "Theorem 7: U below which learning is unreliable", "users"]:
+def users_least(
+    N: int, epsilon: float
+) -> Annotated[float, "Theorem 7: U below which learning is unreliable", "users"]:
     """(N/2 − 1)/(ε log₂ e). Source: Theorem 7, with Fano's ½."""
     return float(sample_sizes.users_theorem_7(N, epsilon))
 
@@ -153,7 +196,9 @@ def users_least_scarce(
     return float(sample_sizes.fano_users(each, N))
 
 
-def coupon_users(N: int, w: int) -> Annotated[float, "coupon collector: U until every item has been rated", "users"]:
+def coupon_users(
+    N: int, w: int
+) -> Annotated[float, "coupon collector: U until every item has been rated", "users"]:
     """N H_N/w: the non-private reference."""
     return float(sample_sizes.coupon_users(N, w))
 
@@ -161,22 +206,30 @@ def coupon_users(N: int, w: int) -> Annotated[float, "coupon collector: U until 
 # -------------------------------------------------------------------------------- information of one answer, in bits
 
 
-def information_maxsense(N: int, w: int, epsilon: float, theta: float) -> Annotated[float, "I of MaxSense", "bits"]:
+def information_maxsense(
+    N: int, w: int, epsilon: float, theta: float
+) -> Annotated[float, "I of MaxSense", "bits"]:
     """I(Z; S | H), exact, items sensed with probability θ/w."""
     return information.maxsense_information(N, w, epsilon, theta / w)
 
 
-def information_pairwise(N: int, w: int, epsilon: float) -> Annotated[float, "I of Pairwise-Preference", "bits"]:
+def information_pairwise(
+    N: int, w: int, epsilon: float
+) -> Annotated[float, "I of Pairwise-Preference", "bits"]:
     """I(Z; S | pair) of Appendix B's sketch, exact."""
     return information.pairwise_information(N, w, epsilon)
 
 
-def information_majority(N: int, w: int, epsilon: float) -> Annotated[float, "I of a majority question", "bits"]:
+def information_majority(
+    N: int, w: int, epsilon: float
+) -> Annotated[float, "I of a majority question", "bits"]:
     """I(Z; S) of "were most of your ratings positive?", exact."""
     return information.count_information(N, w, epsilon)
 
 
-def information_best(N: int, w: int, epsilon: float) -> Annotated[float, "I of the best one-bit sketch", "bits"]:
+def information_best(
+    N: int, w: int, epsilon: float
+) -> Annotated[float, "I of the best one-bit sketch", "bits"]:
     """Largest I(Z; S) over all deterministic questions, exact; w = 1, w = N, (3, 2) or (4, 2), else InvalidInput."""
     return information.best_information(N, w, epsilon)
 
@@ -191,16 +244,22 @@ def bound_capacity(epsilon: float) -> Annotated[float, "capacity of an ε-LDP an
     return float(information.capacity(epsilon))
 
 
-def bound_theorem_13(N: int, w: int, epsilon: float) -> Annotated[float, "Theorem 13, explicit", "bits"]:
+def bound_theorem_13(
+    N: int, w: int, epsilon: float
+) -> Annotated[float, "Theorem 13, explicit", "bits"]:
     """O(w²/N) with the proof's constant."""
     return information.theorem_13(N, w, epsilon)
 
 
-def bound_theorem_14(N: int, w: int, epsilon: float) -> Annotated[float, "Theorem 14, explicit", "bits"]:
+def bound_theorem_14(
+    N: int, w: int, epsilon: float
+) -> Annotated[float, "Theorem 14, explicit", "bits"]:
     """O(w/N) with the proof's constant; NaN where ε ≥ ln 2, which it does not cover."""
     return information.theorem_14(N, w, epsilon) if epsilon < math.log(2) else math.nan
 
 
-def bound_contraction(N: int, w: int, epsilon: float) -> Annotated[float, "log₂(1 + (w/N) sinh²(ε/2))", "bits"]:
+def bound_contraction(
+    N: int, w: int, epsilon: float
+) -> Annotated[float, "log₂(1 + (w/N) sinh²(ε/2))", "bits"]:
     """The largest information of any ε-LDP answer of a user who has rated w of N items."""
     return float(information.contraction(N, w, epsilon))

@@ -16,7 +16,9 @@ from .releases import SeenRatings
 from .subset_sums import SubsetCounts, subset_sums
 from .user_counts import UserCounts, hypergeometric
 
-BATCH = 1 << 18  # users at a time, where there are so many clusters that hardly two users have equal counts
+BATCH = (
+    1 << 18
+)  # users at a time, where there are so many clusters that hardly two users have equal counts
 FEW = 3  # clusters, up to which there are few kinds of users
 
 
@@ -46,7 +48,9 @@ class Users:
 
     plain_release: ClassVar[type] = SeenRatings
 
-    def __init__(self, truth: BlockTruth, classes: Integers, w: int, b: Floats, rng: np.random.Generator):
+    def __init__(
+        self, truth: BlockTruth, classes: Integers, w: int, b: Floats, rng: np.random.Generator
+    ):
         self.truth, self.classes, self.w, self.b = truth, classes, w, b
         self._rng = rng
 
@@ -67,7 +71,9 @@ class Users:
 
     def portions(self) -> Iterator[UserCounts]:
         """All users by columns rep and user_class; where there are so many clusters that few are alike, in batches."""
-        return _portions(self.classes, len(self.truth.clusters), None if self.truth.count <= FEW else BATCH)
+        return _portions(
+            self.classes, len(self.truth.clusters), None if self.truth.count <= FEW else BATCH
+        )
 
     def batches(self) -> Iterator[UserCounts]:
         """Batches of users, those of one kind in one row: columns rep, user_class, rated_0, …, rated_{Lc−1}.
@@ -80,22 +86,39 @@ class Users:
             users = batch
             for cluster in range(clusters):
                 size = self.truth.sizes[users["rep"]]
-                left = self.w - sum((users[f"rated_{c}"] for c in range(cluster)), np.zeros(len(size), int))
-                users = hypergeometric(rng, users, f"rated_{cluster}", size[:, cluster],
-                                       size[:, cluster + 1:].sum(axis=1), left)
+                left = self.w - sum(
+                    (users[f"rated_{c}"] for c in range(cluster)), np.zeros(len(size), int)
+                )
+                users = hypergeometric(
+                    rng,
+                    users,
+                    f"rated_{cluster}",
+                    size[:, cluster],
+                    size[:, cluster + 1 :].sum(axis=1),
+                    left,
+                )
             yield users
 
     def release_plainly(self) -> SeenRatings:
         """All ratings as they are, without privacy, counted by item: what a coupon collector sees. O(N) draws."""
         rng, (reps, clusters) = copy.deepcopy(self._streams[1]), self.truth.sizes.shape
         classes = len(self.classes)
-        rated = [SubsetCounts(users["rep"] * classes + users["user_class"], c, (users[f"rated_{c}"],), users.count)
-                 for users in self.batches() for c in range(clusters)]
+        rated = [
+            SubsetCounts(
+                users["rep"] * classes + users["user_class"], c, (users[f"rated_{c}"],), users.count
+            )
+            for users in self.batches()
+            for c in range(clusters)
+        ]
         (seen,) = subset_sums(rng, self.truth.clusters.repeat(classes, axis=0), clusters, rated)
         seen = seen.reshape(reps, classes, self.items)
         likes = self.b[:, self.truth.clusters].swapaxes(0, 1)
-        return SeenRatings(rng.binomial(seen, likes).sum(axis=1), seen.sum(axis=1), self.users,
-                           np.full(reps, self.users))
+        return SeenRatings(
+            rng.binomial(seen, likes).sum(axis=1),
+            seen.sum(axis=1),
+            self.users,
+            np.full(reps, self.users),
+        )
 
 
 @dataclass(frozen=True)
@@ -114,8 +137,11 @@ class BlockModel(Checked):
     b: str = parameter("probabilities b_kl of a positive rating, a row for each class of users")
     alpha: str = parameter("shares of the classes of users", default="1")
     beta: str = parameter("shares of the clusters of items", default="0.5, 0.5")
-    clusters: str = parameter("sizes of clusters exactly β_l N, or items in them at random",
-                              default="exact", choices=("exact", "random"))
+    clusters: str = parameter(
+        "sizes of clusters exactly β_l N, or items in them at random",
+        default="exact",
+        choices=("exact", "random"),
+    )
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Users
@@ -124,7 +150,9 @@ class BlockModel(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.w > self.N:
-            raise InvalidInput("w", self.w, f"a user can rate no more items than there are, N={self.N}")
+            raise InvalidInput(
+                "w", self.w, f"a user can rate no more items than there are, N={self.N}"
+            )
         if len(proportions("beta", self.beta)) > self.N:
             raise InvalidInput("beta", self.beta, f"has more clusters than items, N={self.N}")
         _ = self.users_by_class, self.items_by_cluster, self.probability
@@ -144,11 +172,15 @@ class BlockModel(Checked):
         """(K, Lc): b, chances of a positive rating."""
         return rating_probabilities(self.b, len(self.users_by_class), len(self.items_by_cluster))
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> BlockTruth:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> BlockTruth:
         """Clusters of the items, (reps, N), anew in every replication."""
         count = len(self.items_by_cluster)
         if self.clusters == "random":
-            return BlockTruth(rng.choice(count, (reps, self.N), p=proportions("beta", self.beta)), count)
+            return BlockTruth(
+                rng.choice(count, (reps, self.N), p=proportions("beta", self.beta)), count
+            )
         ordered = np.repeat(np.arange(count), self.items_by_cluster)
         return BlockTruth(rng.permuted(np.tile(ordered, (reps, 1)), axis=1), count)
 

@@ -5,19 +5,30 @@ import numpy as np
 from pipeline.study.arrays import Integers
 from pipeline.study.kernels import function
 
-_throw_balls = function(__file__, "throw_balls", """
+_throw_balls = function(
+    __file__,
+    "throw_balls",
+    """
     bits: generator
     balls: size
     boxes: size; boxes < 2**32
     counts: out i8[boxes]
-""")
-_throw_many = function(__file__, "throw_many", """
+""",
+)
+_throw_many = function(
+    __file__,
+    "throw_many",
+    """
     bits: generator
     balls: size; 4 <= balls < 2**53
     boxes: size; 1 <= boxes < 2**32
     counts: out i8[boxes]
-""")
-_put_pairs = function(__file__, "put_pairs", """
+""",
+)
+_put_pairs = function(
+    __file__,
+    "put_pairs",
+    """
     n: size
     height: size
     rows: i8[height] below n
@@ -26,7 +37,8 @@ _put_pairs = function(__file__, "put_pairs", """
     same: size; same <= (height == width)
     counts: i8[height * (width - 1) // 2 if same else height * width]
     matrix: out i8[n, n]
-""")
+""",
+)
 
 FEW = 3  # balls a box, up to which they are thrown one by one
 MANY = 8  # times the squared number of boxes: balls above which NumPy takes less time

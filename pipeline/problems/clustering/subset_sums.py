@@ -36,15 +36,21 @@ def subset_sums(
     size = (clusters[:, :, None] == np.arange(count)).sum(axis=1)
     first = size.cumsum(axis=1) - size
     subsets = list(subsets)
-    start = np.concatenate([part.group * items + first[part.group, part.cluster] for part in subsets])
+    start = np.concatenate(
+        [part.group * items + first[part.group, part.cluster] for part in subsets]
+    )
     whole = np.concatenate([size[part.group, part.cluster] for part in subsets])
     held = np.zeros((2, start.size), np.int64)
-    for sizes, column in zip(zip(*(part.sizes for part in subsets), strict=True), held, strict=False):
+    for sizes, column in zip(
+        zip(*(part.sizes for part in subsets), strict=True), held, strict=False
+    ):
         column[:] = np.concatenate(sizes)
     rows, kinds = np.flatnonzero(held.any(axis=0)), len(subsets[0].sizes)
     steps = np.zeros((2, groups * items + 1), np.int64)  # of the sums, from item to item
     users = np.concatenate([part.users for part in subsets])
     add_subsets(rng, start[rows], whole[rows], [*held[:, rows]], users[rows], steps)
     sums = np.empty((kinds, groups, items), np.int64)
-    np.put_along_axis(sums, order[None], steps[:kinds, :-1].cumsum(axis=1).reshape(sums.shape), axis=2)
+    np.put_along_axis(
+        sums, order[None], steps[:kinds, :-1].cumsum(axis=1).reshape(sums.shape), axis=2
+    )
     return sums

@@ -20,7 +20,10 @@ from pipeline.study.kernels import function
 
 PARTS = 1 << 18  # at a time
 BINOMIAL, HYPERGEOMETRIC, TABULATED = range(3)
-_split_rows = function(__file__, "split", """
+_split_rows = function(
+    __file__,
+    "split",
+    """
     bits: generator
     kind: size; kind <= 2
     rows: size
@@ -32,16 +35,24 @@ _split_rows = function(__file__, "split", """
     room: size
     out: out i8[3, room]
     progress: out i8[2]; 0 <= progress[0] <= rows
-""")
-_merge = function(__file__, "merge", """
+""",
+)
+_merge = function(
+    __file__,
+    "merge",
+    """
     rows: size
     key: i8[rows]
     users: i8[rows]
     first: out i8[rows]
     total: out i8[rows]
     found: out i8[1]
-""")
-_add_subsets = function(__file__, "add_subsets", """
+""",
+)
+_add_subsets = function(
+    __file__,
+    "add_subsets",
+    """
     bits: generator
     rows: size
     start: i8[rows]; start >= 0
@@ -52,7 +63,8 @@ _add_subsets = function(__file__, "add_subsets", """
     longest: size; size <= longest
     width: size; start < width - size
     steps: out i8[2, width]
-""")
+""",
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,9 @@ class UserCounts:
 
     def take(self, rows: Integers, count: Integers, **more: Integers) -> "UserCounts":
         """The given rows with other counts, and more columns."""
-        return UserCounts({**{name: column[rows] for name, column in self.columns.items()}, **more}, count)
+        return UserCounts(
+            {**{name: column[rows] for name, column in self.columns.items()}, **more}, count
+        )
 
     def merged(self, *names: str) -> "UserCounts":
         """These columns only, equal rows added up, in the order of the first of them. Values are whole numbers ≥ 0.
@@ -86,11 +100,13 @@ class UserCounts:
             key, most = key * base + self[name], most * base
         (first, total), found = np.empty((2, key.size), np.int64), np.empty(1, np.int64)
         _merge(key.size, key, np.ascontiguousarray(self.count), first, total, found)
-        first, total = first[:found[0]], total[:found[0]].copy()
+        first, total = first[: found[0]], total[: found[0]].copy()
         return UserCounts({name: self[name][first] for name in names}, total)
 
 
-def binomial(rng: np.random.Generator, users: UserCounts, name: str, n: Integers, p: Floats) -> UserCounts:
+def binomial(
+    rng: np.random.Generator, users: UserCounts, name: str, n: Integers, p: Floats
+) -> UserCounts:
     """Users split by a new column, Binomial(n, p) for each of them; n, p: (rows,).
 
     Raises ValueError for n < 0 and for p that is no chance.
@@ -101,7 +117,12 @@ def binomial(rng: np.random.Generator, users: UserCounts, name: str, n: Integers
 
 
 def hypergeometric(
-    rng: np.random.Generator, users: UserCounts, name: str, good: Integers, bad: Integers, sample: Integers
+    rng: np.random.Generator,
+    users: UserCounts,
+    name: str,
+    good: Integers,
+    bad: Integers,
+    sample: Integers,
 ) -> UserCounts:
     """Users split by a new column, how many of a user's sample without replacement are good; all (rows,).
 
@@ -113,28 +134,46 @@ def hypergeometric(
 
 
 def sampled(
-    rng: np.random.Generator, users: UserCounts, names: Sequence[str], sizes: Sequence[str], sample: str
+    rng: np.random.Generator,
+    users: UserCounts,
+    names: Sequence[str],
+    sizes: Sequence[str],
+    sample: str,
 ) -> UserCounts:
     """Users split by how many of a user's sample without replacement are of each kind: new columns `names`.
 
     sizes, sample: names of columns, how many there are of each kind, and in the sample; multivariate hypergeometric.
     """
     for k, name in enumerate(names):
-        others = sum((users[one] for one in sizes[k + 1:]), np.zeros_like(users.count))
+        others = sum((users[one] for one in sizes[k + 1 :]), np.zeros_like(users.count))
         left = users[sample] - sum((users[one] for one in names[:k]), np.zeros_like(users.count))
         users = hypergeometric(rng, users, name, users[sizes[k]], others, left)
     return users
 
 
-def tabulated(rng: np.random.Generator, users: UserCounts, name: str, law: Integers, table: Floats) -> UserCounts:
+def tabulated(
+    rng: np.random.Generator, users: UserCounts, name: str, law: Integers, table: Floats
+) -> UserCounts:
     """Users split by a new column whose law is a row of a table; law: (rows,), table: (laws, values) of chances."""
     values = np.argsort(-table, axis=1, kind="stable")
-    return _split(rng, users, name, TABULATED, (law,), np.full_like(law, table.shape[1]),
-                  values, np.take_along_axis(table, values, axis=1))
+    return _split(
+        rng,
+        users,
+        name,
+        TABULATED,
+        (law,),
+        np.full_like(law, table.shape[1]),
+        values,
+        np.take_along_axis(table, values, axis=1),
+    )
 
 
 def add_subsets(
-    rng: np.random.Generator, start: Integers, size: Integers, held: Sequence[Integers], users: Integers,
+    rng: np.random.Generator,
+    start: Integers,
+    size: Integers,
+    held: Sequence[Integers],
+    users: Integers,
     steps: Integers,
 ) -> None:
     """Add to steps, from item to item, how many users have each item in their first and second subsets.
@@ -150,8 +189,14 @@ def add_subsets(
 
 
 def _split(
-    rng: np.random.Generator, users: UserCounts, name: str, kind: int, law: Sequence[Integers], most: Integers,
-    values: Array | None = None, weights: Array | None = None,
+    rng: np.random.Generator,
+    users: UserCounts,
+    name: str,
+    kind: int,
+    law: Sequence[Integers],
+    most: Integers,
+    values: Array | None = None,
+    weights: Array | None = None,
 ) -> UserCounts:
     """Users of each row by a value each. law: up to three numbers, (rows,) each, that give its law, by its kind.
 
@@ -161,13 +206,26 @@ def _split(
     laws, count = np.zeros((rows, 3), np.int64), np.ascontiguousarray(users.count)
     for k, word in enumerate(law):
         laws[:, k] = word
-    values, weights = (np.zeros((1, 1), kind) if one is None else np.ascontiguousarray(one)
-                       for one, kind in ((values, np.int64), (weights, float)))
+    values, weights = (
+        np.zeros((1, 1), kind) if one is None else np.ascontiguousarray(one)
+        for one, kind in ((values, np.int64), (weights, float))
+    )
     out = np.empty((3, max(PARTS, 2 * int(most.max(initial=0)) + 8)), np.int64)
     parts, progress = [out[:, :0]], np.zeros(2, np.int64)
     while progress[0] < rows:
-        _split_rows(rng.bit_generator, kind, rows, laws, count, values.shape[1], values, weights, out.shape[1], out,
-                    progress)
-        parts.append(out[:, :progress[1]].copy())
+        _split_rows(
+            rng.bit_generator,
+            kind,
+            rows,
+            laws,
+            count,
+            values.shape[1],
+            values,
+            weights,
+            out.shape[1],
+            out,
+            progress,
+        )
+        parts.append(out[:, : progress[1]].copy())
     row, drawn, count = np.concatenate(parts, axis=1)
     return users.take(row, count, **{name: drawn})

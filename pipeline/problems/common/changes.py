@@ -100,7 +100,9 @@ def changed_data(make: Callable[[Any, np.random.Generator], Data]) -> Change:
 
 
 def changed_release(
-    make: Callable[[Any, np.random.Generator], Release], privately: bool = True, releases: type | None = None
+    make: Callable[[Any, np.random.Generator], Release],
+    privately: bool = True,
+    releases: type | None = None,
 ) -> Change:
     """Releases that are changed before estimators see them. make: a release and a generator -> another.
 
@@ -109,7 +111,9 @@ def changed_release(
     """
 
     def change(part: Part) -> Part:
-        return part if privately and part.releases is object else ChangedRelease(part, make, releases)
+        return (
+            part if privately and part.releases is object else ChangedRelease(part, make, releases)
+        )
 
     return replaced_part("mechanism", change)
 
@@ -176,7 +180,10 @@ class InSecret(Wrapper):
         said = self.declared.release(data, copy.deepcopy(rng))
         done = self.actual.release(data, rng)
         names = (*_constants(cast(Any, type(said))), *self.also)
-        return cast(Release, dataclasses.replace(cast(Any, done), **{name: getattr(said, name) for name in names}))
+        return cast(
+            Release,
+            dataclasses.replace(cast(Any, done), **{name: getattr(said, name) for name in names}),
+        )
 
 
 @dataclass(frozen=True)
@@ -211,7 +218,10 @@ class ChangedEstimate(Wrapper):
 def _with_parameters(part: Part, changes: Mapping[str, Any]) -> Part:
     if not {*changes} <= {*fields(type(part))}:
         return part
-    values = {name: value(getattr(part, name)) if callable(value) else value for name, value in changes.items()}
+    values = {
+        name: value(getattr(part, name)) if callable(value) else value
+        for name, value in changes.items()
+    }
     return dataclasses.replace(part, **values)
 
 
@@ -219,4 +229,6 @@ def _with_parameters(part: Part, changes: Mapping[str, Any]) -> Part:
 def _constants(release: type) -> tuple[str, ...]:
     """Names of the fields of a release that have no replications."""
     hints = typing.get_type_hints(release, include_extras=True)
-    return tuple(name for name in fields(release) if getattr(hints[name], "__metadata__", ("",))[0] != "reps")
+    return tuple(
+        name for name in fields(release) if getattr(hints[name], "__metadata__", ("",))[0] != "reps"
+    )

@@ -6,7 +6,13 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pipeline.privacy.published_counts import CountNoise, GaussianCounts, LaplaceCounts, PublishedCounts, bounded_counts
+from pipeline.privacy.published_counts import (
+    CountNoise,
+    GaussianCounts,
+    LaplaceCounts,
+    PublishedCounts,
+    bounded_counts,
+)
 from pipeline.study.arrays import Integers
 from pipeline.study.making import build
 from pipeline.study.parameters import DataFile, InvalidInput, describe, parameter
@@ -18,10 +24,14 @@ from .release_rows import ENCODING, LeftOut, check_report
 from .sheets import Sheet
 from .tables import Unreadable
 
-MECHANISMS: dict[str, type[CountNoise]] = {"discrete_gaussian": GaussianCounts, "discrete_laplace": LaplaceCounts}
+MECHANISMS: dict[str, type[CountNoise]] = {
+    "discrete_gaussian": GaussianCounts,
+    "discrete_laplace": LaplaceCounts,
+}
 SETTINGS = ("epsilon_user", "delta", "conversion", "neighbours_are")
-MOST: Field[Any] = parameter("answers of one person that count, the first ones; the noise grows with it", low=1,
-                             high=10**6)
+MOST: Field[Any] = parameter(
+    "answers of one person that count, the first ones; the noise grows with it", low=1, high=10**6
+)
 MOST.type = int
 CHANGE = {"replace_one": "replaced by others", "add_remove": "there or not"}
 
@@ -78,7 +88,9 @@ class Asked:
     names: tuple[str, ...]
 
 
-def asked_for(arguments: Mapping[str, Any], what: str, of: str, others: Mapping[str, Field[Any]]) -> Asked:
+def asked_for(
+    arguments: Mapping[str, Any], what: str, of: str, others: Mapping[str, Field[Any]]
+) -> Asked:
     """The checked arguments of a release. what: meaning of data.path; of: whose names data.items has.
 
     Names that are released must come from a list, since those in the rows are people's.
@@ -86,12 +98,24 @@ def asked_for(arguments: Mapping[str, Any], what: str, of: str, others: Mapping[
     name, kind, settings = settings_of(arguments, MECHANISMS, {"most": MOST, **others}, FILES)
     data = file_of(arguments, "path", what)
     if arguments.get("data.items") is None:
-        raise InvalidInput("data.items", None, f"is needed, a file with the names of all {of}, one a line: which of "
-                           "them occur in data.path is people's own")
+        raise InvalidInput(
+            "data.items",
+            None,
+            f"is needed, a file with the names of all {of}, one a line: which of "
+            "them occur in data.path is people's own",
+        )
     names = listed(file_of(arguments, "items", f"names of all {of}, one a line"), of)
     with keys_as_typed():
-        mechanism: CountNoise = build(kind, {key: value for key, value in settings.items() if key in SETTINGS})
-    return Asked(name, mechanism, {key: value for key, value in settings.items() if key not in SETTINGS}, data, names)
+        mechanism: CountNoise = build(
+            kind, {key: value for key, value in settings.items() if key in SETTINGS}
+        )
+    return Asked(
+        name,
+        mechanism,
+        {key: value for key, value in settings.items() if key not in SETTINGS},
+        data,
+        names,
+    )
 
 
 def listed(items: DataFile, of: str) -> tuple[str, ...]:
@@ -104,7 +128,11 @@ def listed(items: DataFile, of: str) -> tuple[str, ...]:
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise InvalidInput("data.items", items.path, f"names {twice!r} twice")
     if len(names) < 2:
-        raise InvalidInput("data.items", items.path, f"has {len(names)} of the {of}; needs two at least, one a line")
+        raise InvalidInput(
+            "data.items",
+            items.path,
+            f"has {len(names)} of the {of}; needs two at least, one a line",
+        )
     return tuple(names)
 
 
@@ -150,17 +178,27 @@ def published(asked: Asked, answers: Answers, groups: int, one: str) -> tuple[Pu
     most = asked.settings.get("most")
     if answers.person is None:
         if most not in (None, 1):
-            raise InvalidInput("parameters.most", most, f"the file names no persons, so that {one} is protected by "
-                               "itself; must be left out")
+            raise InvalidInput(
+                "parameters.most",
+                most,
+                f"the file names no persons, so that {one} is protected by "
+                "itself; must be left out",
+            )
         most = 1
     if most is None:
-        raise InvalidInput("parameters.most", None, f"is needed, {describe(MOST)} ({MOST.metadata['meaning']})")
-    counts = bounded_counts(answers.person, answers.group, answers.side, answers.times, groups, most)
+        raise InvalidInput(
+            "parameters.most", None, f"is needed, {describe(MOST)} ({MOST.metadata['meaning']})"
+        )
+    counts = bounded_counts(
+        answers.person, answers.group, answers.side, answers.times, groups, most
+    )
     with keys_as_typed():
         return asked.mechanism.publish(counts, most, answers.person is not None), most
 
 
-def statement(asked: Asked, result: PublishedCounts, most: int, named: bool, one: str, of: str) -> dict[str, Any]:
+def statement(
+    asked: Asked, result: PublishedCounts, most: int, named: bool, one: str, of: str
+) -> dict[str, Any]:
     """What was released, how private it is, and what was not released; nothing in it depends on the rows of the data.
 
     named: whether the file names persons. one: an answer; of: what it is counted by, in words.
@@ -168,20 +206,30 @@ def statement(asked: Asked, result: PublishedCounts, most: int, named: bool, one
     (noise,) = result.noise
     sensitivity = result.sensitivity
     change = CHANGE[asked.mechanism.neighbours_are]
-    unit = (f"{one}, since the file names no persons: whoever gave several spends the budget as "
-            "often")
+    unit = (
+        f"{one}, since the file names no persons: whoever gave several spends the budget as often"
+    )
     neighbours = f"{one} {change}"
     if named:
-        unit = ("all answers of one person, which are all rows of one name; of these the first "
-                f"{most:,} count, and of several on the same {of} the first")
+        unit = (
+            "all answers of one person, which are all rows of one name; of these the first "
+            f"{most:,} count, and of several on the same {of} the first"
+        )
         neighbours = f"these answers {change}, or any one row, whatever name it has"
     return {
-        "unit": unit, "neighbours": neighbours, "spent": result.spent,
-        "asked": {key: getattr(asked.mechanism, key) for key in SETTINGS if hasattr(asked.mechanism, key)}
-                 | {"most": most},
-        "mechanism": asked.name, "noise": result.noise, "noise_law": LAWS[noise],
+        "unit": unit,
+        "neighbours": neighbours,
+        "spent": result.spent,
+        "asked": {
+            key: getattr(asked.mechanism, key) for key in SETTINGS if hasattr(asked.mechanism, key)
+        }
+        | {"most": most},
+        "mechanism": asked.name,
+        "noise": result.noise,
+        "noise_law": LAWS[noise],
         "sensitivity": {"L1": sensitivity.absolute, "squared L2": sensitivity.squared},
-        **made_by(), "names": NAMES,
+        **made_by(),
+        "names": NAMES,
         "public": f"names in data.items, law of the noise; every {of} has its counts, whether anybody answered or not",
         "rows left out": LEFT_OUT,
         "not released": "the number of persons, who answered what, any count without noise",

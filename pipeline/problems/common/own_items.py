@@ -33,7 +33,9 @@ def ranks(theta: Floats) -> Floats:
 def position(item: str, names: tuple[str, ...]) -> int:
     """Index of an item by its name; InvalidInput if there is none."""
     if item not in names:
-        raise InvalidInput("item", item, "there is no such item in the data; names are case-sensitive")
+        raise InvalidInput(
+            "item", item, "there is no such item in the data; names are case-sensitive"
+        )
     return names.index(item)
 
 
@@ -46,7 +48,9 @@ def of_item(item: str, names: tuple[str, ...], values: Array) -> float:
 def with_all(names: tuple[str, ...]) -> tuple[str, ...]:
     """Levels of an axis of items: all on average, then each. InvalidInput where an item is called so."""
     if ALL in names:
-        raise InvalidInput("data_path", ALL, "is the name of an item, and of the mean of all here; rename the item")
+        raise InvalidInput(
+            "data_path", ALL, "is the name of an item, and of the mean of all here; rename the item"
+        )
     return ALL, *names
 
 
@@ -60,7 +64,9 @@ class _OfItem(Checked, ABC):
         """One value per replication, (reps,); NaN where the estimate is not finite. O(reps · m²)."""
         finite = np.isfinite(estimate.theta).all(axis=1)
         values = self._each(truth.theta, np.where(finite[:, None], estimate.theta, 0))
-        chosen = values.mean(axis=1) if self.item == ALL else values[:, position(self.item, truth.names)]
+        chosen = (
+            values.mean(axis=1) if self.item == ALL else values[:, position(self.item, truth.names)]
+        )
         return np.where(finite, chosen, np.nan)
 
     @abstractmethod
@@ -108,7 +114,13 @@ class PairsReversed(_OfItem):
         ranked, known = levels(estimate), levels(theta)
         total: Floats = np.zeros(theta.shape)
         for other in range(theta.shape[1]):
-            total += np.abs(np.sign(ranked - ranked[:, other, None]) - np.sign(known - known[:, other, None])) / 2
+            total += (
+                np.abs(
+                    np.sign(ranked - ranked[:, other, None])
+                    - np.sign(known - known[:, other, None])
+                )
+                / 2
+            )
         total /= theta.shape[1] - 1
         return total
 

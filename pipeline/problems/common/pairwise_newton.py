@@ -14,10 +14,14 @@ from scipy.special import expit
 from pipeline.study.arrays import Booleans, Floats, Integers
 
 USABLE = 1e50  # scores and ridges (and 1/ridge) beyond this would overflow when squared
-SLICE_BYTES = 1 << 19  # of one (rep, item, item) array: losses take dozens of passes over half as much
+SLICE_BYTES = (
+    1 << 19
+)  # of one (rep, item, item) array: losses take dozens of passes over half as much
 EPS = np.finfo(float).eps
 ACCURACY = 1e-7  # of θ, relative to 1 logit and its range: longest next step at a minimum
-WORST_CONDITION = 1e12  # size over least curvature, without a ridge: beyond it some item is not determined
+WORST_CONDITION = (
+    1e12  # size over least curvature, without a ridge: beyond it some item is not determined
+)
 
 
 class Minimum(NamedTuple):
@@ -106,12 +110,20 @@ def minimise_pairs(
     with np.errstate(all="ignore"):
         for first in range(0, usable.size, length):
             rows = usable[first : first + length]
-            _minimise_slice(rows, loss.take(rows), start[rows], ridge, tolerance, iterations, result)
+            _minimise_slice(
+                rows, loss.take(rows), start[rows], ridge, tolerance, iterations, result
+            )
     return result
 
 
 def _minimise_slice(
-    rows: Integers, loss: Losses, x: Floats, ridge: float, tolerance: float, iterations: int, result: Minimum
+    rows: Integers,
+    loss: Losses,
+    x: Floats,
+    ridge: float,
+    tolerance: float,
+    iterations: int,
+    result: Minimum,
 ) -> None:
     first, second = np.triu_indices(x.shape[1], 1)
     base, step = np.zeros_like(x), np.zeros_like(x)
@@ -126,7 +138,8 @@ def _minimise_slice(
         noise = 8 * EPS * (loss.size * (1 + reach) + np.abs(value))
         accept = value <= level + 1e-4 * length * descent + noise
         newton, definite = _newton_step(
-            local.curvature[accept], gradient[accept], ridge, loss.size[accept], loss.convex)
+            local.curvature[accept], gradient[accept], ridge, loss.size[accept], loss.convex
+        )
         span = np.maximum(np.ptp(newton, axis=1), 1)
         newton *= np.minimum(1, 1e3 * (1 + reach[accept]) / span)[:, None]
         base[accept], step[accept], level[accept] = x[accept], newton, value[accept]
@@ -174,7 +187,9 @@ def _hessian(edges: Floats, ridge: float, m: int) -> Floats:
     degree = -square.sum(axis=2)
     lift = np.abs(degree).mean(axis=1) + 2 * ridge
     square += (lift / m)[:, None, None]
-    least = np.maximum(2 * ridge, 1e-13 * lift + 1 / USABLE)  # LAPACK stops the whole batch at a zero pivot
+    least = np.maximum(
+        2 * ridge, 1e-13 * lift + 1 / USABLE
+    )  # LAPACK stops the whole batch at a zero pivot
     np.einsum("rii->ri", square)[...] += degree + least[:, None]
     return square
 

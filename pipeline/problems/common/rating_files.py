@@ -20,10 +20,16 @@ from .sheets import ITEM, PERSON, Sheet, plain
 from .tables import Unreadable
 
 RATINGS = ("userId", "movieId", "rating", "timestamp")
-ROLES = {"user": PERSON, "item": ITEM, "rating": ("rating", "stars", "score", "value", "grade"),
-         "rank": ("rank", "place", "position")}
-TERMS = ("terms of GroupLens: research use only, no commercial use, acknowledge (cite Harper and Konstan, 2015), "
-         "redistribute only under the same terms")
+ROLES = {
+    "user": PERSON,
+    "item": ITEM,
+    "rating": ("rating", "stars", "score", "value", "grade"),
+    "rank": ("rank", "place", "position"),
+}
+TERMS = (
+    "terms of GroupLens: research use only, no commercial use, acknowledge (cite Harper and Konstan, 2015), "
+    "redistribute only under the same terms"
+)
 SMALL = "100,836 ratings of 9,724 films by 610 users"
 SMALL_SHA256 = {
     "80da8b3393dae325bbba5a31f291a6ba55d8d4f4396de3c456f2c1635b1b70e8": "LF",
@@ -84,7 +90,9 @@ def load(path: DataFile, other_ratings: bool = False) -> Ratings:
         lines = tables.lines(path)
         header, start, _ = tables.header(lines, ",".join(RATINGS))
         if header != RATINGS:
-            raise Unreadable(f"the header is {shorten(','.join(header))!r}; must be {','.join(RATINGS)} (MovieLens)")
+            raise Unreadable(
+                f"the header is {shorten(','.join(header))!r}; must be {','.join(RATINGS)} (MovieLens)"
+            )
         rows, numbers = tables.rows(lines, range(start, len(lines)))
         columns = tables.columns(rows, numbers, len(header), f": {','.join(header)}")
         return _ratings(columns, numbers, path, other_ratings)
@@ -102,33 +110,59 @@ def of_sheet(sheet: Sheet, path: DataFile) -> Ratings | None:
     for kind, others in (("rating", {"rank"}), ("rank", {"rating"})):
         if {"user", "item", kind} <= roles.keys() and not others & roles.keys():
             user, item = sheet.names(roles["user"], "user"), sheet.names(roles["item"], "item")
-            return _ordered(user, item, sheet.measured(roles[kind]), kind, sheet.numbers, path,
-                            sheet.unused(roles.values()))
-    if len(items) < 2 or set(roles) - {"user"} or (plain(sheet.header[0]) not in PERSON and sheet.header[0]):
+            return _ordered(
+                user,
+                item,
+                sheet.measured(roles[kind]),
+                kind,
+                sheet.numbers,
+                path,
+                sheet.unused(roles.values()),
+            )
+    if (
+        len(items) < 2
+        or set(roles) - {"user"}
+        or (plain(sheet.header[0]) not in PERSON and sheet.header[0])
+    ):
         return None
     if not all(items) or len(set(items)) < len(items):
         raise Unreadable("needs a name for every item in the header, each once")
     user = [*sheet.names(0, "user")] * len(items)
     item = [name for name in items for _ in sheet.numbers]
     values = np.concatenate([sheet.measured(k + 1) for k in range(len(items))])
-    return _ordered(user, item, values, "rating", [*sheet.numbers] * len(items), path,
-                    sheet.remark)
+    return _ordered(user, item, values, "rating", [*sheet.numbers] * len(items), path, sheet.remark)
 
 
 def _ordered(
-    user: Sequence[str], item: Sequence[str], values: np.ndarray, kind: str, numbers: Sequence[int],
-    path: DataFile, remark: str,
+    user: Sequence[str],
+    item: Sequence[str],
+    values: np.ndarray,
+    kind: str,
+    numbers: Sequence[int],
+    path: DataFile,
+    remark: str,
 ) -> Ratings:
     """Ratings of which some are missing (NaN); all arguments are (ratings,)."""
     given = np.flatnonzero(np.isfinite(values)).tolist()
     people, names = (tuple(sorted({column[k] for k in given})) for column in (user, item))
     who, what = indices([user[k] for k in given], people), indices([item[k] for k in given], names)
-    refuse_repeats(who * len(names) + what, [numbers[k] for k in given], "this user rated this item")
+    refuse_repeats(
+        who * len(names) + what, [numbers[k] for k in given], "this user rated this item"
+    )
     if len(people) < 2 or len(names) < 2:
-        raise Unreadable(f"has {kind}s of {len(names)} items by {len(people)} users; needs two of each at least")
+        raise Unreadable(
+            f"has {kind}s of {len(names)} items by {len(people)} users; needs two of each at least"
+        )
     stars = np.unique(values[given] * (1 if kind == "rating" else -1), return_inverse=True)[1] + 1.0
-    return Ratings(who, what, stars, len(people), names, f"A file of {len(stars):,} {kind}s of {len(names):,} items by "
-                   f"{len(people):,} users, sha256 {path.sha256[:8]}…{remark}.")
+    return Ratings(
+        who,
+        what,
+        stars,
+        len(people),
+        names,
+        f"A file of {len(stars):,} {kind}s of {len(names):,} items by "
+        f"{len(people):,} users, sha256 {path.sha256[:8]}…{remark}.",
+    )
 
 
 def sorted_names(column: Sequence[str], numbers: list[int], what: str) -> tuple[str, ...]:
@@ -158,29 +192,50 @@ def refuse_repeats(key: np.ndarray, numbers: list[int], says: str) -> None:
     first, inverse = np.unique(key, return_index=True, return_inverse=True)[1:]
     again = np.flatnonzero(first[inverse] != np.arange(len(key)))
     if again.size:
-        raise Unreadable(f"row {numbers[again[0]]}: {says} before, in row {numbers[first[inverse[again[0]]]]}")
+        raise Unreadable(
+            f"row {numbers[again[0]]}: {says} before, in row {numbers[first[inverse[again[0]]]]}"
+        )
 
 
-def _ratings(columns: list[tuple[str, ...]], numbers: list[int], file: DataFile, other: bool) -> Ratings:
+def _ratings(
+    columns: list[tuple[str, ...]], numbers: list[int], file: DataFile, other: bool
+) -> Ratings:
     user, users = users_of(columns[0], numbers)
     names = sorted_names(columns[1], numbers, "film")
     item = indices(columns[1], names)
     stars = np.array([_number(text) for text in columns[2]])
     bad = np.flatnonzero(~((stars > 0) & (stars < 1e6)))
     if bad.size:
-        raise Unreadable(f"row {numbers[bad[0]]}: the rating is {shorten(columns[2][bad[0]])!r}; must be a number > 0")
+        raise Unreadable(
+            f"row {numbers[bad[0]]}: the rating is {shorten(columns[2][bad[0]])!r}; must be a number > 0"
+        )
     refuse_repeats(user * len(names) + item, numbers, "this user rated this film")
     counted = f"{len(stars):,} ratings of {len(names):,} films by {users:,} users, sha256 {file.sha256[:8]}…"
     if file.sha256 in SMALL_SHA256:
-        return Ratings(user, item, stars, users, names, f"MovieLens ml-latest-small of GroupLens: {counted}; {TERMS}.")
+        return Ratings(
+            user,
+            item,
+            stars,
+            users,
+            names,
+            f"MovieLens ml-latest-small of GroupLens: {counted}; {TERMS}.",
+        )
     if not other:
         expected = " or ".join(f"{sha[:8]}… ({ends})" for sha, ends in SMALL_SHA256.items())
         raise Unreadable(
             f"is not MovieLens ml-latest-small: found {counted}; expected {SMALL}, sha256 {expected}. Public copies "
             f"are often edited: take the original from GroupLens ({TERMS}), or accept this file with "
-            "+parameters.other_ratings=true")
-    return Ratings(user, item, stars, users, names, f"Ratings of a file that was not compared with any known one "
-                   f"(other_ratings=true), not MovieLens ml-latest-small: {counted}; if from MovieLens, {TERMS}.")
+            "+parameters.other_ratings=true"
+        )
+    return Ratings(
+        user,
+        item,
+        stars,
+        users,
+        names,
+        f"Ratings of a file that was not compared with any known one "
+        f"(other_ratings=true), not MovieLens ml-latest-small: {counted}; if from MovieLens, {TERMS}.",
+    )
 
 
 def _number(text: str) -> float:

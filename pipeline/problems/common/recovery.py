@@ -66,8 +66,10 @@ class TopK(Checked):
 
     def hits(self, truth: Any, estimate: Any) -> Floats:
         """(reps,): true top items among the estimated ones, NaN where the estimate is not finite; O(reps · m log m)"""
-        orders = [np.argsort(-levels(theta), axis=1, kind="stable")[:, : self.top] for theta in
-                 (truth.theta, estimate.theta)]
+        orders = [
+            np.argsort(-levels(theta), axis=1, kind="stable")[:, : self.top]
+            for theta in (truth.theta, estimate.theta)
+        ]
         chosen = np.zeros((2, *truth.theta.shape), bool)
         for side, items in zip(chosen, orders, strict=True):
             np.put_along_axis(side, items, True, axis=1)
@@ -120,11 +122,15 @@ class Lemma4Bound(TopK):
     def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
         """One value per replication, (reps,). O(reps · m log m)."""
         order = np.argsort(-levels(truth.theta), axis=1, kind="stable")
-        true_scores, scores = (np.take_along_axis(x.theta, order, axis=1) for x in (truth, estimate))
+        true_scores, scores = (
+            np.take_along_axis(x.theta, order, axis=1) for x in (truth, estimate)
+        )
         middle = true_scores[:, self.top - 1 : self.top + 1].mean(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
             above, tie = scores - middle, tie_width(scores)
-        crossed = (above[:, : self.top] <= tie).sum(axis=1) + (above[:, self.top :] >= -tie).sum(axis=1)
+        crossed = (above[:, : self.top] <= tie).sum(axis=1) + (above[:, self.top :] >= -tie).sum(
+            axis=1
+        )
         return _or_nan(crossed / self.top, estimate.theta)
 
 
@@ -143,7 +149,9 @@ class Kendall:
     def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
         """(reps,); O(reps · m²) comparisons"""
         m = truth.theta.shape[1]
-        ordered = np.take_along_axis(levels(estimate.theta), np.argsort(-truth.theta, axis=1), axis=1)
+        ordered = np.take_along_axis(
+            levels(estimate.theta), np.argsort(-truth.theta, axis=1), axis=1
+        )
         wrong = np.zeros(len(ordered))
         for gap in range(1, m):
             difference = ordered[:, gap:] - ordered[:, :-gap]

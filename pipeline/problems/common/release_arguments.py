@@ -7,7 +7,15 @@ from dataclasses import Field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.study.parameters import DataFile, InvalidInput, check, describe, fields, nearest, parameter
+from pipeline.study.parameters import (
+    DataFile,
+    InvalidInput,
+    check,
+    describe,
+    fields,
+    nearest,
+    parameter,
+)
 
 from .release_rows import ENCODING
 
@@ -21,7 +29,9 @@ Kind = TypeVar("Kind")
 
 
 def settings_of(
-    arguments: Mapping[str, Any], mechanisms: Mapping[str, type[Kind]], others: Mapping[str, Field[Any]],
+    arguments: Mapping[str, Any],
+    mechanisms: Mapping[str, type[Kind]],
+    others: Mapping[str, Field[Any]],
     files: tuple[str, ...] = ("path",),
 ) -> tuple[str, type[Kind], dict[str, Any]]:
     """The mechanism's name and class, and all parameters, checked; InvalidInput for every key that is not known.
@@ -35,12 +45,24 @@ def settings_of(
         if key.rpartition(".")[2] == "seed":
             raise InvalidInput(key, value, "noise for real data takes no seed; must be left out")
         if key.startswith("data.") and key not in allowed:
-            raise InvalidInput(key, value, f"the release of this problem takes no such file, only "
-                               f"{' and '.join(data)}; leave it out")
+            raise InvalidInput(
+                key,
+                value,
+                f"the release of this problem takes no such file, only "
+                f"{' and '.join(data)}; leave it out",
+            )
         if key not in allowed and not key.startswith("parameters."):
-            raise InvalidInput(key, value, f"goes with no release, which simulates nothing; allowed: "
-                               f"{', '.join(allowed)}, parameters.NAME")
-    settings = {key.removeprefix("parameters."): value for key, value in arguments.items() if key not in allowed}
+            raise InvalidInput(
+                key,
+                value,
+                f"goes with no release, which simulates nothing; allowed: "
+                f"{', '.join(allowed)}, parameters.NAME",
+            )
+    settings = {
+        key.removeprefix("parameters."): value
+        for key, value in arguments.items()
+        if key not in allowed
+    }
     name = settings.pop("mechanism", next(iter(mechanisms)))
     if name not in mechanisms:
         raise InvalidInput("parameters.mechanism", name, nearest(name, mechanisms))
@@ -48,18 +70,31 @@ def settings_of(
     known.pop("m", None)
     for key, value in settings.items():
         if key not in known:
-            raise InvalidInput(f"parameters.{key}", value, f"no such parameter here; {nearest(key, known)}")
+            raise InvalidInput(
+                f"parameters.{key}", value, f"no such parameter here; {nearest(key, known)}"
+            )
     for key in REQUIRED:
         if key in known and settings.get(key) is None:
-            raise InvalidInput(f"parameters.{key}", None, f"is needed, {describe(known[key])} "
-                               f"({known[key].metadata['meaning']})")
+            raise InvalidInput(
+                f"parameters.{key}",
+                None,
+                f"is needed, {describe(known[key])} ({known[key].metadata['meaning']})",
+            )
     if settings.get("conversion") == "exact":
-        raise InvalidInput("parameters.conversion", "exact", "is for studies, real noise is accounted by zCDP; must be "
-                           "tight or bun_steinke")
+        raise InvalidInput(
+            "parameters.conversion",
+            "exact",
+            "is for studies, real noise is accounted by zCDP; must be tight or bun_steinke",
+        )
     if settings.get("conversion") == "paper":
-        raise InvalidInput("parameters.conversion", "paper", "spends more than ε; must be tight or bun_steinke")
-    return name, mechanisms[name], {
-        key: check(known[key], value, f"parameters.{key}") for key, value in settings.items()}
+        raise InvalidInput(
+            "parameters.conversion", "paper", "spends more than ε; must be tight or bun_steinke"
+        )
+    return (
+        name,
+        mechanisms[name],
+        {key: check(known[key], value, f"parameters.{key}") for key, value in settings.items()},
+    )
 
 
 def file_of(arguments: Mapping[str, Any], name: str, what: str) -> DataFile:
@@ -82,10 +117,15 @@ def target_of(arguments: Mapping[str, Any]) -> Path:
     try:
         target = Path(outputs).expanduser().absolute()
     except RuntimeError:  # ~ and the name of no user
-        raise InvalidInput("outputs", outputs, "there is no such user here; must be a new folder") from None
+        raise InvalidInput(
+            "outputs", outputs, "there is no such user here; must be a new folder"
+        ) from None
     if not outputs.strip() or os.path.lexists(target):
-        raise InvalidInput("outputs", outputs, "is there already, and a release is never overwritten; must be a new "
-                           "folder")
+        raise InvalidInput(
+            "outputs",
+            outputs,
+            "is there already, and a release is never overwritten; must be a new folder",
+        )
     return target
 
 
@@ -97,12 +137,17 @@ def keys_as_typed() -> Iterator[None]:
     except InvalidInput as error:
         files = {f"data_{name}": f"data.{name}" for name in FILES}
         typed = error.key in ("opendp", "outputs") or "." in error.key
-        raise InvalidInput(error.key if typed else files.get(error.key, f"parameters.{error.key}"), error.value,
-                           error.allowed) from None
+        raise InvalidInput(
+            error.key if typed else files.get(error.key, f"parameters.{error.key}"),
+            error.value,
+            error.allowed,
+        ) from None
 
 
 def receipt(target: Path, account: Mapping[str, Any]) -> str:
     """What the command prints of a release."""
     spent = ", ".join(f"{measure} {value:.6g}" for measure, value in account["spent"].items())
-    return (f"released: {target}\n  unit: {account['unit']}\n  neighbours: {account['neighbours']}\n  spent: {spent}\n"
-            "  Whatever else is released of these people, this too if it is made again, adds to that.")
+    return (
+        f"released: {target}\n  unit: {account['unit']}\n  neighbours: {account['neighbours']}\n  spent: {spent}\n"
+        "  Whatever else is released of these people, this too if it is made again, adds to that."
+    )

@@ -14,12 +14,18 @@ from typing import Any
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.texts import plain_text as plain_text
 
-LAWS = {"variance": "discrete Gaussian, P(x) ∝ exp(−x²/(2·variance))",
-        "scale": "discrete Laplace, P(x) ∝ exp(−|x|/scale)"}
-NAMES = ("in all tables a name that a spreadsheet might compute has ' before =, +, -, @, ' or a quotation mark, at its "
-         "beginning and after semicolons, tabs and ends of lines")
-LEFT_OUT = ("rows that cannot be read by themselves, or say what is not listed, count as not "
-            "there; whether there are some is not said")
+LAWS = {
+    "variance": "discrete Gaussian, P(x) ∝ exp(−x²/(2·variance))",
+    "scale": "discrete Laplace, P(x) ∝ exp(−|x|/scale)",
+}
+NAMES = (
+    "in all tables a name that a spreadsheet might compute has ' before =, +, -, @, ' or a quotation mark, at its "
+    "beginning and after semicolons, tabs and ends of lines"
+)
+LEFT_OUT = (
+    "rows that cannot be read by themselves, or say what is not listed, count as not "
+    "there; whether there are some is not said"
+)
 Table = tuple[Sequence[str], Sequence[Sequence[str | int | float]]]  # header, rows
 
 
@@ -35,8 +41,11 @@ def new_folder(target: Path, typed: str) -> Iterator[Path]:
         try:
             partial.mkdir(mode=0o700)
         except OSError as error:
-            raise InvalidInput("outputs", typed, f"cannot be made ({error.strerror}); must be a new folder in "
-                               "one that is there") from None
+            raise InvalidInput(
+                "outputs",
+                typed,
+                f"cannot be made ({error.strerror}); must be a new folder in one that is there",
+            ) from None
         yield partial
         partial.rename(target)
     finally:
@@ -47,10 +56,14 @@ def write(folder: Path, tables: Mapping[str, Table], account: Mapping[str, Any])
     """The files of a release: tables by name of the file, and the account as `release.json`."""
     for name, (header, rows) in tables.items():
         write_table(folder / name, header, rows)
-    (folder / "release.json").write_text(json.dumps(account, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    (folder / "release.json").write_text(
+        json.dumps(account, indent=1, ensure_ascii=False) + "\n", "utf-8"
+    )
 
 
-def write_table(path: Path, header: Sequence[str], rows: Sequence[Sequence[str | int | float]]) -> None:
+def write_table(
+    path: Path, header: Sequence[str], rows: Sequence[Sequence[str | int | float]]
+) -> None:
     """A CSV file."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([header, *rows])
@@ -62,5 +75,8 @@ def made_by() -> dict[str, str]:
         program = f"private-learning-pipeline {version('private-learning-pipeline')}"
     except PackageNotFoundError:  # run from a folder, not installed
         program = "private-learning-pipeline"
-    return {"sampler": f"OpenDP {version('opendp')}, without a seed", "program": program,
-            "date": time.strftime("%Y-%m-%d", time.gmtime())}
+    return {
+        "sampler": f"OpenDP {version('opendp')}, without a seed",
+        "program": program,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+    }

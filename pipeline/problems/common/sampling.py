@@ -10,15 +10,23 @@ def whole_words(size: int) -> int:
     return 8 // math.gcd(8, size)
 
 
-def bernoulli(probability: np.ndarray | float, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+def bernoulli(
+    probability: np.ndarray | float, shape: tuple[int, ...], rng: np.random.Generator
+) -> np.ndarray:
     """Bernoulli draws, bool of a shape that the probability broadcasts to; exact to 2⁻⁵².
 
     A random byte decides all but one in 256, a further uniform these.
     """
-    bound = np.asarray(probability, float) * (256 - 2**-44)  # whole parts are bytes, also at probability 1
+    bound = np.asarray(probability, float) * (
+        256 - 2**-44
+    )  # whole parts are bytes, also at probability 1
     whole = bound.astype(np.uint8)
     size = int(np.prod(shape))
-    byte = rng.integers(0, 1 << 64, -(-size // 8), np.uint64).astype("<u8", copy=False).view(np.uint8)[:size]
+    byte = (
+        rng.integers(0, 1 << 64, -(-size // 8), np.uint64)
+        .astype("<u8", copy=False)
+        .view(np.uint8)[:size]
+    )
     byte = byte.reshape(shape)
     drawn = byte < whole
     tie = np.flatnonzero(byte == whole)

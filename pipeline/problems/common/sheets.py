@@ -12,11 +12,50 @@ from . import tables
 from .tables import Unreadable
 
 # Names of columns, without regard to capitals, spaces and punctuation.
-PERSON = ("user", "userid", "person", "personid", "worker", "workerid", "annotator", "annotatorid", "rater", "raterid",
-          "judge", "judgeid", "voter", "voterid", "respondent", "respondentid", "subject", "subjectid", "participant",
-          "participantid", "student", "studentid", "performer", "assessor", "id")
-ITEM = ("item", "itemid", "question", "questionid", "task", "taskid", "movie", "movieid", "film", "object", "product",
-        "option", "alternative", "exercise", "problem")
+PERSON = (
+    "user",
+    "userid",
+    "person",
+    "personid",
+    "worker",
+    "workerid",
+    "annotator",
+    "annotatorid",
+    "rater",
+    "raterid",
+    "judge",
+    "judgeid",
+    "voter",
+    "voterid",
+    "respondent",
+    "respondentid",
+    "subject",
+    "subjectid",
+    "participant",
+    "participantid",
+    "student",
+    "studentid",
+    "performer",
+    "assessor",
+    "id",
+)
+ITEM = (
+    "item",
+    "itemid",
+    "question",
+    "questionid",
+    "task",
+    "taskid",
+    "movie",
+    "movieid",
+    "film",
+    "object",
+    "product",
+    "option",
+    "alternative",
+    "exercise",
+    "problem",
+)
 COUNT = ("count", "n", "freq", "frequency", "times", "weight", "number")
 MISSING = {"", "na", "nan", "n/a", "#n/a", "null", "none", ".", "-", "?", "missing"}
 MOST_PERSONS = 10**7
@@ -84,7 +123,9 @@ class Sheet:
             columns = [k for k in columns if called[k] != "id"] or columns
             if len(columns) > 1:
                 both = ", ".join(self.header[k] for k in columns)
-                raise Unreadable(f"has {len(columns)} columns for the {role}: {shorten(both)}; keep one")
+                raise Unreadable(
+                    f"has {len(columns)} columns for the {role}: {shorten(both)}; keep one"
+                )
             if columns:
                 numbers_of[role] = columns[0]
         return numbers_of
@@ -117,10 +158,16 @@ class Sheet:
         """(rows,), numbers, NaN where missing; with a decimal comma where commas do not part fields."""
         values = []
         for number, text in zip(self.numbers, self.columns[column], strict=True):
-            value = np.nan if is_missing(text) else _number(text if self.delimiter == "," else text.replace(",", "."))
+            value = (
+                np.nan
+                if is_missing(text)
+                else _number(text if self.delimiter == "," else text.replace(",", "."))
+            )
             if value is None:
-                raise Unreadable(f"row {number}, column {shorten(self.header[column], 30)!r}: is "
-                                 f"{shorten(text, 30)!r}; must be a number, or nothing or NA")
+                raise Unreadable(
+                    f"row {number}, column {shorten(self.header[column], 30)!r}: is "
+                    f"{shorten(text, 30)!r}; must be a number, or nothing or NA"
+                )
             values.append(value)
         return np.array(values, dtype=float)
 
@@ -143,7 +190,9 @@ def read(file: DataFile, expected: str, empty_rows: bool = False) -> Sheet:
     while len(header) > 1 and not header[-1] and not any(columns[-1]):
         header, columns = header[:-1], columns[:-1]
     windows = tables.is_windows(file)
-    remark = "; read as Windows-1252, as it is not UTF-8: see whether names are right" if windows else ""
+    remark = (
+        "; read as Windows-1252, as it is not UTF-8: see whether names are right" if windows else ""
+    )
     return Sheet(header, columns, numbers, delimiter, remark)
 
 

@@ -5,12 +5,16 @@ import numpy as np
 from pipeline.study.arrays import Floats
 from pipeline.study.kernels import function
 
-_stationary = function(__file__, "stationary", """
+_stationary = function(
+    __file__,
+    "stationary",
+    """
     reps: size
     m: size; m >= 1
     rates: out f8[reps, m, m]
     law: out f8[reps, m]
-""")
+""",
+)
 
 
 def stationary(rates: Floats) -> Floats:

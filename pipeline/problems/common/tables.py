@@ -39,10 +39,14 @@ def _decoded(content: bytes) -> str:
         try:
             return content.decode("utf-16")
         except UnicodeDecodeError:
-            raise Unreadable("begins as UTF-16 text and is none; save the file as text in UTF-8") from None
+            raise Unreadable(
+                "begins as UTF-16 text and is none; save the file as text in UTF-8"
+            ) from None
     if b"\0" in content:
         row = content[: content.index(b"\0")].count(b"\n") + 1
-        raise Unreadable(f"row {row}: has a NUL byte, so it is no text; save the file as text in UTF-8")
+        raise Unreadable(
+            f"row {row}: has a NUL byte, so it is no text; save the file as text in UTF-8"
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -63,7 +67,9 @@ def is_windows(file: DataFile) -> bool:
     return False
 
 
-def header(texts: Sequence[str], expected: str, delimiters: str = DELIMITERS) -> tuple[tuple[str, ...], int, str]:
+def header(
+    texts: Sequence[str], expected: str, delimiters: str = DELIMITERS
+) -> tuple[tuple[str, ...], int, str]:
     """Names in the first line that is not blank, the index of the line below, and the delimiter.
 
     The delimiter is what cuts the line into most fields; a space only if nothing else cuts it. A first line `sep=;`,
@@ -93,13 +99,17 @@ def _fields(line: str, delimiter: str) -> list[str]:
         return []
 
 
-def rows(texts: Sequence[str], kept: Iterable[int], delimiter: str = ",") -> tuple[list[list[str]], list[int]]:
+def rows(
+    texts: Sequence[str], kept: Iterable[int], delimiter: str = ","
+) -> tuple[list[list[str]], list[int]]:
     """Fields, stripped, of the lines with the indices `kept`, and their row numbers; blank lines are left out.
 
     A quoted field may go on in the next lines; its row is the first of them.
     """
     indices = list(kept)
-    reader = csv.reader((texts[k] + "\n" for k in indices), delimiter=delimiter, strict=True, skipinitialspace=True)
+    reader = csv.reader(
+        (texts[k] + "\n" for k in indices), delimiter=delimiter, strict=True, skipinitialspace=True
+    )
     read: list[list[str]] = []
     numbers: list[int] = []
     start = 0
@@ -115,7 +125,9 @@ def rows(texts: Sequence[str], kept: Iterable[int], delimiter: str = ",") -> tup
     return read, numbers
 
 
-def columns(read: Sequence[Sequence[str]], numbers: Sequence[int], width: int, like: str) -> list[tuple[str, ...]]:
+def columns(
+    read: Sequence[Sequence[str]], numbers: Sequence[int], width: int, like: str
+) -> list[tuple[str, ...]]:
     """The columns of rows that all must have that width, as `like` says."""
     if not read:
         raise Unreadable("has a header and nothing below it")

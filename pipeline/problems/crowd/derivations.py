@@ -16,8 +16,11 @@ def epsilon_from_wisdom(
     """ε at which n workers of uniform ability have n v̂ as wanted; InvalidInput if they have less without privacy."""
     most = n * uniform_wisdom(ability_low, ability_high)
     if not 0 < wanted_wisdom < most:
-        raise InvalidInput("wanted_wisdom", wanted_wisdom, f"must be above 0 and below {most:.4g}, what {n:,} workers "
-                           "have without privacy")
+        raise InvalidInput(
+            "wanted_wisdom",
+            wanted_wisdom,
+            f"must be above 0 and below {most:.4g}, what {n:,} workers have without privacy",
+        )
     return float(2 * np.arctanh(np.sqrt(wanted_wisdom / most)))
 
 
@@ -28,11 +31,15 @@ def workers_from_wisdom(
     one = attenuation(epsilon) ** 2 * uniform_wisdom(ability_low, ability_high)
     n = wanted_wisdom / one if one > 0 else np.inf
     if not 0.5 <= n < 1e7:
-        raise InvalidInput("wanted_wisdom", wanted_wisdom, f"asks for {n:.3g} workers; must ask for 1 to 10⁷")
+        raise InvalidInput(
+            "wanted_wisdom", wanted_wisdom, f"asks for {n:.3g} workers; must ask for 1 to 10⁷"
+        )
     return round(float(n))
 
 
-def private_tasks(m: int, epsilon: float) -> Annotated[float, "mε², which rules errors of abilities", "1"]:
+def private_tasks(
+    m: int, epsilon: float
+) -> Annotated[float, "mε², which rules errors of abilities", "1"]:
     """mε²; broadcasts. Source: Wang and Xu, Theorem 3."""
     return m * epsilon**2
 
@@ -44,19 +51,25 @@ def epsilon_from_private_tasks(wanted_tasks: Annotated[float, "mε²"], m: int) 
     return float(np.sqrt(wanted_tasks / m))
 
 
-def answers_per_task(n: int, answered: float) -> Annotated[float, "answers of a task on average", "answers"]:
+def answers_per_task(
+    n: int, answered: float
+) -> Annotated[float, "answers of a task on average", "answers"]:
     """n · answered; broadcasts."""
     return n * answered
 
 
-def answered_from_answers(wanted_answers: Annotated[float, "answers of a task on average"], n: int) -> float:
+def answered_from_answers(
+    wanted_answers: Annotated[float, "answers of a task on average"], n: int
+) -> float:
     """Probability of an answer, wanted/n; InvalidInput unless above 0 and at most n."""
     if not 0 < wanted_answers <= n:
         raise InvalidInput("wanted_answers", wanted_answers, f"must be above 0 and at most n={n:,}")
     return wanted_answers / n
 
 
-def initial_error_from_lead(lead: Annotated[float, "(1 − 2r)√m, r: error of the initial vector"], m: int) -> float:
+def initial_error_from_lead(
+    lead: Annotated[float, "(1 − 2r)√m, r: error of the initial vector"], m: int
+) -> float:
     """r = ½ − lead/(2√m), so that right labels outnumber wrong ones by lead·√m; InvalidInput unless in 0 to √m.
 
     A vector drawn by coins has a lead of order 1: leads compare with chance whatever the number of tasks.
@@ -66,7 +79,9 @@ def initial_error_from_lead(lead: Annotated[float, "(1 − 2r)√m, r: error of 
     return float(0.5 - lead / (2 * np.sqrt(m)))
 
 
-def lead_realised(initial_error: float, m: int) -> Annotated[float, "(1 − 2r)√m of the labels really flipped", "1"]:
+def lead_realised(
+    initial_error: float, m: int
+) -> Annotated[float, "(1 − 2r)√m of the labels really flipped", "1"]:
     """(1 − 2 round(m r)/m)√m: labels are whole, so that a lead of 0.25 is one of 0.283 at m = 200."""
     return float((m - 2 * round(m * initial_error)) / np.sqrt(m))
 
@@ -80,4 +95,6 @@ def crowd_strength(
     spectral method distinguishes answers from fair coins, as n and m grow in proportion.
     Source: Baik, Ben Arous and Péché (2005); Benaych-Georges and Nadakuditi (2012), for a rank one matrix plus noise.
     """
-    return cast(float, answered * total_wisdom(n, epsilon, ability_low, ability_high) * np.sqrt(m / n))
+    return cast(
+        float, answered * total_wisdom(n, epsilon, ability_low, ability_high) * np.sqrt(m / n)
+    )

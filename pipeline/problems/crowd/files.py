@@ -19,17 +19,46 @@ from pipeline.study.arrays import Floats
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import LISTED, DataFile, InvalidInput, shorten
 
-TASK = ("task", "taskid", "item", "itemid", "question", "questionid", "example", "exampleid", "instance", "unit",
-        "unitid", "object", "picture", "image")
+TASK = (
+    "task",
+    "taskid",
+    "item",
+    "itemid",
+    "question",
+    "questionid",
+    "example",
+    "exampleid",
+    "instance",
+    "unit",
+    "unitid",
+    "object",
+    "picture",
+    "image",
+)
 LABEL = ("label", "answer", "response", "vote", "class", "judgment", "judgement", "choice")
 ANSWER = {"task": TASK, "worker": PERSON, "label": LABEL}
-TRUTH = {"task": (*TASK, "id"), "truth": ("truth", "gold", "goldlabel", "truelabel", "trueclass", *LABEL)}
+TRUTH = {
+    "task": (*TASK, "id"),
+    "truth": ("truth", "gold", "goldlabel", "truelabel", "trueclass", *LABEL),
+}
 BOTH = "answers (task,worker,label) are data.path, true labels (task,truth) data.truth"
 SHAPES = {"data_path": "task,worker,label", "data_truth": "task,truth"}
 # Pairs of labels of which the second is label 1; of other pairs it is the one that sorts last.
-PAIRS = (("0", "1"), ("-1", "1"), ("1", "2"), ("no", "yes"), ("n", "y"), ("false", "true"), ("f", "t"),
-         ("negative", "positive"), ("neg", "pos"), ("-", "+"), ("wrong", "right"), ("incorrect", "correct"),
-         ("bad", "good"))
+PAIRS = (
+    ("0", "1"),
+    ("-1", "1"),
+    ("1", "2"),
+    ("no", "yes"),
+    ("n", "y"),
+    ("false", "true"),
+    ("f", "t"),
+    ("negative", "positive"),
+    ("neg", "pos"),
+    ("-", "+"),
+    ("wrong", "right"),
+    ("incorrect", "correct"),
+    ("bad", "good"),
+)
 MOST_CELLS = 10**9  # workers × tasks, one byte each
 WORKERS, TASKS = 39, 108  # of the stand-in
 UNKNOWN = -1  # label of a task whose true one is not given
@@ -53,8 +82,14 @@ class Crowd:
 
     @classmethod
     def of(
-        cls, answers: NDArray[np.int8], labels: NDArray[np.int8], workers: Sequence[str], tasks: Sequence[str],
-        origin: str, meaning: str = "", remark: str = "",
+        cls,
+        answers: NDArray[np.int8],
+        labels: NDArray[np.int8],
+        workers: Sequence[str],
+        tasks: Sequence[str],
+        origin: str,
+        meaning: str = "",
+        remark: str = "",
     ) -> "Crowd":
         """A crowd with the shares of right answers; every worker needs one answer.
 
@@ -62,11 +97,16 @@ class Crowd:
         """
         asked, right = (answers != 0).sum(axis=1), (answers == 2 * labels - 1).sum(axis=1)
         votes, known = (answers != 0).sum(axis=0), (labels != UNKNOWN).all()
-        said = (f"{right.sum() / asked.sum():.1%} right; {labels.mean():.1%} of labels are 1" if known else
-                f"{(answers == 1).sum() / asked.sum():.1%} of them 1")
-        source = (f"{origin}: {asked.sum():,} answers by {len(workers):,} workers to {len(tasks):,} tasks, "
-                  f"{range_of(votes.tolist())} of a task and {range_of(asked.tolist())} of a worker, "
-                  f"{said}{meaning}{remark}.")
+        said = (
+            f"{right.sum() / asked.sum():.1%} right; {labels.mean():.1%} of labels are 1"
+            if known
+            else f"{(answers == 1).sum() / asked.sum():.1%} of them 1"
+        )
+        source = (
+            f"{origin}: {asked.sum():,} answers by {len(workers):,} workers to {len(tasks):,} tasks, "
+            f"{range_of(votes.tolist())} of a task and {range_of(asked.tolist())} of a worker, "
+            f"{said}{meaning}{remark}."
+        )
         abilities = right / asked if known else np.full(len(workers), np.nan)
         return cls(answers, labels, abilities, tuple(workers), tuple(tasks), source)
 
@@ -101,22 +141,40 @@ def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
         raise InvalidInput("data_path", None, f"is needed with data.truth: {BOTH}")
     answers, remark = _answers(path)
     truth = [] if truth_file is None else _true_labels(truth_file, {row.task for row in answers})
-    codes = _codes({"data_path": (path, answers)} | ({"data_truth": (truth_file, truth)} if truth_file else {}))
+    codes = _codes(
+        {"data_path": (path, answers)} | ({"data_truth": (truth_file, truth)} if truth_file else {})
+    )
     labels = {row.task: codes[normal_label(row.label)] for row in truth}
     if truth_file is not None:
         _check_labelled(answers, labels, path)
     table, workers, tasks = _table(answers, codes, path)
-    origin = "true labels not known" if truth_file is None else f"and true labels, sha256 {truth_file.sha256[:8]}…"
-    return Crowd.of(table, np.array([labels.get(name, UNKNOWN) for name in tasks], np.int8), workers, tasks,
-                    f"A crowd's answers, sha256 {path.sha256[:8]}…, {origin}", _meaning(codes), remark)
+    origin = (
+        "true labels not known"
+        if truth_file is None
+        else f"and true labels, sha256 {truth_file.sha256[:8]}…"
+    )
+    return Crowd.of(
+        table,
+        np.array([labels.get(name, UNKNOWN) for name in tasks], np.int8),
+        workers,
+        tasks,
+        f"A crowd's answers, sha256 {path.sha256[:8]}…, {origin}",
+        _meaning(codes),
+        remark,
+    )
 
 
 def _check_labelled(answers: Sequence["_Row"], labels: Mapping[str, int], file: DataFile) -> None:
     """Raise InvalidInput for an answer to a task without a true label."""
     for row in answers:
         if row.task not in labels:
-            raise _mistake("data_path", file, row.number, f"task {shorten(row.task, 30)!r} has no true label in "
-                           "data.truth; add it there, or leave out the task's answers")
+            raise _mistake(
+                "data_path",
+                file,
+                row.number,
+                f"task {shorten(row.task, 30)!r} has no true label in "
+                "data.truth; add it there, or leave out the task's answers",
+            )
 
 
 def _table(
@@ -126,8 +184,11 @@ def _table(
     workers = list(dict.fromkeys(row.worker for row in answers))
     tasks = list(dict.fromkeys(row.task for row in answers))
     if len(workers) * len(tasks) > MOST_CELLS:
-        raise InvalidInput("data_path", file.path, f"has {len(workers):,} workers × {len(tasks):,} tasks; at most "
-                           f"{MOST_CELLS:,} in all")
+        raise InvalidInput(
+            "data_path",
+            file.path,
+            f"has {len(workers):,} workers × {len(tasks):,} tasks; at most {MOST_CELLS:,} in all",
+        )
     worker, task = ({name: k for k, name in enumerate(names)} for names in (workers, tasks))
     table = np.zeros((len(workers), len(tasks)), np.int8)
     for row in answers:
@@ -138,7 +199,9 @@ def _table(
 def _meaning(codes: Mapping[str, int]) -> str:
     """What labels 1 and 0 are in the files, for the source; empty where they are 1 and 0 themselves."""
     zero, one = sorted(codes, key=codes.__getitem__) if len(codes) == 2 else ("0", "1")
-    return "" if (zero, one) == ("0", "1") else f" ({shorten(one, 30)!r}; 0 is {shorten(zero, 30)!r})"
+    return (
+        "" if (zero, one) == ("0", "1") else f" ({shorten(one, 30)!r}; 0 is {shorten(zero, 30)!r})"
+    )
 
 
 class _Row(NamedTuple):
@@ -157,21 +220,33 @@ def _answers(file: DataFile) -> tuple[list[_Row], str]:
         roles = sheet.roles(ANSWER)
         if len(roles) == 3:
             rows, remark = _long(sheet, roles), sheet.unused(roles.values())
-        elif len(sheet.header) > 2 and len(roles) == 1 and plain(sheet.header[0]) in (*PERSON, *TASK):
-            rows, remark = _wide(sheet, workers_below=plain(sheet.header[0]) in PERSON), sheet.remark
+        elif (
+            len(sheet.header) > 2 and len(roles) == 1 and plain(sheet.header[0]) in (*PERSON, *TASK)
+        ):
+            rows, remark = (
+                _wide(sheet, workers_below=plain(sheet.header[0]) in PERSON),
+                sheet.remark,
+            )
         else:
             row_of_header = sheet.numbers[0] - 1 if sheet.numbers else 1
-            raise Unreadable(f"row {row_of_header}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the header "
-                             "task,worker,label, or begin with worker and name the tasks, or with task and name the "
-                             "workers")
+            raise Unreadable(
+                f"row {row_of_header}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the header "
+                "task,worker,label, or begin with worker and name the tasks, or with task and name the "
+                "workers"
+            )
     except Unreadable as error:
         raise InvalidInput("data_path", file.path, str(error)) from None
     first: dict[tuple[str, str], int] = {}
     for row in rows:
         before = first.setdefault((row.worker, row.task), row.number)
         if before != row.number:
-            raise _mistake("data_path", file, row.number, f"worker {shorten(row.worker, 30)!r} has an answer to task "
-                           f"{shorten(row.task, 30)!r} before, in row {before}; keep one")
+            raise _mistake(
+                "data_path",
+                file,
+                row.number,
+                f"worker {shorten(row.worker, 30)!r} has an answer to task "
+                f"{shorten(row.task, 30)!r} before, in row {before}; keep one",
+            )
     return rows, remark
 
 
@@ -181,8 +256,10 @@ def _long(sheet: Sheet, roles: dict[str, int]) -> list[_Row]:
     labels = sheet.columns[roles["label"]]
     for number, label in zip(sheet.numbers, labels, strict=True):
         if sheets.is_missing(label) and label not in ("-", "?"):
-            raise Unreadable(f"row {number}: label is {label!r}; must be one of two labels; leave out lines without an "
-                             "answer")
+            raise Unreadable(
+                f"row {number}: label is {label!r}; must be one of two labels; leave out lines without an "
+                "answer"
+            )
     return [_Row(*row) for row in zip(sheet.numbers, task, worker, labels, strict=True)]
 
 
@@ -193,7 +270,9 @@ def _wide(sheet: Sheet, workers_below: bool) -> list[_Row]:
         raise Unreadable("needs a name for every column in the header, each once")
     if len(set(names)) < len(names):
         again = next(k for k, name in enumerate(names) if name in names[:k])
-        raise Unreadable(f"row {sheet.numbers[again]}: {shorten(names[again], 30)!r} has a row before")
+        raise Unreadable(
+            f"row {sheet.numbers[again]}: {shorten(names[again], 30)!r} has a row before"
+        )
     rows = []
     for k, number in enumerate(sheet.numbers):
         for column, other in enumerate(others, 1):
@@ -208,25 +287,38 @@ def _wide(sheet: Sheet, workers_below: bool) -> list[_Row]:
 def _true_labels(file: DataFile, tasks: set[str]) -> list[_Row]:
     """True labels, one of a task; without a header if the first line is a task and its label. tasks: those answered."""
     try:
-        sheet = sheets.read(file, SHAPES["data_truth"]) if not _headerless(file, tasks) else _without_header(file)
+        sheet = (
+            sheets.read(file, SHAPES["data_truth"])
+            if not _headerless(file, tasks)
+            else _without_header(file)
+        )
         roles = sheet.roles(TRUTH)
         if len(roles) < 2:
-            raise Unreadable(f"row {sheet.numbers[0] - 1}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the "
-                             "header task,truth or task,label")
+            raise Unreadable(
+                f"row {sheet.numbers[0] - 1}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the "
+                "header task,truth or task,label"
+            )
         task, labels = sheet.names(roles["task"], "task"), sheet.columns[roles["truth"]]
         first: dict[str, int] = {}
         for number, name, label in zip(sheet.numbers, task, labels, strict=True):
             if name in first:
-                raise Unreadable(f"row {number}: task {shorten(name, 30)!r} has a true label before, in row "
-                                 f"{first[name]}")
+                raise Unreadable(
+                    f"row {number}: task {shorten(name, 30)!r} has a true label before, in row "
+                    f"{first[name]}"
+                )
             if name not in tasks:
-                raise Unreadable(f"row {number}: no worker answered task {shorten(name, 30)!r}; leave it out")
+                raise Unreadable(
+                    f"row {number}: no worker answered task {shorten(name, 30)!r}; leave it out"
+                )
             if not label:
                 raise Unreadable(f"row {number}: task {shorten(name, 30)!r} has no true label")
             first[name] = number
     except Unreadable as error:
         raise InvalidInput("data_truth", file.path, str(error)) from None
-    return [_Row(number, name, "", label) for number, name, label in zip(sheet.numbers, task, labels, strict=True)]
+    return [
+        _Row(number, name, "", label)
+        for number, name, label in zip(sheet.numbers, task, labels, strict=True)
+    ]
 
 
 def _headerless(file: DataFile, tasks: set[str]) -> bool:
@@ -243,7 +335,12 @@ def _without_header(file: DataFile) -> Sheet:
     rows, numbers = tables.rows(texts, range(start - 1, len(texts)), delimiter)
     kept = [k for k, row in enumerate(rows) if any(row)]
     rows, numbers = [rows[k] for k in kept], [numbers[k] for k in kept]
-    return Sheet(("task", "truth"), tables.columns(rows, numbers, 2, ", task and true label"), numbers, delimiter)
+    return Sheet(
+        ("task", "truth"),
+        tables.columns(rows, numbers, 2, ", task and true label"),
+        numbers,
+        delimiter,
+    )
 
 
 def normal_label(text: str) -> str:
@@ -264,15 +361,23 @@ def _codes(files: Mapping[str, tuple[DataFile, Sequence[_Row]]]) -> dict[str, in
             if label not in seen:
                 seen.append(label)
             if len(seen) > 2:
-                raise _mistake(key, file, row.number, f"{'label' if row.worker else 'truth'} is "
-                               f"{shorten(row.label, 30)!r}, a third one beside {shorten(seen[0], 30)!r} and "
-                               f"{shorten(seen[1], 30)!r}; two are allowed")
+                raise _mistake(
+                    key,
+                    file,
+                    row.number,
+                    f"{'label' if row.worker else 'truth'} is "
+                    f"{shorten(row.label, 30)!r}, a third one beside {shorten(seen[0], 30)!r} and "
+                    f"{shorten(seen[1], 30)!r}; two are allowed",
+                )
     for pair in PAIRS:
         if set(seen) <= set(pair):
             return {label: pair.index(label) for label in pair}
     if len(seen) < 2:
-        raise InvalidInput("data_path", files["data_path"][0].path, f"all labels, also the true ones, are "
-                           f"{shorten(seen[0], 30)!r}; there must be two")
+        raise InvalidInput(
+            "data_path",
+            files["data_path"][0].path,
+            f"all labels, also the true ones, are {shorten(seen[0], 30)!r}; there must be two",
+        )
     return {label: k for k, label in enumerate(sorted(seen))}
 
 
@@ -286,6 +391,10 @@ def _stand_in() -> Crowd:
     ability, labels = 0.4 + 0.55 * draw(WORKERS), (draw(TASKS) < 0.5).astype(np.int8)
     right = draw((WORKERS, TASKS)) < ability[:, None]
     answers = np.where(right == (labels == 1), 1, -1).astype(np.int8)
-    return Crowd.of(answers, labels, [f"worker {i + 1}" for i in range(WORKERS)],
-                    [f"task {j + 1}" for j in range(TASKS)],
-                    "Synthetic stand-in made by this program, no real data (give data.path and data.truth)")
+    return Crowd.of(
+        answers,
+        labels,
+        [f"worker {i + 1}" for i in range(WORKERS)],
+        [f"task {j + 1}" for j in range(TASKS)],
+        "Synthetic stand-in made by this program, no real data (give data.path and data.truth)",
+    )

@@ -28,13 +28,23 @@ class RandomizedResponse(Checked):
 
     n: int = parameter("workers", unit="workers", low=1)
     m: int = parameter("tasks", unit="tasks", low=1)
-    epsilon: float = parameter("privacy budget of one answer; mechanism=none is for no privacy", unit="nats", above=0)
-    given: int | None = parameter("answers of the worker who gave most; null is one to every task", unit="answers",
-                                    default=None, low=1)
+    epsilon: float = parameter(
+        "privacy budget of one answer; mechanism=none is for no privacy", unit="nats", above=0
+    )
+    given: int | None = parameter(
+        "answers of the worker who gave most; null is one to every task",
+        unit="answers",
+        default=None,
+        low=1,
+    )
 
-    stream_label: ClassVar[str] = "randomized_answers"  # its former name: streams, and so numbers, stay
+    stream_label: ClassVar[str] = (
+        "randomized_answers"  # its former name: streams, and so numbers, stay
+    )
     unit: ClassVar[str] = "one answer of one worker"
-    neighbours: ClassVar[str] = "that answer replaced by its opposite; which tasks a worker answered is public"
+    neighbours: ClassVar[str] = (
+        "that answer replaced by its opposite; which tasks a worker answered is public"
+    )
     budget: ClassVar[str] = "pure ε-LADP per answer; kε-LDP for the k ≤ m answers of a worker"
     accepts: ClassVar[type] = Answers
     releases: ClassVar[type] = ReleasedAnswers
@@ -48,12 +58,16 @@ class RandomizedResponse(Checked):
         return ReleasedAnswers(answers, flip, data.start_among(answers))
 
     def spent(self) -> dict[str, float]:
-        """Budgets, in nats: of one answer, and of the worker who gave most answers, or of one who answers all m tasks.
-        """
+        """Budgets, in nats: of one answer, and of the worker who gave most answers, or of one who answers all m tasks."""
         if self.given is not None:
-            return {"one answer": self.epsilon,
-                    "all answers of the worker who gave most": self.given * self.epsilon}
-        return {"one answer": self.epsilon, "all answers of a worker who answers every task": self.m * self.epsilon}
+            return {
+                "one answer": self.epsilon,
+                "all answers of the worker who gave most": self.given * self.epsilon,
+            }
+        return {
+            "one answer": self.epsilon,
+            "all answers of a worker who answers every task": self.m * self.epsilon,
+        }
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one answer, and on all of the worker who gives most."""

@@ -1,5 +1,4 @@
-"""Crowds that break the model of Dawid and Skene: some workers guess, all err more, one label is reported less often.
-"""
+"""Crowds that break the model of Dawid and Skene: some workers guess, all err more, one label is reported less often."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -21,14 +20,21 @@ class MisspecifiedCrowd(DawidSkene):
     says label 0 is told as usual. Missing data: Rubin, Biometrika 63 (1976).
     """
 
-    at_random: float = parameter("probability g that a worker answers at random", default=0.0, low=0, high=1)
-    ability_loss: float = parameter("share of an ability's distance from ½ that is lost", default=0.0, low=0, high=1)
-    left_out: float = parameter("probability that an answer which says label 1 is left out", default=0.0, low=0,
-                                high=0.99)
+    at_random: float = parameter(
+        "probability g that a worker answers at random", default=0.0, low=0, high=1
+    )
+    ability_loss: float = parameter(
+        "share of an ability's distance from ½ that is lost", default=0.0, low=0, high=1
+    )
+    left_out: float = parameter(
+        "probability that an answer which says label 1 is left out", default=0.0, low=0, high=0.99
+    )
 
     by_replication: ClassVar[bool] = True
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> CrowdTruth:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> CrowdTruth:
         """p* (reps, n) and y* (reps, m) of a block of replications."""
         plain = super().truth(rng, reps, population)
         guesses = bernoulli(self.at_random, plain.abilities.shape, rng)

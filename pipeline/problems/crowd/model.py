@@ -35,7 +35,9 @@ class WorstStart:
     def among(self, answers: NDArray[np.int8]) -> Floats:
         """The vector, (reps, m), for released answers (reps, n, m); it takes full knowledge. O(reps · n · m)."""
         honest = np.sign(self.truth.abilities - 0.5).astype(np.int8)
-        right = (2 * self.truth.labels - 1) * (honest[:, :, None] * answers).sum(axis=1, dtype=np.int32)
+        right = (2 * self.truth.labels - 1) * (honest[:, :, None] * answers).sum(
+            axis=1, dtype=np.int32
+        )
         chosen = np.argsort(-right, axis=1, kind="stable")[:, : self.flips]
         start = self.truth.labels.astype(float)
         np.put_along_axis(start, chosen, 1 - np.take_along_axis(start, chosen, axis=1), axis=1)
@@ -60,8 +62,11 @@ class Answers:
     def from_array(cls, answers: Array) -> "Answers":
         """One data set. answers: (workers, tasks), +1 for label 1, −1 for label 0, 0 for none. Raises InvalidInput."""
         if answers.ndim != 2 or not np.isin(answers, (-1, 0, 1)).all():
-            raise InvalidInput("data", f"array of shape {answers.shape}",
-                               "must be (workers, tasks): 1 for label 1, −1 for label 0, 0 where there is no answer")
+            raise InvalidInput(
+                "data",
+                f"array of shape {answers.shape}",
+                "must be (workers, tasks): 1 for label 1, −1 for label 0, 0 where there is no answer",
+            )
         return cls(answers.astype(np.int8)[None])
 
     def release_plainly(self) -> ReleasedAnswers:
@@ -85,21 +90,39 @@ class DawidSkene(Checked):
 
     n: int = parameter("workers", unit="workers", low=1, high=10**7)
     m: int = parameter("tasks", unit="tasks", low=1, high=10**8)
-    ability_law: str = parameter("law of the abilities p*, anew in every replication", default="uniform",
-                                 choices=("uniform", "beta", "experts", "ends"))
+    ability_law: str = parameter(
+        "law of the abilities p*, anew in every replication",
+        default="uniform",
+        choices=("uniform", "beta", "experts", "ends"),
+    )
     ability_low: float = parameter("least ability, if uniform or ends", default=0.5, low=0, high=1)
-    ability_high: float = parameter("greatest ability, if uniform or ends", default=1.0, low=0, high=1)
-    ability_a: float = parameter("first shape, if beta: mean a/(a + b)", default=4.0, above=0, high=1e6)
+    ability_high: float = parameter(
+        "greatest ability, if uniform or ends", default=1.0, low=0, high=1
+    )
+    ability_a: float = parameter(
+        "first shape, if beta: mean a/(a + b)", default=4.0, above=0, high=1e6
+    )
     ability_b: float = parameter("second shape, if beta", default=2.0, above=0, high=1e6)
-    expert_exponent: float = parameter("⌈n^x⌉ workers are experts, the others spammers of ability ½", default=0.4,
-                                       low=0, high=1)
+    expert_exponent: float = parameter(
+        "⌈n^x⌉ workers are experts, the others spammers of ability ½", default=0.4, low=0, high=1
+    )
     expert_ability: float = parameter("ability of an expert", default=1.0, low=0, high=1)
     label_prior: float = parameter("probability that a label is 1", default=0.5, low=0, high=1)
-    answered: float = parameter("probability that a worker answers a task", default=1.0, above=0, high=1)
-    initial_error: float | None = parameter("share of the true labels that are flipped in the initial vector lent to "
-                                            "estimators; null lends none", default=None, low=0, high=1)
-    initial_flips: str = parameter("which labels are flipped: any, or first those that most released answers agree on",
-                                   default="random", choices=("random", "agreed"))
+    answered: float = parameter(
+        "probability that a worker answers a task", default=1.0, above=0, high=1
+    )
+    initial_error: float | None = parameter(
+        "share of the true labels that are flipped in the initial vector lent to "
+        "estimators; null lends none",
+        default=None,
+        low=0,
+        high=1,
+    )
+    initial_flips: str = parameter(
+        "which labels are flipped: any, or first those that most released answers agree on",
+        default="random",
+        choices=("random", "agreed"),
+    )
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Answers
@@ -108,9 +131,15 @@ class DawidSkene(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.ability_low > self.ability_high:
-            raise InvalidInput("ability_low", self.ability_low, f"must be at most ability_high={self.ability_high:g}")
+            raise InvalidInput(
+                "ability_low",
+                self.ability_low,
+                f"must be at most ability_high={self.ability_high:g}",
+            )
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> CrowdTruth:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> CrowdTruth:
         """p* (reps, n) and y* (reps, m) of a block of replications; experts come first."""
         shape = reps, self.n
         if self.ability_law == "uniform":
@@ -122,7 +151,9 @@ class DawidSkene(Checked):
         else:
             expert = np.arange(self.n) < experts(self.n, self.expert_exponent)
             abilities = np.tile(np.where(expert, self.expert_ability, 0.5), (reps, 1))
-        return CrowdTruth(abilities, (rng.random((reps, self.m)) < self.label_prior).astype(np.int8))
+        return CrowdTruth(
+            abilities, (rng.random((reps, self.m)) < self.label_prior).astype(np.int8)
+        )
 
     def simulate(self, truth: CrowdTruth, rng: np.random.Generator) -> Answers:
         """Answers of n workers to m tasks, and an initial vector if one is lent. O(reps · n · m) bytes and steps.
@@ -162,5 +193,7 @@ class DawidSkene(Checked):
 
 def _with_flips(labels: NDArray[np.int8], flips: int, rng: np.random.Generator) -> Floats:
     """Labels (reps, m), of which an exact number are flipped in every replication, at random."""
-    order: Integers = rng.permuted(np.broadcast_to(np.arange(labels.shape[1]), labels.shape), axis=1)
+    order: Integers = rng.permuted(
+        np.broadcast_to(np.arange(labels.shape[1]), labels.shape), axis=1
+    )
     return np.where(order < flips, 1.0 - labels, labels)

@@ -26,14 +26,18 @@ Most = Annotated[int, "tasks at most that are followed by name"]
 @read_only
 def plain_fit(path: DataFile | None, truth: DataFile | None, projection: float) -> CrowdEstimate:
     """Dawid and Skene's fit to all answers without privacy; one replication."""
-    return fit_without_privacy(Answers(load(path, truth).answers[None]).release_plainly(), projection)
+    return fit_without_privacy(
+        Answers(load(path, truth).answers[None]).release_plainly(), projection
+    )
 
 
 def task_index(task: str, path: DataFile | None, truth: DataFile | None) -> int:
     """Number of a task by its name; InvalidInput if there is none."""
     tasks = _numbers(path, truth)
     if task not in tasks:
-        raise InvalidInput("task", task, "there is no such task in the data; names are case-sensitive")
+        raise InvalidInput(
+            "task", task, "there is no such task in the data; names are case-sensitive"
+        )
     return tasks[task]
 
 
@@ -42,11 +46,15 @@ def _numbers(path: DataFile | None, truth: DataFile | None) -> dict[str, int]:
     return {name: k for k, name in enumerate(load(path, truth).tasks)}
 
 
-def file_tasks(data_path: Path, data_truth: Truth, projection: Projection, most_tasks: Most) -> tuple[str, ...]:
+def file_tasks(
+    data_path: Path, data_truth: Truth, projection: Projection, most_tasks: Most
+) -> tuple[str, ...]:
     """Levels of the axis `task`: all tasks, then those whose labels are the least certain without privacy."""
     tasks = load(data_path, data_truth).tasks
     if ALL in tasks:
-        raise InvalidInput("data_path", ALL, "is the name of a task, and of the mean of all here; rename the task")
+        raise InvalidInput(
+            "data_path", ALL, "is the name of a task, and of the mean of all here; rename the task"
+        )
     certain: Floats = np.abs(plain_fit(data_path, data_truth, projection).posterior[0] - 0.5)
     return ALL, *(tasks[k] for k in np.argsort(certain, kind="stable")[: max(most_tasks, 0)])
 
@@ -63,7 +71,9 @@ def posterior_plain(
 ) -> Annotated[float, "probability of label 1 without privacy", "probability"]:
     """Posterior probability of label 1 of a task; of all tasks their mean."""
     posterior = plain_fit(data_path, data_truth, projection).posterior[0]
-    return float(posterior.mean() if task == ALL else posterior[task_index(task, data_path, data_truth)])
+    return float(
+        posterior.mean() if task == ALL else posterior[task_index(task, data_path, data_truth)]
+    )
 
 
 def times_answered(

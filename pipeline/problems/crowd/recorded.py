@@ -26,7 +26,9 @@ class RecordedCrowdTruth(CrowdTruth):
     def recorded_answers(self) -> ReleasedAnswers:
         """The chosen workers' answers as they gave them, (reps, n, m); (1, n, m) if all replications have the same."""
         same = (self.chosen == self.chosen[0]).all()
-        return Answers(self.crowd.answers[self.chosen[:1] if same else self.chosen]).release_plainly()
+        return Answers(
+            self.crowd.answers[self.chosen[:1] if same else self.chosen]
+        ).release_plainly()
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class RecordedCrowd(Checked):
 
     n: int = parameter("workers drawn from the file", unit="workers", low=1, high=10**7)
     m: int = parameter("tasks, all of the file", unit="tasks", low=1, high=10**8)
-    data_path: "DataFile | None" = parameter("answers of a crowd, task,worker,label; null is a stand-in", default=None)
+    data_path: "DataFile | None" = parameter(
+        "answers of a crowd, task,worker,label; null is a stand-in", default=None
+    )
     data_truth: "DataFile | None" = parameter("true labels of the tasks, task,truth", default=None)
     without_truth: bool = parameter("go on where true labels are not given", default=False)
 
@@ -55,7 +59,9 @@ class RecordedCrowd(Checked):
             raise InvalidInput("data_truth", None, f"is needed with data.path: {BOTH}")
         workers, tasks = self._crowd.answers.shape
         if self.n > workers:
-            raise InvalidInput("n", self.n, f"there are {workers:,} workers; give n={workers} or less")
+            raise InvalidInput(
+                "n", self.n, f"there are {workers:,} workers; give n={workers} or less"
+            )
         if self.m != tasks:
             raise InvalidInput("m", self.m, f"there are {tasks:,} tasks; give m={tasks}")
 
@@ -68,13 +74,17 @@ class RecordedCrowd(Checked):
         """One sentence for the report: what data, how many, their hash; or that they are made up."""
         return self._crowd.source
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> RecordedCrowdTruth:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> RecordedCrowdTruth:
         """y* (reps, m), the same in every replication, and p* (reps, n) of the workers drawn."""
         crowd = self._crowd
         chosen = np.tile(np.arange(len(crowd.workers)), (reps, 1))
         if self.n < len(crowd.workers):
             chosen = np.sort(rng.permuted(chosen, axis=1)[:, : self.n], axis=1)
-        return RecordedCrowdTruth(crowd.abilities[chosen], np.broadcast_to(crowd.labels, (reps, self.m)), crowd, chosen)
+        return RecordedCrowdTruth(
+            crowd.abilities[chosen], np.broadcast_to(crowd.labels, (reps, self.m)), crowd, chosen
+        )
 
     def simulate(self, truth: RecordedCrowdTruth, rng: np.random.Generator) -> Answers:
         """The answers of the workers of the truth, as they gave them; O(reps · n · m) bytes."""

@@ -39,7 +39,9 @@ def release(arguments: Mapping[str, Any]) -> str:
     InvalidInput for any mistake in them or in the header of the file, before anything is written;
     OSError where the disk is full.
     """
-    asked = asked_for(arguments, "answers of a crowd, task,worker,label", "tasks", {"labels": LABELS})
+    asked = asked_for(
+        arguments, "answers of a crowd, task,worker,label", "tasks", {"labels": LABELS}
+    )
     labels = _labels(asked.settings.get("labels", LABELS.default))
     checks = is_check(arguments)
     target = None if checks else target_of(arguments)
@@ -50,7 +52,8 @@ def release(arguments: Mapping[str, Any]) -> str:
     account = statement(asked, result, most, True, "one answer", "task") | {
         "labels": [plain_text(label) for label in labels],
         "votes.csv": "answers to a task with the first label, with the second, plus noise, which may make them "
-                     "negative; label: the one with more of these, the second where they are equal"}
+        "negative; label: the one with more of these, the second where they are equal",
+    }
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, _tables(asked, labels, result.counts), account)
     return receipt(target, account)
@@ -60,7 +63,9 @@ def _labels(text: str) -> tuple[str, str]:
     """The two labels that a person named."""
     labels = [label.strip() for label in text.split("/")]
     if len(labels) != 2 or not all(labels) or normal_label(labels[0]) == normal_label(labels[1]):
-        raise InvalidInput("parameters.labels", text, "must be two different labels with / between, as no/yes")
+        raise InvalidInput(
+            "parameters.labels", text, "must be two different labels with / between, as no/yes"
+        )
     return labels[0], labels[1]
 
 
@@ -75,8 +80,9 @@ class _Reader:
         missing = [role for role in ANSWER if role not in roles]
         if missing:
             header = shorten(",".join(sheet.header))
-            raise Unreadable(f"the header is {header!r}, without {', '.join(missing)}; must be "
-                             f"{HEADERS}")
+            raise Unreadable(
+                f"the header is {header!r}, without {', '.join(missing)}; must be {HEADERS}"
+            )
         self._tasks = sheet.columns[roles["task"]]
         self._workers = sheet.columns[roles["worker"]]
         self._labels = sheet.columns[roles["label"]]
@@ -95,14 +101,18 @@ class _Reader:
             raise Unreadable("the worker has no name")
         code = self._code.get(normal_label(label))
         if code is None:
-            raise Unreadable(f"label is {shorten(label, 30)!r}; must be one of {self._allowed} "
-                             "(parameters.labels)")
+            raise Unreadable(
+                f"label is {shorten(label, 30)!r}; must be one of {self._allowed} "
+                "(parameters.labels)"
+            )
         return Answer(worker, self._index[task], code)
 
 
 def _tables(asked: Asked, labels: tuple[str, str], counts: Integers) -> dict[str, Table]:
     """The table of a release by the name of its file. counts: (tasks, 2), noisy."""
     names = [plain_text(label) for label in labels]
-    rows = [(plain_text(task), zero, one, names[int(one >= zero)])
-            for task, (zero, one) in zip(asked.names, counts.tolist(), strict=True)]
+    rows = [
+        (plain_text(task), zero, one, names[int(one >= zero)])
+        for task, (zero, one) in zip(asked.names, counts.tolist(), strict=True)
+    ]
     return {"votes.csv": (("task", "first", "second", "label"), rows)}

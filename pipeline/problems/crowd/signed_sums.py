@@ -19,18 +19,37 @@ _ANSWERS = """
     answers: i1[reps, n, m]
 """
 _SIGNS = _ANSWERS.rstrip() + "; answers.min(initial=0) >= -1 and answers.max(initial=0) <= 1"
-_mean_vote = function(__file__, "mean_vote", _ANSWERS + """
+_mean_vote = function(
+    __file__,
+    "mean_vote",
+    _ANSWERS
+    + """
     votes: out f8[reps, m]
-""")
-_agreement = function(__file__, "agreement", _ANSWERS + """
+""",
+)
+_agreement = function(
+    __file__,
+    "agreement",
+    _ANSWERS
+    + """
     labels: f8[reps, m]
     agree: out f8[reps, n]
-""")
-_weighted_votes = function(__file__, "weighted_votes", _SIGNS + """
+""",
+)
+_weighted_votes = function(
+    __file__,
+    "weighted_votes",
+    _SIGNS
+    + """
     weights: f8[reps, n]; abs(weights) < 1e300
     votes: out f8[reps, m]
-""")
-_em_steps = function(__file__, "em_steps", _SIGNS + """
+""",
+)
+_em_steps = function(
+    __file__,
+    "em_steps",
+    _SIGNS
+    + """
     voted: size; voted <= 1
     limit: f8; 0 <= limit < 1
     steps: size; steps >= 1
@@ -42,7 +61,8 @@ _em_steps = function(__file__, "em_steps", _SIGNS + """
     changes: out f8[reps]
     unsure: out f8[reps]
     taken: out i8[reps]
-""")
+""",
+)
 
 Signs = NDArray[np.int8]
 
@@ -59,7 +79,9 @@ def agreement(answers: Signs, labels: Floats) -> Floats:
     """(reps, n): mean of s_ij · sign(u_j) over a worker's answers, 0 without any; sign(0) = 1; labels u: (reps, m)."""
     reps, n, m = answers.shape
     agree = np.empty((reps, n))
-    _agreement(reps, n, m, np.ascontiguousarray(answers), np.ascontiguousarray(labels, float), agree)
+    _agreement(
+        reps, n, m, np.ascontiguousarray(answers), np.ascontiguousarray(labels, float), agree
+    )
     return agree
 
 
@@ -67,7 +89,9 @@ def weighted_votes(answers: Signs, weights: Floats) -> Floats:
     """(reps, m): Σ_i w_i s_ij; weights w: (reps, n), finite. O(reps · n · m)."""
     reps, n, m = answers.shape
     votes = np.empty((reps, m))
-    _weighted_votes(reps, n, m, np.ascontiguousarray(answers), np.ascontiguousarray(weights, float), votes)
+    _weighted_votes(
+        reps, n, m, np.ascontiguousarray(answers), np.ascontiguousarray(weights, float), votes
+    )
     return votes
 
 
@@ -95,7 +119,14 @@ def em_steps(answers: Signs, start: Floats | None, limit: float, steps: int, lea
     """
     reps, n, m = answers.shape
     first = np.empty((reps, m)) if start is None else np.array(start, float, order="C")
-    found = Steps(first, np.empty((reps, m)), np.empty((reps, n)), np.empty((reps, n)), np.empty(reps), np.empty(reps),
-                  np.empty(reps, np.int64))
+    found = Steps(
+        first,
+        np.empty((reps, m)),
+        np.empty((reps, n)),
+        np.empty((reps, n)),
+        np.empty(reps),
+        np.empty(reps),
+        np.empty(reps, np.int64),
+    )
     _em_steps(reps, n, m, np.ascontiguousarray(answers), start is None, limit, steps, least, *found)
     return found

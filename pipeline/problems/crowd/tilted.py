@@ -38,16 +38,29 @@ class TiltedCrowd(DawidSkene):
     answers by their log-odds, as Dawid and Skene's; tilt 1 makes a wrong label about as likely as a right one.
     """
 
-    tilt: float = parameter("how far the law is tilted: 0 not at all, 1 until half of the labels are wrong",
-                            default=1.0, low=0, high=2)
-    tilt_by: str = parameter("direction of the tilt: each worker alike, or by the log-odds of the answers",
-                             default="vote", choices=("vote", "odds"))
-    epsilon: float | None = parameter("privacy budget of one answer, which the tilt reckons with; null is no privacy",
-                                      unit="nats", default=None, above=0)
+    tilt: float = parameter(
+        "how far the law is tilted: 0 not at all, 1 until half of the labels are wrong",
+        default=1.0,
+        low=0,
+        high=2,
+    )
+    tilt_by: str = parameter(
+        "direction of the tilt: each worker alike, or by the log-odds of the answers",
+        default="vote",
+        choices=("vote", "odds"),
+    )
+    epsilon: float | None = parameter(
+        "privacy budget of one answer, which the tilt reckons with; null is no privacy",
+        unit="nats",
+        default=None,
+        above=0,
+    )
 
     by_replication: ClassVar[bool] = True
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> TiltedTruth:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> TiltedTruth:
         """p* (reps, n), y* (reps, m) and p' (reps, n) of a block. O(reps · (n + m))."""
         plain = super().truth(rng, reps, population)
         return TiltedTruth(plain.abilities, plain.labels, self.tilted(plain.abilities))
@@ -57,9 +70,14 @@ class TiltedCrowd(DawidSkene):
         kept = float(attenuation(np.inf if self.epsilon is None else self.epsilon))
         with np.errstate(divide="ignore", invalid="ignore"):
             half_odds = np.arctanh(kept * (2 * abilities - 1))
-            moved = (half_odds - self.tilt * vote_tilt(half_odds)[:, None] if self.tilt_by == "vote"
-                     else (1 - self.tilt) * half_odds)
-        lean = np.where(np.isfinite(half_odds), np.tanh(moved) / kept, 2 * abilities - 1)  # ±1 cannot be tilted
+            moved = (
+                half_odds - self.tilt * vote_tilt(half_odds)[:, None]
+                if self.tilt_by == "vote"
+                else (1 - self.tilt) * half_odds
+            )
+        lean = np.where(
+            np.isfinite(half_odds), np.tanh(moved) / kept, 2 * abilities - 1
+        )  # ±1 cannot be tilted
         proposal: Floats = np.clip((1 + lean) / 2, KEPT * abilities, 1 - KEPT * (1 - abilities))
         return proposal
 

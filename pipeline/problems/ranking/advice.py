@@ -19,26 +19,48 @@ def _drawn(m: int, spread: float, theta: str, spacing: float) -> Floats:
     """θ* of the model, (DRAWN, m), centred; the same every time."""
     rank = np.arange(m) - (m - 1) / 2
     if theta in ("spaced", "two_groups"):
-        return np.asarray(spacing * rank if theta == "spaced" else spread * np.sign(rank), float)[None]
+        return np.asarray(spacing * rank if theta == "spaced" else spread * np.sign(rank), float)[
+            None
+        ]
     drawn = np.random.default_rng(0).uniform(-spread, spread, (DRAWN, m))
     centred: Floats = drawn - drawn.mean(axis=1, keepdims=True)
     return centred
 
 
-def kendall(m: int, L: int, epsilon: float, spread: float = 2.0, theta: str = "redrawn",
-            spacing: float = 0.1) -> float:
+def kendall(
+    m: int,
+    L: int,
+    epsilon: float,
+    spread: float = 2.0,
+    theta: str = "redrawn",
+    spacing: float = 0.1,
+) -> float:
     """Predicted mean Kendall distance; see `theory.ordering.kendall_prediction`."""
     return float(ordering.kendall_prediction(_drawn(m, spread, theta, spacing), epsilon, L).mean())
 
 
-def error_l2(m: int, L: int, epsilon: float, spread: float = 2.0, theta: str = "redrawn",
-             spacing: float = 0.1) -> float:
+def error_l2(
+    m: int,
+    L: int,
+    epsilon: float,
+    spread: float = 2.0,
+    theta: str = "redrawn",
+    spacing: float = 0.1,
+) -> float:
     """Predicted mean of ‖θ̂ − θ*‖₂/√m, the root of the mean risk; see `theory.risk.sandwich_risk`."""
-    return float(np.sqrt(np.nanmean(risk.sandwich_risk(_drawn(m, spread, theta, spacing), epsilon, L))))
+    return float(
+        np.sqrt(np.nanmean(risk.sandwich_risk(_drawn(m, spread, theta, spacing), epsilon, L)))
+    )
 
 
-def error_inf(m: int, L: int, epsilon: float, spread: float = 2.0, theta: str = "redrawn",
-              spacing: float = 0.1) -> float:
+def error_inf(
+    m: int,
+    L: int,
+    epsilon: float,
+    spread: float = 2.0,
+    theta: str = "redrawn",
+    spacing: float = 0.1,
+) -> float:
     """Predicted mean of ‖θ̂ − θ*‖∞: of m equal Gaussian errors the largest is about √(2 log 2m) times their size."""
     return float(np.sqrt(2 * np.log(2 * m)) * error_l2(m, L, epsilon, spread, theta, spacing))
 
@@ -52,11 +74,18 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
         "scores of the items 2/3 as far apart": {width: getattr(model, width) * 2 / 3},
         "scores of the items 1.5 times as far apart": {width: getattr(model, width) * 1.5},
     }
-    return cases if type(model) is not BTL else {
-        **cases,
-        "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
-        "answers against an item left out, up to half, by item": {"model": "misspecified", "left_out": 0.5},
-    }
+    return (
+        cases
+        if type(model) is not BTL
+        else {
+            **cases,
+            "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
+            "answers against an item left out, up to half, by item": {
+                "model": "misspecified",
+                "left_out": 0.5,
+            },
+        }
+    )
 
 
 def survey(model: Any, mechanism: Any) -> str:
@@ -67,8 +96,10 @@ def survey(model: Any, mechanism: Any) -> str:
     people = f"each of {model.L:,} people compares all {pairs:,} pairs of {model.m:,} items, once"
     if not isinstance(mechanism, Budgets):
         return f"{people}, and says so openly"
-    groups = [f"{users:,} people at {budget:.4g} nats an answer"
-              for users, budget in zip(mechanism.users, mechanism.budgets, strict=True)]
+    groups = [
+        f"{users:,} people at {budget:.4g} nats an answer"
+        for users, budget in zip(mechanism.users, mechanism.budgets, strict=True)
+    ]
     divided = f" ({', '.join(groups)})" if len(groups) > 1 else ""
     return f"{people}; every answer is made private before it leaves the person{divided}"
 
@@ -95,8 +126,13 @@ ADVICE = Advice(
         "error_inf": "largest error of a score, in logits",
     },
     atlas=Atlas(
-        {"L": (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000), "m": (5, 10, 20, 50),
-         "epsilon": (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)},
-        ("randomized_response", "laplace"), ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf"),
-        halves={"K": "m"}),
+        {
+            "L": (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000),
+            "m": (5, 10, 20, 50),
+            "epsilon": (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10),
+        },
+        ("randomized_response", "laplace"),
+        ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf"),
+        halves={"K": "m"},
+    ),
 )

@@ -26,7 +26,10 @@ from pipeline.study.kernels import function
 from pipeline.study.slices import ByCall
 
 MOST = 2**50  # trials
-_draw = function(__file__, "draw", """
+_draw = function(
+    __file__,
+    "draw",
+    """
     bits: generator
     rows: size
     width: size
@@ -35,7 +38,8 @@ _draw = function(__file__, "draw", """
     p_width: size; p_width in (1, width)
     p: f8[rows, p_width]
     out: out i8[rows, width]
-""")
+""",
+)
 
 
 def binomial(rng: np.random.Generator, trials: Integers | int, chance: Floats | float) -> Integers:

@@ -30,11 +30,16 @@ class Budgets(Checked):
 
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1)
-    epsilon: float = parameter("privacy budget of one comparison; mechanism=none is for no privacy", unit="nats",
-                               above=0)
+    epsilon: float = parameter(
+        "privacy budget of one comparison; mechanism=none is for no privacy", unit="nats", above=0
+    )
     profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
-    given: int | None = parameter("comparisons of the user who made most; null is every pair once",
-                                    unit="comparisons", default=None, low=1)
+    given: int | None = parameter(
+        "comparisons of the user who made most; null is every pair once",
+        unit="comparisons",
+        default=None,
+        low=1,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,5 +68,8 @@ class Budgets(Checked):
         """Largest budget of a user, in nats: of one comparison, and of all by basic composition."""
         one = float(self.budgets.max())
         if self.given is not None:
-            return {"one comparison": one, "all comparisons of the user who made most": self.given * one}
+            return {
+                "one comparison": one,
+                "all comparisons of the user who made most": self.given * one,
+            }
         return {"one comparison": one, "all comparisons of a user": epsilon_user(one, self.m)}

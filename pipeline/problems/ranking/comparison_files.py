@@ -15,8 +15,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.problems.common import rating_files, sheets, tables
-from pipeline.problems.common.rating_files import RATINGS, Ratings, indices, positions, refuse_repeats, sorted_names
-from pipeline.problems.common.sheets import COUNT, ITEM, MOST_PERSONS, PERSON, Sheet, plain, range_of
+from pipeline.problems.common.rating_files import (
+    RATINGS,
+    Ratings,
+    indices,
+    positions,
+    refuse_repeats,
+    sorted_names,
+)
+from pipeline.problems.common.sheets import (
+    COUNT,
+    ITEM,
+    MOST_PERSONS,
+    PERSON,
+    Sheet,
+    plain,
+    range_of,
+)
 from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.frozen import read_only
@@ -25,17 +40,51 @@ from pipeline.study.parameters import LISTED, DataFile, InvalidInput, shorten
 ROLES = {
     "user": PERSON,
     "winner": ("winner", "winnerid", "won", "win", "preferred", "chosen", "better", "winningitem"),
-    "loser": ("loser", "loserid", "lost", "lose", "rejected", "unchosen", "worse", "losingitem", "other"),
-    "first": ("left", "item1", "itema", "player1", "team1", "hometeam", "home", "first", "option1", "optiona"),
-    "second": ("right", "item2", "itemb", "player2", "team2", "awayteam", "away", "second", "option2", "optionb"),
+    "loser": (
+        "loser",
+        "loserid",
+        "lost",
+        "lose",
+        "rejected",
+        "unchosen",
+        "worse",
+        "losingitem",
+        "other",
+    ),
+    "first": (
+        "left",
+        "item1",
+        "itema",
+        "player1",
+        "team1",
+        "hometeam",
+        "home",
+        "first",
+        "option1",
+        "optiona",
+    ),
+    "second": (
+        "right",
+        "item2",
+        "itemb",
+        "player2",
+        "team2",
+        "awayteam",
+        "away",
+        "second",
+        "option2",
+        "optionb",
+    ),
     "outcome": ("label", "outcome", "result", "choice", "preference", "answer"),
     "first_wins": ("win1", "wins1", "homewins", "count1"),
     "second_wins": ("win2", "wins2", "awaywins", "count2"),
     "count": COUNT,
 }
 TIE = {"tie", "draw", "equal", "same", "none", "neither", "both"}
-SHAPES = ("winner,loser (with user, count), left,right,label, item1,item2,wins1,wins2, user,item,rating, persons × "
-          "items of ratings below a first column user, or items × items of wins")
+SHAPES = (
+    "winner,loser (with user, count), left,right,label, item1,item2,wins1,wins2, user,item,rating, persons × "
+    "items of ratings below a first column user, or items × items of wins"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,44 +130,71 @@ class Choices:
         kept = (i >= 0) & (j >= 0)
         i, j, count = i[kept], j[kept], self.count[kept]
         pair, pairs = pair_index(i, j, m), m * (m - 1) // 2
-        made, won = (np.bincount(pair, weights, pairs).astype(np.int64) for weights in (count, count * (i < j)))
+        made, won = (
+            np.bincount(pair, weights, pairs).astype(np.int64)
+            for weights in (count, count * (i < j))
+        )
         return won, made
 
     def one_each(self, path: str) -> "Choices":
         """The same with each row one comparison of one user, and each pair of a user once: InvalidInput otherwise."""
         pairs = len(self.names) * (len(self.names) - 1) // 2
-        user, winner, loser = (np.repeat(column, self.count) for column in (self.user, self.winner, self.loser))
+        user, winner, loser = (
+            np.repeat(column, self.count) for column in (self.user, self.winner, self.loser)
+        )
         users = self.users
         if (self.count != 1).any():  # no user is named
             user, users = np.arange(len(winner)), len(winner)
         try:
             if users < 2:
                 raise Unreadable("has one user only; needs two at least")
-            refuse_repeats(user * pairs + pair_index(winner, loser, len(self.names)),
-                           np.repeat(self.numbers, self.count).tolist(), "this user compared these two items")
+            refuse_repeats(
+                user * pairs + pair_index(winner, loser, len(self.names)),
+                np.repeat(self.numbers, self.count).tolist(),
+                "this user compared these two items",
+            )
         except Unreadable as error:
             raise InvalidInput("data_path", path, str(error)) from None
-        return Choices(user, winner, loser, np.ones(len(user), np.int64), users, self.most, self.names, self.source,
-                       self.numbers)
+        return Choices(
+            user,
+            winner,
+            loser,
+            np.ones(len(user), np.int64),
+            users,
+            self.most,
+            self.names,
+            self.source,
+            self.numbers,
+        )
 
 
 @lru_cache(maxsize=4)
 @read_only
-def load(path: DataFile, items: DataFile | None = None, other_ratings: bool = False) -> Ratings | Choices:
+def load(
+    path: DataFile, items: DataFile | None = None, other_ratings: bool = False
+) -> Ratings | Choices:
     """What a file says; InvalidInput with the row of the first mistake, or what was found and expected.
 
     items: names of all items that may be compared, one a line. other_ratings: accept ratings that are not
     MovieLens's ml-latest-small. Read once per content: 0.2 s for 100,000 rows.
     """
     try:
-        header, _, _ = tables.header(tables.lines(path), "winner,loser or user,winner,loser or "
-                                     f"{','.join(RATINGS)}")
-        records = rating_files.load(path, other_ratings) if header == RATINGS else _recognised(path, items)
+        header, _, _ = tables.header(
+            tables.lines(path), f"winner,loser or user,winner,loser or {','.join(RATINGS)}"
+        )
+        records = (
+            rating_files.load(path, other_ratings)
+            if header == RATINGS
+            else _recognised(path, items)
+        )
     except Unreadable as error:
         raise InvalidInput("data_path", path.path, str(error)) from None
     if items is not None and isinstance(records, Ratings):
-        raise InvalidInput("data_items", items.path, "goes with comparisons (winner,loser), not ratings; must be null "
-                           "here")
+        raise InvalidInput(
+            "data_items",
+            items.path,
+            "goes with comparisons (winner,loser), not ratings; must be null here",
+        )
     return records
 
 
@@ -135,39 +211,61 @@ def _recognised(path: DataFile, items: DataFile | None) -> Ratings | Choices:
     if (ratings := rating_files.of_sheet(sheet, path)) is not None:
         return ratings
     missing = {"winner", "loser"} - roles.keys()
-    raise Unreadable(f"the header is {shorten(','.join(sheet.header))!r}"
-                     + (f", without {', '.join(missing)}" if len(missing) == 1 else "") + f"; must be {SHAPES}")
+    raise Unreadable(
+        f"the header is {shorten(','.join(sheet.header))!r}"
+        + (f", without {', '.join(missing)}" if len(missing) == 1 else "")
+        + f"; must be {SHAPES}"
+    )
 
 
-def _won_and_lost(sheet: Sheet, roles: dict[str, int], path: DataFile, items: DataFile | None) -> Choices:
+def _won_and_lost(
+    sheet: Sheet, roles: dict[str, int], path: DataFile, items: DataFile | None
+) -> Choices:
     """A winner and a loser in a row."""
     used = [role for role in ("winner", "loser", "user", "count") if role in roles]
     users = sheet.names(roles["user"], "user") if "user" in roles else None
-    counts = sheet.counts(roles["count"]) if "count" in roles else np.ones(len(sheet.numbers), np.int64)
+    counts = (
+        sheet.counts(roles["count"]) if "count" in roles else np.ones(len(sheet.numbers), np.int64)
+    )
     if users is not None and (counts != 1).any():
-        raise Unreadable("has a column of users and a count other than 1; a row must be one comparison of its user, or "
-                         "stand for several without a name")
-    rows = Comparisons(sheet.columns[roles["winner"]], sheet.columns[roles["loser"]], counts, users, sheet.numbers)
+        raise Unreadable(
+            "has a column of users and a count other than 1; a row must be one comparison of its user, or "
+            "stand for several without a name"
+        )
+    rows = Comparisons(
+        sheet.columns[roles["winner"]], sheet.columns[roles["loser"]], counts, users, sheet.numbers
+    )
     return _choices(rows, path, items, sheet.unused(roles[role] for role in used))
 
 
-def _two_items(sheet: Sheet, roles: dict[str, int], path: DataFile, items: DataFile | None) -> Choices:
+def _two_items(
+    sheet: Sheet, roles: dict[str, int], path: DataFile, items: DataFile | None
+) -> Choices:
     """Two items in a row: with the number of wins of each, or with the one that won; ties are left out."""
     first, second = (sheet.columns[roles[role]] for role in ("first", "second"))
     if roles.keys() >= {"first_wins", "second_wins"}:
         wins = np.concatenate([sheet.counts(roles[role]) for role in ("first_wins", "second_wins")])
-        rows = Comparisons([*first, *second], [*second, *first], wins, None, [*sheet.numbers, *sheet.numbers])
+        rows = Comparisons(
+            [*first, *second], [*second, *first], wins, None, [*sheet.numbers, *sheet.numbers]
+        )
         used = ["first", "second", "first_wins", "second_wins"]
         return _choices(rows, path, items, sheet.unused(roles[role] for role in used))
     which = _which(roles)
     sides = [_side(sheet, roles, roles[which], row) for row in range(len(first))]
     kept = [row for row, side in enumerate(sides) if side is not None]
-    won, lost = ([(first, second)[(sides[row] or 0) ^ other][row] for row in kept] for other in (0, 1))
+    won, lost = (
+        [(first, second)[(sides[row] or 0) ^ other][row] for row in kept] for other in (0, 1)
+    )
     users = sheet.names(roles["user"], "user") if "user" in roles else None
     used = [role for role in ("first", "second", which, "user") if role in roles]
     ties = f"; {len(first) - len(kept):,} ties left out" if len(kept) < len(first) else ""
-    rows = Comparisons(won, lost, np.ones(len(kept), np.int64), users and [users[row] for row in kept],
-                       [sheet.numbers[row] for row in kept])
+    rows = Comparisons(
+        won,
+        lost,
+        np.ones(len(kept), np.int64),
+        users and [users[row] for row in kept],
+        [sheet.numbers[row] for row in kept],
+    )
     return _choices(rows, path, items, ties + sheet.unused(roles[role] for role in used))
 
 
@@ -200,8 +298,10 @@ def _which(roles: dict[str, int]) -> str:
     """Role of the column that says which of two items won."""
     which = "outcome" if "outcome" in roles else "winner"
     if which not in roles:
-        raise Unreadable("has two items in a row and not which of them won; needs a column label with its name, or "
-                         "wins1 and wins2")
+        raise Unreadable(
+            "has two items in a row and not which of them won; needs a column label with its name, or "
+            "wins1 and wins2"
+        )
     return which
 
 
@@ -217,8 +317,10 @@ def _side(sheet: Sheet, roles: dict[str, int], which: int, row: int) -> int | No
     if text.lower() in TIE:
         return None
     both = ", ".join(sheet.columns[column][row] for column in columns)
-    raise Unreadable(f"row {sheet.numbers[row]}: {shorten(text, 30)!r} won; must be one of {shorten(both)}, or "
-                     f"{sheet.header[columns[0]]}, {sheet.header[columns[1]]} or tie")
+    raise Unreadable(
+        f"row {sheet.numbers[row]}: {shorten(text, 30)!r} won; must be one of {shorten(both)}, or "
+        f"{sheet.header[columns[0]]}, {sheet.header[columns[1]]} or tie"
+    )
 
 
 def _refuse_part_of_matrix(sheet: Sheet) -> None:
@@ -227,12 +329,17 @@ def _refuse_part_of_matrix(sheet: Sheet) -> None:
         return
     rows, columns = set(sheet.columns[0]), set(sheet.header[1:])
     if both := rows & columns:
-        lacking = [f"{what} without {shorten(', '.join(sorted(names)), 40)}" for what, names in
-                   (("rows are", columns - rows), ("columns are", rows - columns)) if names]
+        lacking = [
+            f"{what} without {shorten(', '.join(sorted(names)), 40)}"
+            for what, names in (("rows are", columns - rows), ("columns are", rows - columns))
+            if names
+        ]
         twice = "" if lacking else "a row is there twice"
-        raise Unreadable(f"has rows and columns of one name, such as {shorten(min(both), 30)!r}, as wins of items × "
-                         f"items have, but {' and '.join(lacking) or twice}; give all of them, once, or call the first "
-                         "column user if rows are persons")
+        raise Unreadable(
+            f"has rows and columns of one name, such as {shorten(min(both), 30)!r}, as wins of items × "
+            f"items have, but {' and '.join(lacking) or twice}; give all of them, once, or call the first "
+            "column user if rows are persons"
+        )
 
 
 def _matrix(sheet: Sheet, path: DataFile, items: DataFile | None) -> Choices:
@@ -243,10 +350,17 @@ def _matrix(sheet: Sheet, path: DataFile, items: DataFile | None) -> Choices:
     wins = np.array([sheet.counts(k, blank=True) for k in range(1, len(sheet.header))]).T
     for row, name in enumerate(names):
         if wins[row, others.index(name)]:
-            raise Unreadable(f"row {sheet.numbers[row]}: {shorten(name, 30)!r} has wins over itself")
+            raise Unreadable(
+                f"row {sheet.numbers[row]}: {shorten(name, 30)!r} has wins over itself"
+            )
     better, worse = (index.tolist() for index in np.nonzero(wins))
-    rows = Comparisons([names[k] for k in better], [others[k] for k in worse], wins[better, worse], None,
-                       [sheet.numbers[k] for k in better])
+    rows = Comparisons(
+        [names[k] for k in better],
+        [others[k] for k in worse],
+        wins[better, worse],
+        None,
+        [sheet.numbers[k] for k in better],
+    )
     return _choices(rows, path, items, sheet.remark)
 
 
@@ -272,7 +386,9 @@ def _choices(rows: Comparisons, path: DataFile, items: DataFile | None, remark: 
     winner, loser = np.split(indices(both, names), 2)
     same = np.flatnonzero(winner == loser)
     if same.size:
-        raise Unreadable(f"row {numbers[same[0]]}: compares {shorten(rows.winners[same[0]])!r} with itself")
+        raise Unreadable(
+            f"row {numbers[same[0]]}: compares {shorten(rows.winners[same[0]])!r} with itself"
+        )
     if rows.users is None:
         user, users, most = np.arange(len(winner)), total, 1
         who = "by users without names, each taken for another user's"
@@ -280,21 +396,39 @@ def _choices(rows: Comparisons, path: DataFile, items: DataFile | None, remark: 
         people = sorted(set(rows.users))
         user, users, each = indices(rows.users, people), len(people), Counter(rows.users).values()
         most, who = max(each), f"by {users:,} users, {range_of(each)} each"
-    return Choices(user, winner, loser, rows.counts, users, most, names, f"A file of {total:,} comparisons of "
-                   f"{len(names):,} items {who}, sha256 {path.sha256[:8]}…{remark}.", numbers)
+    return Choices(
+        user,
+        winner,
+        loser,
+        rows.counts,
+        users,
+        most,
+        names,
+        f"A file of {total:,} comparisons of "
+        f"{len(names):,} items {who}, sha256 {path.sha256[:8]}…{remark}.",
+        numbers,
+    )
 
 
-def _compare_items(names: Sequence[str], rows: Iterable[tuple[int, str, str]], items: DataFile) -> None:
+def _compare_items(
+    names: Sequence[str], rows: Iterable[tuple[int, str, str]], items: DataFile
+) -> None:
     listed = listed_items(items)
     known = set(listed)
     unknown = [name for name in names if name not in known]
     if unknown:
         row = next(number for number, *both in rows if not known.issuperset(both))
-        raise Unreadable(f"row {row}: unknown items, not in data.items: {shorten(', '.join(unknown), LISTED)}")
+        raise Unreadable(
+            f"row {row}: unknown items, not in data.items: {shorten(', '.join(unknown), LISTED)}"
+        )
     never = sorted(known - set(names))
     if never:
-        raise InvalidInput("data_items", items.path, f"never compared: {shorten(', '.join(never), LISTED)}; must name "
-                           "the items of data.path and no others")
+        raise InvalidInput(
+            "data_items",
+            items.path,
+            f"never compared: {shorten(', '.join(never), LISTED)}; must name "
+            "the items of data.path and no others",
+        )
 
 
 def listed_items(items: DataFile) -> list[str]:

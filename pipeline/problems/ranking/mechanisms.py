@@ -28,8 +28,11 @@ class RandomizedResponse(Budgets):
     Source: Xu, Sun and Cheng, §3; Warner (1965). Cost O(reps · groups · m²), whatever L.
     """
 
-    draw: str = parameter("law of the release: given the data, or at once", default="conditional",
-                          choices=("conditional", "marginal"))
+    draw: str = parameter(
+        "law of the release: given the data, or at once",
+        default="conditional",
+        choices=("conditional", "marginal"),
+    )
 
     unit: ClassVar[str] = "one comparison of one user"
     neighbours: ClassVar[str] = "that comparison replaced by its opposite"

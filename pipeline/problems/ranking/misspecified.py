@@ -27,7 +27,9 @@ class PartialComparisons(Comparisons):
     probability: (reps, pairs), P(i beat j) of one that is there. Given how many are there, wins are binomial.
     """
 
-    def __init__(self, given: Floats, probability: Floats, users: int, items: int, rng: np.random.Generator):
+    def __init__(
+        self, given: Floats, probability: Floats, users: int, items: int, rng: np.random.Generator
+    ):
         super().__init__(probability, users, items, rng)
         self._given, self._stream = given, rng.spawn(1)[0]
 
@@ -42,8 +44,12 @@ class PartialComparisons(Comparisons):
 
     def compared(self, sizes: Integers) -> Integers:
         """(reps, groups, pairs): comparisons that are there within disjoint groups of users of the given sizes."""
-        return _split(self._made, self.users - self._made, [np.asarray(one) for one in sizes[:-1]],
-                      copy.deepcopy(self._stream))
+        return _split(
+            self._made,
+            self.users - self._made,
+            [np.asarray(one) for one in sizes[:-1]],
+            copy.deepcopy(self._stream),
+        )
 
     def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
         """(reps, groups, pairs): wins within the groups of `compared`, hypergeometric given those."""
@@ -51,7 +57,9 @@ class PartialComparisons(Comparisons):
         return _split(self.wins, self._made - self.wins, list(compared.swapaxes(0, 1)[:-1]), rng)
 
 
-def _split(good: Integers, bad: Integers, sizes: list[Integers], rng: np.random.Generator) -> Integers:
+def _split(
+    good: Integers, bad: Integers, sizes: list[Integers], rng: np.random.Generator
+) -> Integers:
     """(reps, groups, pairs): good ones in samples of the sizes, without replacement, and in the rest."""
     parts = []
     for size in sizes:
@@ -71,13 +79,21 @@ class MisspecifiedBTL(BTL):
     Rubin, Biometrika 63 (1976).
     """
 
-    at_random: float = parameter("probability g that a comparison is a fair coin's", default=0.0, low=0, high=1)
-    left_out: float = parameter("greatest probability that a comparison which an item lost is left out", default=0.0,
-                                low=0, high=0.99)
+    at_random: float = parameter(
+        "probability g that a comparison is a fair coin's", default=0.0, low=0, high=1
+    )
+    left_out: float = parameter(
+        "greatest probability that a comparison which an item lost is left out",
+        default=0.0,
+        low=0,
+        high=0.99,
+    )
 
     by_replication: ClassVar[bool] = False  # comparisons left out have a stream of their own
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> SilencedPreferences:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> SilencedPreferences:
         """θ* of `btl`, and s, both (reps, m)."""
         theta = super().truth(rng, reps, population).theta
         return SilencedPreferences(theta, rng.uniform(0, self.left_out, theta.shape))
@@ -93,6 +109,5 @@ class MisspecifiedBTL(BTL):
         return PartialComparisons(given, told / given, self.L, self.m, rng)
 
     def cost(self) -> float:
-        """Predicted cost of one replication, in steps of about a nanosecond; of fits too, if their pairs have weights.
-        """
+        """Predicted cost of one replication, in steps of about a nanosecond; of fits too, if their pairs have weights."""
         return super().cost() + (350 * self.m**2 if self.left_out else 0)

@@ -31,16 +31,25 @@ class Comparisons:
 
     plain_release: ClassVar[type] = FlippedWins
 
-    def __init__(self, probability: Floats | None, users: int, items: int, rng: np.random.Generator):
+    def __init__(
+        self, probability: Floats | None, users: int, items: int, rng: np.random.Generator
+    ):
         self.probability, self.users, self.items, self._rng = probability, users, items, rng
 
     @classmethod
     def from_array(cls, wins: Array) -> "CountedComparisons":
         """One data set. wins: (m, m), how many users prefer item i to j; its diagonal is 0. Raises InvalidInput."""
         if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or len(wins) < 2:
-            raise InvalidInput("data", f"array of shape {wins.shape}", "must be (m, m): users who prefer i to j")
-        if not (np.isfinite(wins) & (wins >= 0) & (wins == np.floor(wins))).all() or np.diagonal(wins).any():
-            raise InvalidInput("data", "array", "must hold whole numbers ≥ 0, and 0 on the diagonal")
+            raise InvalidInput(
+                "data", f"array of shape {wins.shape}", "must be (m, m): users who prefer i to j"
+            )
+        if (
+            not (np.isfinite(wins) & (wins >= 0) & (wins == np.floor(wins))).all()
+            or np.diagonal(wins).any()
+        ):
+            raise InvalidInput(
+                "data", "array", "must hold whole numbers ≥ 0, and 0 on the diagonal"
+            )
         first, second = np.triu_indices(len(wins), 1)
         won, lost = wins[first, second].astype(int)[None], wins[second, first].astype(int)[None]
         return CountedComparisons(won, won + lost, len(wins))
@@ -52,7 +61,9 @@ class Comparisons:
     def release_plainly(self) -> FlippedWins:
         """Raw win counts without privacy, as one group with an infinite budget."""
         users = np.array([self.users])
-        return FlippedWins(self.wins[:, None], users, np.array([np.inf]), self.items, self.compared(users))
+        return FlippedWins(
+            self.wins[:, None], users, np.array([np.inf]), self.items, self.compared(users)
+        )
 
     @cached_property
     def wins(self) -> Integers:
@@ -87,10 +98,15 @@ class CountedComparisons(Comparisons):
     def compared(self, sizes: Integers) -> Integers | None:
         """(1, 1, pairs): comparisons made; None if all users made all. InvalidInput for more groups than one."""
         if len(sizes) > 1:
-            raise InvalidInput("profile", len(sizes), "wins are counted over all users: give one budget for all")
+            raise InvalidInput(
+                "profile", len(sizes), "wins are counted over all users: give one budget for all"
+            )
         if self.users > sizes[0]:
-            raise InvalidInput("L", int(sizes[0]), f"a pair was compared {self.users:,} times; give as many users or "
-                               "more")
+            raise InvalidInput(
+                "L",
+                int(sizes[0]),
+                f"a pair was compared {self.users:,} times; give as many users or more",
+            )
         return None if (self.made == sizes[0]).all() else self.made[:, None]
 
 
@@ -103,20 +119,38 @@ class BTL(Checked):
 
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1, high=10**9 - 1)
-    spread: float = parameter("half-width of the law of θ*, before it is centred", unit="logits", default=2.0, low=0,
-                              high=50)
-    theta: str = parameter("θ* anew in every replication, one for all, evenly spaced, or two groups at ±spread",
-                           default="redrawn", choices=("redrawn", "fixed", "spaced", "two_groups"))
-    spacing: float = parameter("gap Δ between neighbours in θ* if evenly spaced", unit="logits", default=0.1,
-                               above=0, high=50)
+    spread: float = parameter(
+        "half-width of the law of θ*, before it is centred",
+        unit="logits",
+        default=2.0,
+        low=0,
+        high=50,
+    )
+    theta: str = parameter(
+        "θ* anew in every replication, one for all, evenly spaced, or two groups at ±spread",
+        default="redrawn",
+        choices=("redrawn", "fixed", "spaced", "two_groups"),
+    )
+    spacing: float = parameter(
+        "gap Δ between neighbours in θ* if evenly spaced",
+        unit="logits",
+        default=0.1,
+        above=0,
+        high=50,
+    )
 
     population: ClassVar[tuple[str, ...]] = ("m", "spread")
     produces: ClassVar[type] = Comparisons
     by_replication: ClassVar[bool] = True
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> Preferences:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> Preferences:
         """θ* of a block of replications, (reps, m), centred; evenly spaced ones and groups in random order."""
-        if self.theta in ("spaced", "two_groups"):  # the order is random because ties are resolved by an item's number
+        if self.theta in (
+            "spaced",
+            "two_groups",
+        ):  # the order is random because ties are resolved by an item's number
             rank = np.arange(self.m) - (self.m - 1) / 2
             theta = self.spacing * rank if self.theta == "spaced" else self.spread * np.sign(rank)
             return Preferences(rng.permuted(np.tile(theta, (reps, 1)), axis=1))

@@ -54,15 +54,21 @@ def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> P
     records = stand_in.ratings() if path is None else load(path, items, other_ratings=True)
     m = min(most_items, len(records.names))
     if m < 2:
-        raise InvalidInput("most_items", most_items, f"there are {len(records.names)} items; needs two at least")
+        raise InvalidInput(
+            "most_items", most_items, f"there are {len(records.names)} items; needs two at least"
+        )
     chosen = np.sort(np.argsort(-records.popularity, kind="stable")[:m])
     names = tuple(records.names[k] for k in chosen)
     if isinstance(records, Choices):
         (won, made), most = records.pooled(chosen), records.most
     else:
         if records.users * m * (m - 1) // 2 > MOST_VERDICTS:
-            raise InvalidInput("most_items", most_items, f"{records.users:,} users and all pairs of {m:,} items are "
-                               "too many to hold; must be smaller")
+            raise InvalidInput(
+                "most_items",
+                most_items,
+                f"{records.users:,} users and all pairs of {m:,} items are "
+                "too many to hold; must be smaller",
+            )
         verdict, direct = records.verdicts(chosen)
         verdict *= direct
         won, made = (verdict > 0).sum(axis=0), (verdict != 0).sum(axis=0)
@@ -70,15 +76,25 @@ def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> P
     first, second = np.triu_indices(m, 1)
     apart = unconnected(first[made > 0], second[made > 0], m, names)
     if apart:
-        raise InvalidInput("data_path" if path else "most_items", path.path if path else most_items,
-                           "no comparisons link these items to the others: "
-                           f"{shorten(', '.join(apart), LISTED)}; leave them out, or give a smaller "
-                           "parameters.most_items")
+        raise InvalidInput(
+            "data_path" if path else "most_items",
+            path.path if path else most_items,
+            "no comparisons link these items to the others: "
+            f"{shorten(', '.join(apart), LISTED)}; leave them out, or give a smaller "
+            "parameters.most_items",
+        )
     theta = weighted_fit(won / records.users, made / records.users, m, 1 / records.users)
     times = np.bincount(first, made, m) + np.bincount(second, made, m)
-    source = records.source if m == len(records.names) else (
-        f"{records.source.rstrip('.')}; the {m} items compared most, and {int(made.sum()):,} comparisons of these.")
-    return Pool(won, made, theta, names, times.astype(np.int64), records.users, max(most, 1), source)
+    source = (
+        records.source
+        if m == len(records.names)
+        else (
+            f"{records.source.rstrip('.')}; the {m} items compared most, and {int(made.sum()):,} comparisons of these."
+        )
+    )
+    return Pool(
+        won, made, theta, names, times.astype(np.int64), records.users, max(most, 1), source
+    )
 
 
 @dataclass(frozen=True)
@@ -117,9 +133,15 @@ class Pooled(Checked):
 
     m: int = parameter("items of the file", unit="items", low=2)
     L: int = parameter("users of the file", unit="users", low=1)
-    data_path: "DataFile | None" = parameter("comparisons or ratings of real people; null is a stand-in", default=None)
-    data_items: "DataFile | None" = parameter("names of all items that may be compared, one a line", default=None)
-    most_items: int = parameter("items at most: those compared most", unit="items", default=100, low=2, high=2000)
+    data_path: "DataFile | None" = parameter(
+        "comparisons or ratings of real people; null is a stand-in", default=None
+    )
+    data_items: "DataFile | None" = parameter(
+        "names of all items that may be compared, one a line", default=None
+    )
+    most_items: int = parameter(
+        "items at most: those compared most", unit="items", default=100, low=2, high=2000
+    )
     profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
 
     population: ClassVar[tuple[str, ...]] = ()
@@ -127,11 +149,18 @@ class Pooled(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, given, actual in (("m", self.m, len(self._pool.names)), ("L", self.L, self._pool.users)):
+        for name, given, actual in (
+            ("m", self.m, len(self._pool.names)),
+            ("L", self.L, self._pool.users),
+        ):
             if given != actual:
-                raise InvalidInput(name, given, f"the file has {actual:,}; leave it to derive.{name}")
+                raise InvalidInput(
+                    name, given, f"the file has {actual:,}; leave it to derive.{name}"
+                )
         if len(groups_of(self.profile)) > 1:
-            raise InvalidInput("profile", self.profile, "pooled comparisons have one budget for all; must be 1:1")
+            raise InvalidInput(
+                "profile", self.profile, "pooled comparisons have one budget for all; must be 1:1"
+            )
 
     @property
     def _pool(self) -> Pool:
@@ -142,9 +171,13 @@ class Pooled(Checked):
         """One sentence for the report: what data, how many, their hash; or that they are made up."""
         return self._pool.source
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> PooledPreferences:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> PooledPreferences:
         """θ* of everybody, the same in every replication, (reps, m)."""
-        return PooledPreferences(np.broadcast_to(self._pool.theta, (reps, self.m)), self._pool.names)
+        return PooledPreferences(
+            np.broadcast_to(self._pool.theta, (reps, self.m)), self._pool.names
+        )
 
     def simulate(self, truth: PooledPreferences, rng: np.random.Generator) -> Comparisons:
         """The comparisons of the file."""
@@ -155,12 +188,16 @@ class Pooled(Checked):
         return 350 * self.m**2
 
 
-def file_items(data_path: Path, data_items: Items, most_items: Most) -> Annotated[int, "items of the file", "items"]:
+def file_items(
+    data_path: Path, data_items: Items, most_items: Most
+) -> Annotated[int, "items of the file", "items"]:
     """Number of items in a file of comparisons."""
     return len(pool_of(data_path, data_items, most_items).names)
 
 
-def file_users(data_path: Path, data_items: Items, most_items: Most) -> Annotated[int, "users of the file", "users"]:
+def file_users(
+    data_path: Path, data_items: Items, most_items: Most
+) -> Annotated[int, "users of the file", "users"]:
     """Number of users in a file of comparisons; without users, of comparisons."""
     return pool_of(data_path, data_items, most_items).users
 

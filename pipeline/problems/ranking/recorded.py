@@ -58,7 +58,9 @@ class RecordedComparisons(Comparisons):
     of streams, so asking again gives the same numbers. No loop over users: O(reps · users · pairs) multiplications.
     """
 
-    def __init__(self, answers: Answers, users: int, items: int, reps: int, rng: np.random.Generator):
+    def __init__(
+        self, answers: Answers, users: int, items: int, reps: int, rng: np.random.Generator
+    ):
         super().__init__(None, users, items, rng)
         self._answers, self._reps = answers, reps
         self._counted: tuple[tuple[int, ...], tuple[Integers, Integers]] | None = None
@@ -97,7 +99,10 @@ class RecordedComparisons(Comparisons):
     def _count(self, sizes: Sequence[int] | Integers) -> tuple[Integers, Integers]:
         """Decided wins and decided comparisons of each group, (reps, groups, pairs) both."""
         if self._counted is None or self._counted[0] != tuple(sizes):
-            self._counted = tuple(sizes), _count(self._answers.verdict, sizes, self._reps, _generator(self._order))
+            self._counted = (
+                tuple(sizes),
+                _count(self._answers.verdict, sizes, self._reps, _generator(self._order)),
+            )
         return self._counted[1]
 
 
@@ -122,13 +127,25 @@ class Recorded(Checked):
 
     m: int = parameter("items", unit="items", low=2)
     L: int = parameter("users", unit="users", low=1, high=10**7)
-    rule: str = parameter("what makes a comparison of two ratings", default="paper",
-                          choices=("paper", "decided", "rated"))
-    data_path: "DataFile | None" = parameter("ratings or comparisons of real people; null is a stand-in", default=None)
-    data_items: "DataFile | None" = parameter("names of all items that may be compared, one a line", default=None)
-    comparisons: str = parameter("of users drawn from the file, or independent ones from the model at θ*",
-                                 default="users", choices=("users", "independent"))
-    other_ratings: bool = parameter("accept ratings that are not MovieLens ml-latest-small", default=False)
+    rule: str = parameter(
+        "what makes a comparison of two ratings",
+        default="paper",
+        choices=("paper", "decided", "rated"),
+    )
+    data_path: "DataFile | None" = parameter(
+        "ratings or comparisons of real people; null is a stand-in", default=None
+    )
+    data_items: "DataFile | None" = parameter(
+        "names of all items that may be compared, one a line", default=None
+    )
+    comparisons: str = parameter(
+        "of users drawn from the file, or independent ones from the model at θ*",
+        default="users",
+        choices=("users", "independent"),
+    )
+    other_ratings: bool = parameter(
+        "accept ratings that are not MovieLens ml-latest-small", default=False
+    )
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Comparisons
@@ -148,7 +165,9 @@ class Recorded(Checked):
         """One sentence for the report: what data, how many, their hash and their terms; or that they are made up."""
         return self._answers.source
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> RecordedPreferences:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> RecordedPreferences:
         """θ* of everybody, the same in every replication, (reps, m)."""
         answers = self._answers
         return RecordedPreferences(np.broadcast_to(answers.theta, (reps, self.m)), **answers.shares)
@@ -167,7 +186,9 @@ class Recorded(Checked):
 
 @lru_cache(maxsize=8)
 @read_only
-def _answers(m: int, rule: str, path: DataFile | None, items: DataFile | None, other_ratings: bool) -> Answers:
+def _answers(
+    m: int, rule: str, path: DataFile | None, items: DataFile | None, other_ratings: bool
+) -> Answers:
     """Checked answers; once for each rule and content of files."""
     if path is None and items is not None:
         raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
@@ -175,22 +196,38 @@ def _answers(m: int, rule: str, path: DataFile | None, items: DataFile | None, o
     if path is not None and isinstance(records, Choices):
         records = records.one_each(path.path)
     if len(records.names) < m:
-        raise InvalidInput("m", m, f"there are {len(records.names):,} items; give m={len(records.names)} or less")
+        raise InvalidInput(
+            "m", m, f"there are {len(records.names):,} items; give m={len(records.names)} or less"
+        )
     if records.users * m * (m - 1) // 2 > MOST_ANSWERS:
-        raise InvalidInput("m", m, f"{records.users:,} users and all pairs are more than {MOST_ANSWERS:,} comparisons, "
-                           "too many to hold; give a smaller m")
+        raise InvalidInput(
+            "m",
+            m,
+            f"{records.users:,} users and all pairs are more than {MOST_ANSWERS:,} comparisons, "
+            "too many to hold; give a smaller m",
+        )
     chosen = np.sort(np.argsort(-records.popularity, kind="stable")[:m])
     verdict, direct = records.verdicts(chosen)
     decided, two = (verdict != 0).mean(), (direct & (verdict != 0)).mean()
-    shares = dict(coin_flips=1 - decided if records.coins else 0.0, two_ratings=two, one_rating=decided - two)
+    shares = dict(
+        coin_flips=1 - decided if records.coins else 0.0, two_ratings=two, one_rating=decided - two
+    )
     if rule == "rated":
         verdict *= direct
     coins = records.coins and rule == "paper"
     _check_connected(verdict, coins, [records.names[k] for k in chosen])
     won, lost = (verdict > 0).sum(axis=0), (verdict < 0).sum(axis=0)
     made = np.full(len(won), records.users) if coins else won + lost
-    theta = weighted_fit((won + (made - won - lost) / 2) / records.users, made / records.users, m, 1 / records.users)
-    return Answers(verdict, coins, theta, {name: float(share) for name, share in shares.items()}, records.source)
+    theta = weighted_fit(
+        (won + (made - won - lost) / 2) / records.users, made / records.users, m, 1 / records.users
+    )
+    return Answers(
+        verdict,
+        coins,
+        theta,
+        {name: float(share) for name, share in shares.items()},
+        records.source,
+    )
 
 
 def _check_connected(verdict: Array, coins: bool, names: Sequence[str]) -> None:
@@ -199,8 +236,12 @@ def _check_connected(verdict: Array, coins: bool, names: Sequence[str]) -> None:
     first, second = np.triu_indices(m, 1)
     apart = unconnected(first[linked], second[linked], m, names)
     if apart:
-        raise InvalidInput("m", m, "no comparisons link these items to the others: "
-                           f"{shorten(', '.join(apart), LISTED)}; give another m, or more comparisons")
+        raise InvalidInput(
+            "m",
+            m,
+            "no comparisons link these items to the others: "
+            f"{shorten(', '.join(apart), LISTED)}; give another m, or more comparisons",
+        )
 
 
 def _seed(rng: np.random.Generator) -> np.random.SeedSequence:

@@ -28,7 +28,9 @@ from pipeline.study.parameters import shorten
 from .comparison_files import ROLES, check_sides, pair_index, winner_and_loser
 from .theory.fit import weighted_fit
 
-HEADERS = "winner,loser or left,right,label, with a column user if persons are to be protected as a whole"
+HEADERS = (
+    "winner,loser or left,right,label, with a column user if persons are to be protected as a whole"
+)
 RIDGE = 1.0  # λ of the fit, which keeps scores finite
 
 
@@ -47,11 +49,14 @@ def release(arguments: Mapping[str, Any]) -> str:
         return checked(answers)
     pairs = len(asked.names) * (len(asked.names) - 1) // 2
     result, most = published(asked, answers, pairs, "one comparison")
-    account = statement(asked, result, most, answers.person is not None, "one comparison", "pair") | {
+    account = statement(
+        asked, result, most, answers.person is not None, "one comparison", "pair"
+    ) | {
         "comparisons.csv": "comparisons that first won against second, and second against first, plus noise; may be "
-                           "negative",
+        "negative",
         "items.csv": "scores in logits, centred, of the Bradley-Terry-Luce fit to comparisons.csv alone: counts "
-                     f"below 0 as 0, ridge λ = {RIDGE:g}"}
+        f"below 0 as 0, ridge λ = {RIDGE:g}",
+    }
     with new_folder(target, arguments["outputs"]) as folder:
         write(folder, _tables(asked, result.counts), account)
     return receipt(target, account)
@@ -68,8 +73,9 @@ class _Reader:
         check_sides(sheet, self._roles, HEADERS)
         self.named = "user" in self._roles
         if self.named and "count" in self._roles:
-            raise Unreadable("has columns of users and of counts; a row must be one comparison of "
-                             "its user")
+            raise Unreadable(
+                "has columns of users and of counts; a row must be one comparison of its user"
+            )
 
     def answer(self, row: int) -> Answer | None:
         """A comparison, None for a tie. Raises `Unreadable` with the reason if the row is wrong."""
@@ -100,7 +106,11 @@ def _tables(asked: Asked, counts: Integers) -> dict[str, Table]:
     first, second = np.triu_indices(len(names), 1)
     won = np.maximum(counts, 0).astype(float)
     scores = weighted_fit(won[:, 0], won.sum(axis=1), len(names), RIDGE)
-    rows = [(names[i], names[j], *both) for i, j, both in zip(first.tolist(), second.tolist(), counts.tolist(),
-                                                            strict=True)]
-    return {"comparisons.csv": (("first", "second", "first_won", "second_won"), rows),
-            "items.csv": (("item", "score"), list(zip(names, scores.tolist(), strict=True)))}
+    rows = [
+        (names[i], names[j], *both)
+        for i, j, both in zip(first.tolist(), second.tolist(), counts.tolist(), strict=True)
+    ]
+    return {
+        "comparisons.csv": (("first", "second", "first_won", "second_won"), rows),
+        "items.csv": (("item", "score"), list(zip(names, scores.tolist(), strict=True))),
+    }

@@ -21,7 +21,9 @@ def ratings() -> Ratings:
     """
     rng = np.random.Generator(np.random.Philox(20180926))
 
-    def normal(*shape: int) -> Floats:  # a sum of twelve uniforms: standard normal but for its tails
+    def normal(
+        *shape: int,
+    ) -> Floats:  # a sum of twelve uniforms: standard normal but for its tails
         total: Floats = rng.integers(0, 1 << 16, (12, *shape)).sum(axis=0) / 65536 - 6
         return total
 
@@ -35,6 +37,12 @@ def ratings() -> Ratings:
     stars = np.clip(step * np.round(liking / step), 0.5, 5.0)
     user, film = np.nonzero(rated)
     names = tuple(f"{k:02d}" for k in range(FILMS))
-    return Ratings(user, (film * 7) % FILMS, stars[user, film], USERS, names,
-                   f"Synthetic stand-in made by this program, {USERS} users × {FILMS} films, not MovieLens: give "
-                   "data.path=ratings.csv.")
+    return Ratings(
+        user,
+        (film * 7) % FILMS,
+        stars[user, film],
+        USERS,
+        names,
+        f"Synthetic stand-in made by this program, {USERS} users × {FILMS} films, not MovieLens: give "
+        "data.path=ratings.csv.",
+    )

@@ -51,7 +51,9 @@ class TiltedPreferences(Preferences):
         ranked[..., first, second] = drawn
         ranked[..., second, first] = 1 - drawn
         rank = np.argsort(self.order, axis=1)
-        chances: Floats = ranked[np.arange(reps)[:, None], :, rank[:, first], rank[:, second]].swapaxes(1, 2)
+        chances: Floats = ranked[
+            np.arange(reps)[:, None], :, rank[:, first], rank[:, second]
+        ].swapaxes(1, 2)
         return chances
 
 
@@ -67,10 +69,18 @@ class TiltedBTL(BTL):
     Raises InvalidInput.
     """
 
-    tilt: float = parameter("how far the law is tilted: 0 not at all, 1 until the two neighbours are equal",
-                            default=1.0, low=0, high=2)
-    epsilon: float | None = parameter("privacy budget of one comparison, which the tilt reckons with; null is no "
-                                      "privacy", unit="nats", default=None, above=0)
+    tilt: float = parameter(
+        "how far the law is tilted: 0 not at all, 1 until the two neighbours are equal",
+        default=1.0,
+        low=0,
+        high=2,
+    )
+    epsilon: float | None = parameter(
+        "privacy budget of one comparison, which the tilt reckons with; null is no privacy",
+        unit="nats",
+        default=None,
+        above=0,
+    )
     profile: str = parameter("groups of users, share:multiple of epsilon", default="1:1")
 
     def __post_init__(self) -> None:
@@ -79,10 +89,16 @@ class TiltedBTL(BTL):
         noise = amplification(budgets) ** 2
         share = float(noise.max() * users.sum() / (users @ noise))
         gap = self.spacing if self.theta == "spaced" else 2 * self.spread
-        most = 1 + 1 / np.tanh(gap / 2) if gap else np.inf  # a lean 2p − 1 of neighbours becomes (2p − 1)(1 − share)
+        most = (
+            1 + 1 / np.tanh(gap / 2) if gap else np.inf
+        )  # a lean 2p − 1 of neighbours becomes (2p − 1)(1 − share)
         if share > most:
-            raise InvalidInput("profile", self.profile, f"a group of users has {share:.3g} times the mean coth²(ε/2); "
-                               f"tilted comparisons need at most {most:.3g} for these gaps: bring budgets together")
+            raise InvalidInput(
+                "profile",
+                self.profile,
+                f"a group of users has {share:.3g} times the mean coth²(ε/2); "
+                f"tilted comparisons need at most {most:.3g} for these gaps: bring budgets together",
+            )
 
     @cached_property
     def groups(self) -> tuple[Integers, Floats]:
@@ -92,14 +108,18 @@ class TiltedBTL(BTL):
         shared = Budgets(self.m, self.L, self.epsilon, self.profile)
         return shared.users, shared.budgets
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> TiltedPreferences:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> TiltedPreferences:
         """θ* (reps, m) of a block, and what is drawn in its place. O(m³) for each θ* up to the order of items."""
         theta = super().truth(rng, reps, population).theta
         order = np.argsort(-theta, axis=1, kind="stable")
         ranked = np.take_along_axis(theta, order, axis=1)
         if (ranked == ranked[:1]).all():
             ranked = ranked[:1]
-        return TiltedPreferences(theta, order, rng.integers(self.m - 1, size=reps), self.tilted(ranked))
+        return TiltedPreferences(
+            theta, order, rng.integers(self.m - 1, size=reps), self.tilted(ranked)
+        )
 
     def tilted(self, ranked: Floats) -> Floats:
         """(reps, groups, m − 1, pairs): P(a beats b), ranks a < b, for each pair of neighbours; ranked: (reps, m)."""
@@ -145,7 +165,11 @@ class GroupedComparisons(Comparisons):
     def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
         """The same for groups of these sizes, which must be its own. Raises InvalidInput."""
         if not np.array_equal(sizes, self.sizes):
-            raise InvalidInput("profile", [*map(int, sizes)], f"the tilted model has groups of {self.sizes.tolist()}")
+            raise InvalidInput(
+                "profile",
+                [*map(int, sizes)],
+                f"the tilted model has groups of {self.sizes.tolist()}",
+            )
         return self.parts
 
 

@@ -23,7 +23,9 @@ PERSONS = 500  # abilities, of as many persons or of a sample
 DELTA = 1e-4  # of the Gaussian, unless another is given, which hardly matters here
 
 
-def _risk(mechanism: str, estimator: str, model: Rasch, n: float, epsilon: float) -> tuple[Floats, Floats]:
+def _risk(
+    mechanism: str, estimator: str, model: Rasch, n: float, epsilon: float
+) -> tuple[Floats, Floats]:
     """Difficulties β*, (DRAWN, m), the same every time, and the predicted mean of ‖β̂ − β*‖₂²/m, (DRAWN,), logits².
 
     The Cramér–Rao bound of responses without privacy and what the noise adds (`theory.noise_risk`); with randomized
@@ -46,14 +48,37 @@ def _risk(mechanism: str, estimator: str, model: Rasch, n: float, epsilon: float
     return truth.theta, bound + noise_risk(kind, truth.theta, counts, np.full(DRAWN, variance))
 
 
-def _model(n: int, m: int, p: float, item_law: str, item_spread: float, spacing: float, person_spread: float) -> Rasch:
-    return Rasch(n=min(n, PERSONS), m=m, p=p, item_law=item_law, item_spread=item_spread, spacing=spacing,
-                 person_spread=person_spread)
+def _model(
+    n: int,
+    m: int,
+    p: float,
+    item_law: str,
+    item_spread: float,
+    spacing: float,
+    person_spread: float,
+) -> Rasch:
+    return Rasch(
+        n=min(n, PERSONS),
+        m=m,
+        p=p,
+        item_law=item_law,
+        item_spread=item_spread,
+        spacing=spacing,
+        person_spread=person_spread,
+    )
 
 
 def error_l2(
-    mechanism: str, estimator: str, n: int, m: int, epsilon_user: float, p: float = 1.0, item_law: str = "normal",
-    item_spread: float = 1.0, spacing: float = 0.1, person_spread: float = 1.0,
+    mechanism: str,
+    estimator: str,
+    n: int,
+    m: int,
+    epsilon_user: float,
+    p: float = 1.0,
+    item_law: str = "normal",
+    item_spread: float = 1.0,
+    spacing: float = 0.1,
+    person_spread: float = 1.0,
 ) -> float:
     """Predicted mean of ‖β̂ − β*‖₂/√m, the root of the mean risk, logits."""
     model = _model(n, m, p, item_law, item_spread, spacing, person_spread)
@@ -61,23 +86,42 @@ def error_l2(
 
 
 def error_inf(
-    mechanism: str, estimator: str, n: int, m: int, epsilon_user: float, p: float = 1.0, item_law: str = "normal",
-    item_spread: float = 1.0, spacing: float = 0.1, person_spread: float = 1.0,
+    mechanism: str,
+    estimator: str,
+    n: int,
+    m: int,
+    epsilon_user: float,
+    p: float = 1.0,
+    item_law: str = "normal",
+    item_spread: float = 1.0,
+    spacing: float = 0.1,
+    person_spread: float = 1.0,
 ) -> float:
     """Predicted mean of ‖β̂ − β*‖∞: of m equal Gaussian errors the largest is about √(2 log 2m) times their size."""
     return float(np.sqrt(2 * np.log(2 * m))) * error_l2(
-        mechanism, estimator, n, m, epsilon_user, p, item_law, item_spread, spacing, person_spread)
+        mechanism, estimator, n, m, epsilon_user, p, item_law, item_spread, spacing, person_spread
+    )
 
 
 def kendall(
-    mechanism: str, estimator: str, n: int, m: int, epsilon_user: float, p: float = 1.0, item_law: str = "normal",
-    item_spread: float = 1.0, spacing: float = 0.1, person_spread: float = 1.0,
+    mechanism: str,
+    estimator: str,
+    n: int,
+    m: int,
+    epsilon_user: float,
+    p: float = 1.0,
+    item_law: str = "normal",
+    item_spread: float = 1.0,
+    spacing: float = 0.1,
+    person_spread: float = 1.0,
 ) -> float:
     """Predicted mean Kendall distance, of equal Gaussian errors of size s: mean over pairs of Φ(−|β_i − β_j|/(s√2))."""
     model = _model(n, m, p, item_law, item_spread, spacing, person_spread)
     theta, risk = _risk(mechanism, estimator, model, n, epsilon_user)
     first, second = np.triu_indices(m, 1)
-    return float(ndtr(-np.abs(theta[:, first] - theta[:, second]) / np.sqrt(2 * risk)[:, None]).mean())
+    return float(
+        ndtr(-np.abs(theta[:, first] - theta[:, second]) / np.sqrt(2 * risk)[:, None]).mean()
+    )
 
 
 def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -88,22 +132,33 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     cases: dict[str, dict[str, Any]] = {
         "difficulties of the items 2/3 as far apart": {width: getattr(model, width) * 2 / 3},
         "difficulties of the items 1.5 times as far apart": {width: getattr(model, width) * 1.5},
-        "abilities of the persons 1.5 times as far apart": {"person_spread": model.person_spread * 1.5},
+        "abilities of the persons 1.5 times as far apart": {
+            "person_spread": model.person_spread * 1.5
+        },
     }
-    return cases if type(model) is not Rasch else {
-        **cases,
-        "abilities of all persons lower by 1": {"model": "misspecified", "ability_shift": -1.0},
-        "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
-        "wrong answers left out, up to half, by item": {"model": "misspecified", "left_out": 0.5,
-                                                        "p": min(model.p, 0.999)},
-    }
+    return (
+        cases
+        if type(model) is not Rasch
+        else {
+            **cases,
+            "abilities of all persons lower by 1": {"model": "misspecified", "ability_shift": -1.0},
+            "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
+            "wrong answers left out, up to half, by item": {
+                "model": "misspecified",
+                "left_out": 0.5,
+                "p": min(model.p, 0.999),
+            },
+        }
+    )
 
 
 def survey(model: Any, mechanism: Any) -> str:
     """Who answers what, and who makes it private, in one sentence."""
     if not isinstance(model, Rasch):
-        people = (f"{model.n:,} people are drawn anew, with replacement, from your own data: "
-                  f"{model.source.rstrip('.')}")
+        people = (
+            f"{model.n:,} people are drawn anew, with replacement, from your own data: "
+            f"{model.source.rstrip('.')}"
+        )
     elif model.p < 1:
         people = f"each of {model.n:,} people answers any of {model.m:,} items with probability {model.p:g}"
     else:
@@ -117,7 +172,9 @@ def survey(model: Any, mechanism: Any) -> str:
 
 ADVICE = Advice(
     unknowns={
-        "epsilon": Unknown("epsilon_user", "privacy budget of all responses of a person", 1e-2, 2000, 5.0),
+        "epsilon": Unknown(
+            "epsilon_user", "privacy budget of all responses of a person", 1e-2, 2000, 5.0
+        ),
         "people": Unknown("n", "persons", 2, 1e7, 1000),
         "items": Unknown("m", "items", 3, 200, 20, helps=None),
         "missing": Unknown("p", "share of the responses that are missing", 1e-3, 1, 0.5, left=True),
@@ -138,9 +195,14 @@ ADVICE = Advice(
         "error_inf": "largest error of a difficulty, in logits",
     },
     atlas=Atlas(
-        {"n": (100, 300, 1000, 3000, 10_000), "m": (5, 10, 20, 50), "p": (0.2, 0.35, 0.6, 1),
-         "epsilon_user": (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)},
+        {
+            "n": (100, 300, 1000, 3000, 10_000),
+            "m": (5, 10, 20, 50),
+            "p": (0.2, 0.35, 0.6, 1),
+            "epsilon_user": (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000),
+        },
         ("discrete_gaussian", "discrete_laplace", "randomized_response"),
         ("kendall", "hamming_top_k", "exact_top_k", "error_l2", "error_inf"),
-        halves={"K": "m"}),
+        halves={"K": "m"},
+    ),
 )

@@ -5,7 +5,10 @@ import numpy as np
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.kernels import function
 
-_answer = function(__file__, "answer", """
+_answer = function(
+    __file__,
+    "answer",
+    """
     reps: size
     n: size
     m: size; m >= 1
@@ -16,10 +19,13 @@ _answer = function(__file__, "answer", """
     ties: out i8[reps * n * m]
     rest: out f8[reps * n * m]
     found: out i8[1]
-""")
+""",
+)
 
 
-def draw_answers(skill: Floats, difficulty: Floats, rng: np.random.Generator, answers: Booleans) -> None:
+def draw_answers(
+    skill: Floats, difficulty: Floats, rng: np.random.Generator, answers: Booleans
+) -> None:
     """Fill in whether each person has each item right, with chance skill/(skill + difficulty), exact to 2⁻⁵².
 
     skill: e^θ, (reps, n). difficulty: e^β, (reps, m). answers: (reps, n, m), contiguous. A random byte decides all but
@@ -28,8 +34,21 @@ def draw_answers(skill: Floats, difficulty: Floats, rng: np.random.Generator, an
     """
     (reps, n), m = skill.shape, difficulty.shape[1]
     size = reps * n * m
-    byte = rng.integers(0, 1 << 64, -(-size // 8), np.uint64).astype("<u8", copy=False).view(np.uint8)
+    byte = (
+        rng.integers(0, 1 << 64, -(-size // 8), np.uint64).astype("<u8", copy=False).view(np.uint8)
+    )
     ties, rest, found = np.empty(size, np.int64), np.empty(size), np.empty(1, np.int64)
-    _answer(reps, n, m, np.ascontiguousarray(skill), np.ascontiguousarray(difficulty), byte, answers, ties, rest, found)
-    tie = ties[:found[0]]
-    answers.reshape(-1)[tie] = rng.random(tie.size) < rest[:tie.size]
+    _answer(
+        reps,
+        n,
+        m,
+        np.ascontiguousarray(skill),
+        np.ascontiguousarray(difficulty),
+        byte,
+        answers,
+        ties,
+        rest,
+        found,
+    )
+    tie = ties[: found[0]]
+    answers.reshape(-1)[tie] = rng.random(tie.size) < rest[: tie.size]

@@ -25,12 +25,33 @@ from .table import Table, check_connected
 MISSING = 2
 VALUES = {"0": 0, "1": 1, "": MISSING, "NA": MISSING}
 # Without regard to capitals; 2 is a missing answer.
-ANSWERS = {text: code for code, texts in enumerate((
-    ("0", "0.0", "0,0", "false", "f", "no", "n", "wrong", "incorrect"),
-    ("1", "1.0", "1,0", "true", "t", "yes", "y", "right", "correct"), tuple(sheets.MISSING))) for text in texts}
+ANSWERS = {
+    text: code
+    for code, texts in enumerate(
+        (
+            ("0", "0.0", "0,0", "false", "f", "no", "n", "wrong", "incorrect"),
+            ("1", "1.0", "1,0", "true", "t", "yes", "y", "right", "correct"),
+            tuple(sheets.MISSING),
+        )
+    )
+    for text in texts
+}
 ALLOWED = "0, 1, or nothing or NA for a missing answer"
-LONG = {"person": PERSON, "item": ITEM,
-        "response": ("response", "resp", "answer", "correct", "score", "value", "outcome", "result", "right")}
+LONG = {
+    "person": PERSON,
+    "item": ITEM,
+    "response": (
+        "response",
+        "resp",
+        "answer",
+        "correct",
+        "score",
+        "value",
+        "outcome",
+        "result",
+        "right",
+    ),
+}
 HEADER = "a header of item names"
 MOST_ANSWERS = 10**9  # persons × items, a byte each
 GRADES, STUDENTS = ("G1", "G2", "G3"), 649
@@ -38,8 +59,40 @@ MARKS = ("tnp", "twp", "iap", "esp")  # columns 2 to 5, counted from 0
 LEVELS = {"Best": 1, "Vg": 1, "Good": 0, "Pass": 0, "Fail": 0}
 PAPERS_STUDENTS = 131
 # Persons by pattern, read as a number of two: 00000, 00001, …, 11111.
-LSAT_6 = (3, 6, 2, 11, 1, 1, 3, 4, 1, 8, 0, 16, 0, 3, 2, 15, 10, 29, 14, 81, 3, 28, 15, 80, 16, 56, 21, 173, 11, 61,
-          28, 298)
+LSAT_6 = (
+    3,
+    6,
+    2,
+    11,
+    1,
+    1,
+    3,
+    4,
+    1,
+    8,
+    0,
+    16,
+    0,
+    3,
+    2,
+    15,
+    10,
+    29,
+    14,
+    81,
+    3,
+    28,
+    15,
+    80,
+    16,
+    56,
+    21,
+    173,
+    11,
+    61,
+    28,
+    298,
+)
 
 Columns = Sequence[Sequence[str]]  # the texts of a file, column by column
 Numbers = Sequence[int]  # the number of each row in the file
@@ -112,15 +165,19 @@ def code_of(text: str, codes: Mapping[str, int] = ANSWERS) -> int:
     return codes.get(text, codes.get(text.lower(), -1))
 
 
-def _coded(columns: Columns, names: Sequence[str], numbers: Numbers, codes: Mapping[str, int], allowed: str) -> Array:
+def _coded(
+    columns: Columns, names: Sequence[str], numbers: Numbers, codes: Mapping[str, int], allowed: str
+) -> Array:
     """Codes of texts, (persons, items) int8; refuses the first text, by row, without one."""
     code = {text: code_of(text, codes) for text in set().union(*columns)}
     coded = np.array([[code[text] for text in column] for column in columns], np.int8).T
     bad = np.argwhere(coded < 0)
     if bad.size:
         row, item = bad[0]
-        raise Unreadable(f"row {numbers[row]}, column {shorten(names[item], 30)!r}: is "
-                         f"{shorten(columns[item][row], 30)!r}; must be {allowed}")
+        raise Unreadable(
+            f"row {numbers[row]}, column {shorten(names[item], 30)!r}: is "
+            f"{shorten(columns[item][row], 30)!r}; must be {allowed}"
+        )
     return coded
 
 
@@ -131,8 +188,10 @@ def shape_of(header: Sequence[str]) -> Shape:
     counted = bool(items) and plain(items[-1]) in COUNT[:1]
     if counted:
         if named:  # a named person's row would weigh more than one, which no budget covers
-            raise Unreadable("has a column of persons and a last column 'count'; a row must be one person, or stand "
-                             "for several without a name")
+            raise Unreadable(
+                "has a column of persons and a last column 'count'; a row must be one person, or stand "
+                "for several without a name"
+            )
         items.pop()
     if len(items) < 2:
         items_there = "1 item" if len(items) == 1 else f"{len(items)} items"
@@ -159,12 +218,23 @@ def _long(sheet: Sheet, roles: Mapping[str, int], file: DataFile) -> Table:
     """The table of a file with an answer in a row: persons and items as they come, missing where there is no row."""
     person, item = (sheet.names(roles[role], role) for role in ("person", "item"))
     response = roles["response"]
-    coded = _coded([sheet.columns[response]], [sheet.header[response]], sheet.numbers, ANSWERS, ALLOWED)[:, 0]
-    persons, items = ({name: k for k, name in enumerate(dict.fromkeys(column))} for column in (person, item))
+    coded = _coded(
+        [sheet.columns[response]], [sheet.header[response]], sheet.numbers, ANSWERS, ALLOWED
+    )[:, 0]
+    persons, items = (
+        {name: k for k, name in enumerate(dict.fromkeys(column))} for column in (person, item)
+    )
     if len(persons) * len(items) > MOST_ANSWERS:
-        raise Unreadable(f"has {len(persons):,} persons × {len(items):,} items; at most {MOST_ANSWERS:,} in all")
-    who, what = (np.array([index[name] for name in column]) for index, column in ((persons, person), (items, item)))
-    rating_files.refuse_repeats(who * len(items) + what, list(sheet.numbers), "this person answered this item")
+        raise Unreadable(
+            f"has {len(persons):,} persons × {len(items):,} items; at most {MOST_ANSWERS:,} in all"
+        )
+    who, what = (
+        np.array([index[name] for name in column])
+        for index, column in ((persons, person), (items, item))
+    )
+    rating_files.refuse_repeats(
+        who * len(items) + what, list(sheet.numbers), "this person answered this item"
+    )
     cells = np.full((len(persons), len(items)), MISSING, np.int8)
     cells[who, what] = coded
     if len(items) < 2:
@@ -185,7 +255,9 @@ def _check_one_row_each(column: Sequence[str], numbers: Numbers) -> None:
     seen: dict[str, int] = {}
     for number, name in zip(numbers, column, strict=True):
         if name in seen:
-            raise Unreadable(f"row {number}: person {shorten(name, 30)!r} has a row before, {seen[name]}")
+            raise Unreadable(
+                f"row {number}: person {shorten(name, 30)!r} has a row before, {seen[name]}"
+            )
         seen[name] = number
 
 
@@ -193,7 +265,9 @@ def _persons(column: Sequence[str], numbers: Numbers) -> Integers:
     """How many persons each row stands for, (rows,)."""
     for number, text in zip(numbers, column, strict=True):
         if not (text.isascii() and text.isdigit() and len(text) < 9):
-            raise Unreadable(f"row {number}, column 'count': is {shorten(text, 30)!r}; must be {WHOLE}")
+            raise Unreadable(
+                f"row {number}, column 'count': is {shorten(text, 30)!r}; must be {WHOLE}"
+            )
     return np.array(column, dtype=np.int64)
 
 
@@ -203,7 +277,9 @@ def _responses(rows: Rows, numbers: Numbers, file: DataFile, remark: str = "") -
         _check_one_row_each(rows.person, numbers)
     if rows.persons.sum() > MOST_PERSONS:
         raise Unreadable(f"has {rows.persons.sum():,} persons; at most {MOST_PERSONS:,}")
-    answers, observed = (np.repeat(cells, rows.persons, axis=0) for cells in (rows.answers, rows.observed))
+    answers, observed = (
+        np.repeat(cells, rows.persons, axis=0) for cells in (rows.answers, rows.observed)
+    )
     if len(answers) < 2:
         raise Unreadable("has fewer than two persons; needs two at least")
     kind = "A file of responses"
@@ -213,7 +289,9 @@ def _responses(rows: Rows, numbers: Numbers, file: DataFile, remark: str = "") -
     if answers.shape[1] == 5:
         patterns = np.bincount(answers @ (1 << np.arange(5)[::-1]), minlength=32)
         if tuple(patterns) == LSAT_6:
-            kind = "LSAT, Section 6, known by the counts of its patterns in Bock and Lieberman (1970)"
+            kind = (
+                "LSAT, Section 6, known by the counts of its patterns in Bock and Lieberman (1970)"
+            )
     return Table.of(answers, None, rows.items, f"{kind}: {_size(answers, file)}{remark}")
 
 
@@ -222,27 +300,42 @@ def _grades(sheet: Sheet, file: DataFile) -> Table:
     header, numbers = sheet.header, sheet.numbers
     _check_item_names(header)
     if len(numbers) != STUDENTS:
-        raise Unreadable(f"has G1, G2 and G3 of {len(numbers):,} students; the Portuguese grades of UCI 320 "
-                         f"(student-por.csv) are of {STUDENTS}. For others give 0 and 1, persons × items")
+        raise Unreadable(
+            f"has G1, G2 and G3 of {len(numbers):,} students; the Portuguese grades of UCI 320 "
+            f"(student-por.csv) are of {STUDENTS}. For others give 0 and 1, persons × items"
+        )
     columns = [sheet.columns[header.index(name)] for name in GRADES]
     codes = {str(grade): grade for grade in range(21)}
     grades = _coded(columns, GRADES, numbers, codes, "a grade, a whole number from 0 to 20")
     medians = np.median(grades, axis=0)
     above = ", ".join(f"{name} > {median:g}" for name, median in zip(GRADES, medians, strict=True))
-    return Table.of(grades > medians, None, GRADES, "Three Grades, Portuguese, of UCI 320 (Cortez and Silva, 2008): "
-                    f"{_size(grades, file)}; 1 is above the median of all {len(grades)} ({above}); believed CC BY 4.0, "
-                    "not verified")
+    return Table.of(
+        grades > medians,
+        None,
+        GRADES,
+        "Three Grades, Portuguese, of UCI 320 (Cortez and Silva, 2008): "
+        f"{_size(grades, file)}; 1 is above the median of all {len(grades)} ({above}); believed CC BY 4.0, "
+        "not verified",
+    )
 
 
 def _marks(lines: Sequence[str], file: DataFile) -> Table:
     """UCI 467, an ARFF file: four marks of a student, right if Best or Vg."""
     words = [line.split(None, 2) if not line.startswith("%") else [] for line in lines]
-    data = next((k for k, word in enumerate(words) if word and word[0].lower() == "@data"), len(lines))
-    names = [word[1].strip("'\"") for word in words[:data] if len(word) > 1 and word[0].lower() == "@attribute"]
+    data = next(
+        (k for k, word in enumerate(words) if word and word[0].lower() == "@data"), len(lines)
+    )
+    names = [
+        word[1].strip("'\"")
+        for word in words[:data]
+        if len(word) > 1 and word[0].lower() == "@attribute"
+    ]
     absent = [name for name in MARKS if name not in names]
     if absent:
-        raise Unreadable(f"is ARFF without the attributes {', '.join(absent)}; must be the students of UCI 467, "
-                         f"whose marks are {', '.join(MARKS)}")
+        raise Unreadable(
+            f"is ARFF without the attributes {', '.join(absent)}; must be the students of UCI 467, "
+            f"whose marks are {', '.join(MARKS)}"
+        )
     rows, numbers = tables.rows(lines, [k for k in range(data + 1, len(lines)) if words[k]])
     if len(rows) < 2:
         raise Unreadable(f"has {len(rows)} students below @DATA; needs two at least")
@@ -250,8 +343,13 @@ def _marks(lines: Sequence[str], file: DataFile) -> Table:
     columns = [columns[names.index(name)] for name in MARKS]
     answers = _coded(columns, MARKS, numbers, LEVELS, "one of " + ", ".join(LEVELS)) == 1
     paper = "as many as" if len(rows) == PAPERS_STUDENTS else f"not the {PAPERS_STUDENTS} of"
-    return Table.of(answers, None, MARKS, f"Students of UCI 467 (Hussain, 2018): {_size(answers, file)}; 1 is Best or "
-                    f"Vg; {paper} Nguyen and Zhang; believed CC BY 4.0, not verified")
+    return Table.of(
+        answers,
+        None,
+        MARKS,
+        f"Students of UCI 467 (Hussain, 2018): {_size(answers, file)}; 1 is Best or "
+        f"Vg; {paper} Nguyen and Zhang; believed CC BY 4.0, not verified",
+    )
 
 
 def _ratings(path: DataFile, other_ratings: bool) -> Table:
@@ -259,12 +357,20 @@ def _ratings(path: DataFile, other_ratings: bool) -> Table:
     ratings = rating_files.load(path, other_ratings)
     answers, names, rank = rating_completion.binarise(ratings)
     if rank == 0 or len(names) < 2:
-        raise Unreadable(f"has ratings of {len(names)} films by {len(answers):,} users, too alike or too few to "
-                         "complete")
-    return Table.of(answers, None, names, f"Responses made of ratings: {answers.shape[1]} most-rated films, ratings "
-                    f"completed to rank {rank} for {len(answers):,} persons who rated one of them, 1 where a score is "
-                    "below the person's mean, so that an answer depends on everybody's ratings and budgets are of the "
-                    f"answers only; {ratings.source.rstrip('.')}", subsets=True)
+        raise Unreadable(
+            f"has ratings of {len(names)} films by {len(answers):,} users, too alike or too few to "
+            "complete"
+        )
+    return Table.of(
+        answers,
+        None,
+        names,
+        f"Responses made of ratings: {answers.shape[1]} most-rated films, ratings "
+        f"completed to rank {rank} for {len(answers):,} persons who rated one of them, 1 where a score is "
+        "below the person's mean, so that an answer depends on everybody's ratings and budgets are of the "
+        f"answers only; {ratings.source.rstrip('.')}",
+        subsets=True,
+    )
 
 
 def _size(values: Array, file: DataFile) -> str:

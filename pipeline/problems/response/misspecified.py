@@ -51,20 +51,35 @@ class MisspecifiedRasch(Rasch):
     with difficulties β_i + log(1 − s_i): the wrong ones. Missing data: Rubin, Biometrika 63 (1976).
     """
 
-    at_random: float = parameter("probability g that a response is a fair coin's", default=0.0, low=0, high=1)
-    ability_shift: float = parameter("by how much all persons are abler than items are difficult", unit="logits",
-                                     default=0.0, low=-50, high=50)
-    left_out: float = parameter("greatest probability that a wrong response to an item is left out; needs p < 1",
-                                default=0.0, low=0, high=0.99)
+    at_random: float = parameter(
+        "probability g that a response is a fair coin's", default=0.0, low=0, high=1
+    )
+    ability_shift: float = parameter(
+        "by how much all persons are abler than items are difficult",
+        unit="logits",
+        default=0.0,
+        low=-50,
+        high=50,
+    )
+    left_out: float = parameter(
+        "greatest probability that a wrong response to an item is left out; needs p < 1",
+        default=0.0,
+        low=0,
+        high=0.99,
+    )
 
     in_order: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.left_out and self.p == 1:
-            raise InvalidInput("left_out", self.left_out, "needs missing responses, p < 1, such as p=0.999")
+            raise InvalidInput(
+                "left_out", self.left_out, "needs missing responses, p < 1, such as p=0.999"
+            )
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> SilencedItems:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> SilencedItems:
         """β* (reps, m) and θ* (reps, n) of `rasch`, moved; s (reps, m)."""
         plain = super().truth(rng, reps, population)
         silent = rng.uniform(0, self.left_out, plain.theta.shape)

@@ -65,10 +65,16 @@ class Responses:
     def from_array(cls, answers: Array) -> "GivenResponses":
         """One data set. answers: (persons, items), 1 right, 0 wrong, NaN not observed. Raises InvalidInput."""
         if answers.ndim != 2 or answers.shape[1] < 2:
-            raise InvalidInput("data", f"array of shape {answers.shape}", "must be (persons, items), 2 items or more")
+            raise InvalidInput(
+                "data",
+                f"array of shape {answers.shape}",
+                "must be (persons, items), 2 items or more",
+            )
         observed = ~np.isnan(answers.astype(float))
         if not np.isin(answers[observed], (0, 1)).all():
-            raise InvalidInput("data", "array", "must hold 1 for right, 0 for wrong and NaN for missing answers")
+            raise InvalidInput(
+                "data", "array", "must hold 1 for right, 0 for wrong and NaN for missing answers"
+            )
         return GivenResponses((answers == 1)[None], None if observed.all() else observed[None])
 
     @property
@@ -104,7 +110,9 @@ class Responses:
             bits.state = now
 
     def _draw(self) -> Iterator[Part]:
-        with np.errstate(over="ignore"):  # e^β may be infinite: then every answer to the item is wrong
+        with np.errstate(
+            over="ignore"
+        ):  # e^β may be infinite: then every answer to the item is wrong
             skill, difficulty = np.exp(self._ability), np.exp(self._theta)
         for rows, people in slices(len(self._ability), self.persons, self.items):
             part, observed = np.empty((*skill[rows, people].shape, self.items), bool), None
@@ -127,7 +135,9 @@ class Responses:
         if self.complete:
             return np.full(self.differences().shape, self.persons)
         counted = self._counts[1]
-        return pairs_of(self.answers, self.observed).astype(np.int64) if counted is None else counted
+        return (
+            pairs_of(self.answers, self.observed).astype(np.int64) if counted is None else counted
+        )
 
     def linked(self, edges: Booleans | None = None) -> Booleans | None:
         """Whether persons who answered both items of an edge link all items, (reps,); None where all answered all.
@@ -141,7 +151,9 @@ class Responses:
     @cached_property
     def _linked(self) -> Booleans:
         counted = self._counts[1]
-        return connected((pairs_of(self.answers, self.observed) if counted is None else counted) > 0)
+        return connected(
+            (pairs_of(self.answers, self.observed) if counted is None else counted) > 0
+        )
 
     @cached_property
     def _counts(self) -> tuple[Integers, Integers | None]:
@@ -229,24 +241,50 @@ class Rasch(Checked):
     n: int = parameter("persons", unit="persons", low=1, high=10**9 - 1)
     m: int = parameter("items", unit="items", low=2)
     p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
-    item_law: str = parameter("law of the difficulties β*, then centred; spaced has equal gaps, in random order",
-                              default="normal", choices=("normal", "uniform", "spaced"))
-    item_spread: float = parameter("standard deviation of normal, half-width of uniform difficulties", unit="logits",
-                                   default=1.0, low=0, high=50)
-    spacing: float = parameter("gap Δ between neighbours in β* if evenly spaced", unit="logits", default=0.1,
-                               above=0, high=50)
-    items: str = parameter("β* anew in every replication, or one for all", default="redrawn",
-                           choices=("redrawn", "fixed"))
-    person_law: str = parameter("law of the abilities θ*, anew in every replication", default="normal",
-                                choices=("normal", "uniform"))
-    person_spread: float = parameter("standard deviation of normal, half-width of uniform abilities", unit="logits",
-                                     default=1.0, low=0, high=50)
+    item_law: str = parameter(
+        "law of the difficulties β*, then centred; spaced has equal gaps, in random order",
+        default="normal",
+        choices=("normal", "uniform", "spaced"),
+    )
+    item_spread: float = parameter(
+        "standard deviation of normal, half-width of uniform difficulties",
+        unit="logits",
+        default=1.0,
+        low=0,
+        high=50,
+    )
+    spacing: float = parameter(
+        "gap Δ between neighbours in β* if evenly spaced",
+        unit="logits",
+        default=0.1,
+        above=0,
+        high=50,
+    )
+    items: str = parameter(
+        "β* anew in every replication, or one for all",
+        default="redrawn",
+        choices=("redrawn", "fixed"),
+    )
+    person_law: str = parameter(
+        "law of the abilities θ*, anew in every replication",
+        default="normal",
+        choices=("normal", "uniform"),
+    )
+    person_spread: float = parameter(
+        "standard deviation of normal, half-width of uniform abilities",
+        unit="logits",
+        default=1.0,
+        low=0,
+        high=50,
+    )
 
     population: ClassVar[tuple[str, ...]] = ("m", "item_law", "item_spread", "spacing")
     produces: ClassVar[type] = Responses
     in_order: ClassVar[bool] = True
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> ItemParameters:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> ItemParameters:
         """β* (reps, m), centred, and θ* (reps, n) of a block; with items=fixed β* is drawn from `population`."""
         fixed = self.items == "fixed"
         theta = self._difficulties(population if fixed else rng, 1 if fixed else reps)
@@ -255,7 +293,9 @@ class Rasch(Checked):
         return ItemParameters(np.broadcast_to(theta, (reps, self.m)), ability)
 
     def _difficulties(self, rng: np.random.Generator, rows: int) -> Floats:
-        if self.item_law == "spaced":  # in random order, since metrics resolve ties by the item's number
+        if (
+            self.item_law == "spaced"
+        ):  # in random order, since metrics resolve ties by the item's number
             return rng.permuted(np.tile(self.spacing * np.arange(self.m), (rows, 1)), axis=1)
         return _draw(self.item_law, self.item_spread, (rows, self.m), rng)
 
@@ -266,7 +306,10 @@ class Rasch(Checked):
     def cost(self) -> float:
         """Predicted cost of one replication and its differences, in steps of about a nanosecond."""
         missing = self.p < 1
-        return self.n * self.m * (6 if missing else 4) + (0.009 if missing else 0.005) * self.n * self.m**2
+        return (
+            self.n * self.m * (6 if missing else 4)
+            + (0.009 if missing else 0.005) * self.n * self.m**2
+        )
 
     def memory(self) -> float:
         """Bytes of one replication: responses, which are observed, and the same as they are released."""
@@ -279,4 +322,8 @@ class Rasch(Checked):
 
 
 def _draw(law: str, spread: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    return spread * rng.standard_normal(shape) if law == "normal" else rng.uniform(-spread, spread, shape)
+    return (
+        spread * rng.standard_normal(shape)
+        if law == "normal"
+        else rng.uniform(-spread, spread, shape)
+    )

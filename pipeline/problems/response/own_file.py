@@ -33,16 +33,24 @@ class Items(NamedTuple):
 @read_only
 def _items(path: DataFile | None, other_ratings: bool) -> Items:
     table = stand_in_table(STAND_IN_ITEMS) if path is None else load(path, other_ratings)
-    theta = spectral_fit(table.differences[None], None if table.observed is None else table.pairs[None])[0]
-    return Items(len(table.answers), table.names, theta, np.einsum("ii->i", table.pairs).astype(np.int64))
+    theta = spectral_fit(
+        table.differences[None], None if table.observed is None else table.pairs[None]
+    )[0]
+    return Items(
+        len(table.answers), table.names, theta, np.einsum("ii->i", table.pairs).astype(np.int64)
+    )
 
 
-def file_persons(data_path: Path, other_ratings: Ratings) -> Annotated[int, "persons of the file", "persons"]:
+def file_persons(
+    data_path: Path, other_ratings: Ratings
+) -> Annotated[int, "persons of the file", "persons"]:
     """Number of persons in a file of responses."""
     return _items(data_path, other_ratings).persons
 
 
-def file_items(data_path: Path, other_ratings: Ratings) -> Annotated[int, "items of the file", "items"]:
+def file_items(
+    data_path: Path, other_ratings: Ratings
+) -> Annotated[int, "items of the file", "items"]:
     """Number of items in a file of responses."""
     return len(_items(data_path, other_ratings).names)
 
@@ -53,7 +61,9 @@ def file_names(data_path: Path, other_ratings: Ratings) -> tuple[str, ...]:
     return with_all(tuple(items.names[k] for k in np.argsort(-items.theta, kind="stable")))
 
 
-def rank(item: str, data_path: Path, other_ratings: Ratings) -> Annotated[float, "rank without privacy", "1"]:
+def rank(
+    item: str, data_path: Path, other_ratings: Ratings
+) -> Annotated[float, "rank without privacy", "1"]:
     """Place of an item by difficulty without privacy, 1 is the most difficult; of all items their mean."""
     items = _items(data_path, other_ratings)
     return of_item(item, items.names, ranks(items.theta[None])[0])
@@ -77,6 +87,8 @@ def times_answered(
 
 def epsilon_answer(
     epsilon_user: float, m: int
-) -> Annotated[float, "privacy budget of one answer where each has its own, as randomized response", "nats"]:
+) -> Annotated[
+    float, "privacy budget of one answer where each has its own, as randomized response", "nats"
+]:
     """ε of all answers of a person over m, the share of one of them."""
     return epsilon_user / m

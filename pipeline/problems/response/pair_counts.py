@@ -17,12 +17,20 @@ _COUNTS = """
     counts: out f8[reps, m, m]
 """
 _differences = function(__file__, "differences", _ANSWERS + _COUNTS)
-_observed_differences = function(__file__, "observed_differences", _ANSWERS + """
+_observed_differences = function(
+    __file__,
+    "observed_differences",
+    _ANSWERS
+    + """
     observed: b1[reps, n, m]
-""" + _COUNTS)
+"""
+    + _COUNTS,
+)
 _pairs = function(__file__, "pairs", _ANSWERS + _COUNTS)
 
-SLICE_CELLS = 1 << 17  # responses drawn at a time: about what the L2 cache holds, and enough to amortise calls
+SLICE_CELLS = (
+    1 << 17
+)  # responses drawn at a time: about what the L2 cache holds, and enough to amortise calls
 
 
 def differences_of(answers: Booleans, observed: Booleans | None) -> Floats:
@@ -36,7 +44,9 @@ def differences_of(answers: Booleans, observed: Booleans | None) -> Floats:
     if observed is None:
         _differences(reps, n, m, np.ascontiguousarray(answers), counts)
     else:
-        _observed_differences(reps, n, m, np.ascontiguousarray(answers), np.ascontiguousarray(observed), counts)
+        _observed_differences(
+            reps, n, m, np.ascontiguousarray(answers), np.ascontiguousarray(observed), counts
+        )
     return counts
 
 
@@ -57,7 +67,9 @@ def slices(reps: int, n: int, m: int) -> Iterator[tuple[slice, slice]]:
             yield slice(row, row + length), slice(person, person + width)
 
 
-def weighted_differences(answers: Booleans, observed: Booleans | None, persons: Integers | None) -> Integers:
+def weighted_differences(
+    answers: Booleans, observed: Booleans | None, persons: Integers | None
+) -> Integers:
     """Y of rows that stand for several persons each, (m, m); exact for fewer than 2⁵³ persons. O(rows · m²).
 
     answers, observed: (rows, m); None is all observed. persons: (rows,), numbers of persons; None is one each.

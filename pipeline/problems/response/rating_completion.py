@@ -30,7 +30,11 @@ def binarise(ratings: Ratings) -> tuple[Booleans, tuple[str, ...], int]:
     stars = stars[stars.any(axis=1)]
     rated = stars > 0
     scores, rank = complete(stars - stars[rated].mean(), rated, SHRINKAGE)
-    return scores < scores.mean(axis=1, keepdims=True), tuple(ratings.names[k] for k in chosen), rank
+    return (
+        scores < scores.mean(axis=1, keepdims=True),
+        tuple(ratings.names[k] for k in chosen),
+        rank,
+    )
 
 
 def complete(values: Floats, known: Booleans, shrinkage: float) -> tuple[Floats, int]:

@@ -43,7 +43,9 @@ class RecordedAnswers(Responses):
 
     @cached_property
     def _drawn(self) -> tuple[Booleans, Booleans | None]:
-        everybody = np.tile(np.arange(len(self._table.answers), dtype=np.int32), (len(self._chosen), 1))
+        everybody = np.tile(
+            np.arange(len(self._table.answers), dtype=np.int32), (len(self._chosen), 1)
+        )
         people = self._rng.permuted(everybody, axis=1)[:, : self.persons, None]
         cells, observed = (people, self._chosen[:, None]), self._table.observed
         return self._table.answers[cells], None if observed is None else observed[cells]
@@ -64,8 +66,12 @@ class RecordedResponses(Checked):
 
     n: int = parameter("persons drawn from the file", unit="persons", low=1, high=10**7)
     m: int = parameter("items: all of the file, or of ratings a random set", unit="items", low=2)
-    data_path: DataFile | None = parameter("responses or ratings of real people; null is a stand-in", default=None)
-    other_ratings: bool = parameter("accept ratings that are not MovieLens ml-latest-small", default=False)
+    data_path: DataFile | None = parameter(
+        "responses or ratings of real people; null is a stand-in", default=None
+    )
+    other_ratings: bool = parameter(
+        "accept ratings that are not MovieLens ml-latest-small", default=False
+    )
 
     population: ClassVar[tuple[str, ...]] = ()
     produces: ClassVar[type] = Responses
@@ -75,31 +81,49 @@ class RecordedResponses(Checked):
         super().__post_init__()
         persons, items = self._table.answers.shape
         if self.m > items or self.m < items and not self._table.subsets:
-            raise InvalidInput("m", self.m, f"there are {items:,} items; give m={items}"
-                               + (" or less" if self._table.subsets else ""))
+            raise InvalidInput(
+                "m",
+                self.m,
+                f"there are {items:,} items; give m={items}"
+                + (" or less" if self._table.subsets else ""),
+            )
         if self.n > persons:
-            raise InvalidInput("n", self.n, f"there are {persons:,} persons; give n={persons} or less")
+            raise InvalidInput(
+                "n", self.n, f"there are {persons:,} persons; give n={persons} or less"
+            )
 
     @property
     def _table(self) -> Table:
-        return stand_in_table(self.m) if self.data_path is None else load(self.data_path, self.other_ratings)
+        return (
+            stand_in_table(self.m)
+            if self.data_path is None
+            else load(self.data_path, self.other_ratings)
+        )
 
     @property
     def source(self) -> str:
         """One sentence for the report: which data, how many, hash and terms of use; or that they are synthetic."""
         return self._table.source
 
-    def truth(self, rng: np.random.Generator, reps: int, population: np.random.Generator) -> RecordedItems:
+    def truth(
+        self, rng: np.random.Generator, reps: int, population: np.random.Generator
+    ) -> RecordedItems:
         """β* of all persons, (reps, m), the same in every replication unless the items are a random set."""
         table, items = self._table, len(self._table.names)
         chosen = np.arange(items)[None]
         if self.m < items:
             chosen = np.sort(rng.permuted(np.tile(chosen, (reps, 1)), axis=1)[:, : self.m], axis=1)
         block = chosen[:, :, None], chosen[:, None]
-        theta = spectral_fit(table.differences[block], None if table.observed is None else table.pairs[block])
+        theta = spectral_fit(
+            table.differences[block], None if table.observed is None else table.pairs[block]
+        )
         shape = reps, self.m
-        return RecordedItems(np.broadcast_to(theta, shape), np.empty((reps, 0)), np.broadcast_to(chosen, shape),
-                             table.names)
+        return RecordedItems(
+            np.broadcast_to(theta, shape),
+            np.empty((reps, 0)),
+            np.broadcast_to(chosen, shape),
+            table.names,
+        )
 
     def simulate(self, truth: RecordedItems, rng: np.random.Generator) -> RecordedAnswers:
         """Responses of n persons drawn anew in every replication, to the items of the truth."""
@@ -116,7 +140,10 @@ class RecordedResponses(Checked):
 
     def memory(self) -> float:
         """Bytes of one replication: numbers of all persons, responses, which are observed, and the same as released."""
-        return 8 * len(self._table.answers) + (2 if self._table.observed is None else 4) * self.n * self.m
+        return (
+            8 * len(self._table.answers)
+            + (2 if self._table.observed is None else 4) * self.n * self.m
+        )
 
 
 def all_observed(data_path: DataFile | None, other_ratings: bool = False) -> bool:
@@ -129,8 +156,16 @@ def all_observed(data_path: DataFile | None, other_ratings: bool = False) -> boo
 def stand_in_table(items: int) -> Table:
     """The stand-in's table of 1,000 persons; `InvalidInput` above 1,000 items."""
     if items > stand_in.MOST_ITEMS:
-        raise InvalidInput("m", items, f"the stand-in has at most {stand_in.MOST_ITEMS:,} items; give fewer, or "
-                           "data.path")
+        raise InvalidInput(
+            "m",
+            items,
+            f"the stand-in has at most {stand_in.MOST_ITEMS:,} items; give fewer, or data.path",
+        )
     answers = stand_in.answers(items)
-    return Table.of(answers, None, [f"item {k + 1}" for k in range(items)], "Synthetic stand-in made by this program, "
-                    f"{len(answers):,} persons × {items} items under the Rasch model, no real data: give data.path")
+    return Table.of(
+        answers,
+        None,
+        [f"item {k + 1}" for k in range(items)],
+        "Synthetic stand-in made by this program, "
+        f"{len(answers):,} persons × {items} items under the Rasch model, no real data: give data.path",
+    )

@@ -36,21 +36,27 @@ def statement(
     unit = f"{mechanism.unit}, who is one row of the file, or one of a row's count"
     neighbours = f"{ROW} {CHANGE[mechanism.neighbours_are]}"
     if named:
-        unit = (f"{mechanism.unit}, who is all rows of one name; a name that several rows have "
-                "counts as not there")
+        unit = (
+            f"{mechanism.unit}, who is all rows of one name; a name that several rows have "
+            "counts as not there"
+        )
         neighbours += ", whatever name it has; or all rows of one name"
     return {
         "unit": unit,
         "neighbours": neighbours,
         "spent": published.spent,
         "asked": {key: getattr(mechanism, key) for key in SETTINGS if hasattr(mechanism, key)},
-        "mechanism": name, "noise": published.noise, "noise_law": LAWS[noise],
-        "sensitivity": {"L1": published.sensitivity.absolute,
-                        "squared L2": published.sensitivity.squared,
-                        "that the noise is made for": published.charged},
+        "mechanism": name,
+        "noise": published.noise,
+        "noise_law": LAWS[noise],
+        "sensitivity": {
+            "L1": published.sensitivity.absolute,
+            "squared L2": published.sensitivity.squared,
+            "that the noise is made for": published.charged,
+        },
         **made_by(),
         "differences.csv": "persons who have one item right and another wrong, plus noise; may be negative"
-                           + ("" if mechanism.p0 == 1 else "; pairs not listed are not edges of the public graph"),
+        + ("" if mechanism.p0 == 1 else "; pairs not listed are not edges of the public graph"),
         "items.csv": "difficulties in logits, centred, by the spectral algorithm from differences.csv alone",
         "names": NAMES,
         "estimator": {key: getattr(estimator, key) for key in fields(Spectral) if key != "m"},
@@ -63,6 +69,10 @@ def statement(
 def tables(items: Sequence[str], published: Published, difficulties: Floats) -> dict[str, Table]:
     """The tables of a release by the names of their files. items: names, m. difficulties: (m,), logits."""
     names = [plain_text(name) for name in items]
-    counts = [(names[i], names[j], int(published.counts[i, j])) for i, j in np.argwhere(published.edges)]
-    return {"differences.csv": (("right", "wrong", "count"), counts),
-            "items.csv": (("item", "difficulty"), list(zip(names, difficulties.tolist(), strict=True)))}
+    counts = [
+        (names[i], names[j], int(published.counts[i, j])) for i, j in np.argwhere(published.edges)
+    ]
+    return {
+        "differences.csv": (("right", "wrong", "count"), counts),
+        "items.csv": (("item", "difficulty"), list(zip(names, difficulties.tolist(), strict=True))),
+    }

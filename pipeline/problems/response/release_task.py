@@ -31,8 +31,10 @@ from .mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace, Noi
 from .release_contents import statement, tables
 from .releases import Differences, Published
 
-MECHANISMS: dict[str, type[NoisyDifferences]] = {"discrete_gaussian": DiscreteGaussian,
-                                                 "discrete_laplace": DiscreteLaplace}
+MECHANISMS: dict[str, type[NoisyDifferences]] = {
+    "discrete_gaussian": DiscreteGaussian,
+    "discrete_laplace": DiscreteLaplace,
+}
 
 
 def release(arguments: Mapping[str, Any]) -> str:
@@ -53,7 +55,11 @@ def release(arguments: Mapping[str, Any]) -> str:
         settings["m"] = len(rows.items)
         mechanism, estimator = build(kind, settings), build(Spectral, settings)
     if estimator.pseudo_count + estimator.floor == 0:
-        raise InvalidInput("parameters.pseudo_count", 0, "with floor=0 noise may leave no estimate; one must be > 0")
+        raise InvalidInput(
+            "parameters.pseudo_count",
+            0,
+            "with floor=0 noise may leave no estimate; one must be > 0",
+        )
     if target is None:
         return check_report(len(rows.answers), left_out)
     named = rows.person is not None

@@ -98,7 +98,10 @@ class FlippedResponses(PairwiseRelease):
         With x̂ = (x̃ − f)/(1 − 2f), flips being independent over items, Σ_l A_li A_lj x̂_li (1 − x̂_lj) is
         Ŷ_ij = [(1 − f) Ỹ_ij + f Ỹ_ji − f(1 − f) B_ij]/(1 − 2f)², unbiased for i ≠ j. O(reps · n · m²).
         """
-        counts, flip = differences_of(self.answers, self.observed), float(flip_probability(self.epsilon))
+        counts, flip = (
+            differences_of(self.answers, self.observed),
+            float(flip_probability(self.epsilon)),
+        )
         if not debiased or flip == 0:
             return counts
         counts = (1 - flip) * counts + flip * counts.swapaxes(1, 2) - flip * (1 - flip) * self.pairs

@@ -32,14 +32,25 @@ class Table:
     source: str
 
     @classmethod
-    def of(cls, answers: Booleans, observed: Booleans | None, names: Sequence[str], source: str,
-           subsets: bool = False) -> "Table":
+    def of(
+        cls,
+        answers: Booleans,
+        observed: Booleans | None,
+        names: Sequence[str],
+        source: str,
+        subsets: bool = False,
+    ) -> "Table":
         """A table with its counts; remarks on these persons and items are added to its source."""
         block = answers[None], None if observed is None else observed[None]
         differences, pairs = differences_of(*block)[0], pairs_of(*block)[0]
-        remarks = [source, *_remarks(answers, observed), *_without_finite_estimate(answers, observed, differences,
-                                                                                  names)]
-        return cls(answers, observed, tuple(names), subsets, differences, pairs, "; ".join(remarks) + ".")
+        remarks = [
+            source,
+            *_remarks(answers, observed),
+            *_without_finite_estimate(answers, observed, differences, names),
+        ]
+        return cls(
+            answers, observed, tuple(names), subsets, differences, pairs, "; ".join(remarks) + "."
+        )
 
 
 def check_connected(observed: Booleans, names: Sequence[str]) -> None:
@@ -49,13 +60,17 @@ def check_connected(observed: Booleans, names: Sequence[str]) -> None:
     """
     never = [name for name, some in zip(names, np.any(observed, axis=0), strict=True) if not some]
     if never:
-        raise Unreadable(f"no person answered {shorten(', '.join(never), LISTED)}; leave such items out")
+        raise Unreadable(
+            f"no person answered {shorten(', '.join(never), LISTED)}; leave such items out"
+        )
     persons, items = observed.shape
     person, item = np.nonzero(observed)
     apart = unconnected(person + items, item, persons + items, names)
     if apart:
-        raise Unreadable(f"no person answered items of both sides, so these cannot be compared with the others: "
-                         f"{shorten(', '.join(apart), LISTED)}; leave them out")
+        raise Unreadable(
+            f"no person answered items of both sides, so these cannot be compared with the others: "
+            f"{shorten(', '.join(apart), LISTED)}; leave them out"
+        )
 
 
 def _remarks(answers: Booleans, observed: Booleans | None) -> list[str]:
@@ -65,7 +80,9 @@ def _remarks(answers: Booleans, observed: Booleans | None) -> list[str]:
     alike = ((right == 0) | (right == asked)) & (asked > 0)
     remarks = [f"{alike.sum():,} persons with all answers alike, which say nothing of the items"]
     if observed is not None:
-        remarks.append(f"{1 - observed.mean():.2%} of answers missing, {(asked == 0).sum():,} persons without any")
+        remarks.append(
+            f"{1 - observed.mean():.2%} of answers missing, {(asked == 0).sum():,} persons without any"
+        )
     return remarks
 
 
@@ -79,7 +96,14 @@ def _without_finite_estimate(
         return []
     asked = len(answers) if observed is None else observed.sum(axis=0)
     right = answers.sum(axis=0)
-    alike = dict(zip(names, np.where(right == asked, " (all right)", np.where(right == 0, " (all wrong)", "")),
-                     strict=True))
-    return ["no finite estimate without a pseudo-count: "
-            + shorten(", ".join(name + alike[name] for name in apart), LISTED)]
+    alike = dict(
+        zip(
+            names,
+            np.where(right == asked, " (all right)", np.where(right == 0, " (all wrong)", "")),
+            strict=True,
+        )
+    )
+    return [
+        "no finite estimate without a pseudo-count: "
+        + shorten(", ".join(name + alike[name] for name in apart), LISTED)
+    ]

@@ -24,24 +24,37 @@ from pipeline.analysis.summary import REPLICATION, summarise
 HALF = 0.5
 DRAWS = 200  # for a standard error
 ESTIMATOR_OF = dict(
-    max_sense="score_clustering", pairwise_preference="spectral_clustering", none="seen_clustering",
-    adaptive="seen_clustering", average_one_bit="seen_clustering", one_bit="score_clustering",
+    max_sense="score_clustering",
+    pairwise_preference="spectral_clustering",
+    none="seen_clustering",
+    adaptive="seen_clustering",
+    average_one_bit="seen_clustering",
+    one_bit="score_clustering",
     adaptive_one_bit="seen_clustering",
 )
 ROUNDING = 1e-9  # of enumerated numbers
 EXACT = "A number, no estimate: informations are enumerated."
-ALL_INFORMATIONS = ("w = 1 with N = 2, 4, 8, … 256; w = N; (N, w) = (3, 2), (4, 2); N = 1,000 with w = 2 to 300; "
-                    "ε = 0.1 to 4.")
-TRIED = ("Tried are MaxSense, a majority question and Pairwise-Preference; the best bit where all questions can be; "
-         "and answers that name a set of records, of up to 24.")
+ALL_INFORMATIONS = (
+    "w = 1 with N = 2, 4, 8, … 256; w = N; (N, w) = (3, 2), (4, 2); N = 1,000 with w = 2 to 300; "
+    "ε = 0.1 to 4."
+)
+TRIED = (
+    "Tried are MaxSense, a majority question and Pairwise-Preference; the best bit where all questions can be; "
+    "and answers that name a set of records, of up to 24."
+)
 
 
 # ------------------------------------------------------------------------------------------------------- boundaries
 
 
 def boundary(
-    results: xr.Dataset, along: str, *, min_levels: Mapping[str, int], at: Mapping[str, Level] | None = None,
-    metric: str = "recovered", unit: str = "U",
+    results: xr.Dataset,
+    along: str,
+    *,
+    min_levels: Mapping[str, int],
+    at: Mapping[str, Level] | None = None,
+    metric: str = "recovered",
+    unit: str = "U",
 ) -> xr.Dataset:
     """Where the mean of `metric` crosses ½ along an axis of at least three levels, in the coordinate `unit`.
 
@@ -72,7 +85,9 @@ def boundary_over(
     quantile = normal(0, 1, confidence_for(error_share=error_share / count)).high
     uniform = quantile * np.sqrt(np.maximum(error**2 - users["spread"] ** 2, 0))
     grid = np.minimum(uniform, users["unresolved"])
-    least_grid = np.minimum(quantile / math.sqrt(12) * users["least_bracket"], users["least_unresolved"])
+    least_grid = np.minimum(
+        quantile / math.sqrt(12) * users["least_bracket"], users["least_unresolved"]
+    )
     half = xr.ufuncs.hypot(quantile * users["spread"], grid)
     ends = dict(low=-half, high=half, finest_low=-least_grid, finest_high=least_grid)
     columns = {name: ratio * xr.ufuncs.exp(end) for name, end in ends.items()}
@@ -81,13 +96,21 @@ def boundary_over(
 
 def boundary_ratio(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
     """First boundary over the second in every cell, as `boundary_over`; the two are taken as independent."""
-    errors = {name: xr.ufuncs.hypot(first[name], second[name]) for name in ("standard_error", "spread")}
-    sums = {name: first[name] + second[name] for name in ("unresolved", "least_unresolved", "least_bracket")}
+    errors = {
+        name: xr.ufuncs.hypot(first[name], second[name]) for name in ("standard_error", "spread")
+    }
+    sums = {
+        name: first[name] + second[name]
+        for name in ("unresolved", "least_unresolved", "least_bracket")
+    }
     return boundary_over(first.assign(errors | sums), second["value"])
 
 
 def exponents(
-    users: xr.Dataset, groups: tuple[str, ...] = (), error_share: float = 1.0, **predictors: xr.DataArray
+    users: xr.Dataset,
+    groups: tuple[str, ...] = (),
+    error_share: float = 1.0,
+    **predictors: xr.DataArray,
 ) -> Mapping[str, Estimate]:
     """Exponents "in N" and so on of the boundary, simultaneously; each level of the groups has its own constant.
 
@@ -100,7 +123,9 @@ def exponents(
     confidence = confidence_for(error_share=error_share / len(predictors))
     rate = boundary_exponent(users, groups, confidence, **predictors)
     if not rate.dof:
-        raise InsufficientEvidence(f"{rate.n} boundaries do not determine {len(predictors)} exponents: add levels")
+        raise InsufficientEvidence(
+            f"{rate.n} boundaries do not determine {len(predictors)} exponents: add levels"
+        )
     return {f"in {name}": fitted for name, fitted in rate.exponents.items()}
 
 
@@ -119,18 +144,24 @@ def users_times(factor: Callable[[xr.Dataset], xr.DataArray | float]) -> Make:
     """Data of a negative control: numbers of users, and the coordinates made of them, times a factor."""
     names = ("U", "users_over_log", "over_predicted")
     return lambda results: results.assign_coords(
-        {name: results[name] * factor(results) for name in names if name in results.coords})
+        {name: results[name] * factor(results) for name in names if name in results.coords}
+    )
 
 
 # Wrong even for a lower bound on all schemes, which those simulated are far above.
-HARDLY_ANY_USERS = NegativeControl("a hundred-thousandth of the users", users_times(lambda results: 1e-5))
+HARDLY_ANY_USERS = NegativeControl(
+    "a hundred-thousandth of the users", users_times(lambda results: 1e-5)
+)
 
 
 # ----------------------------------------------------------------------------------------------------- informations
 
 
 def exact_ratio(
-    estimand: str, *variables: str, ratio: Callable[[xr.Dataset], xr.DataArray], within: Condition | None = None
+    estimand: str,
+    *variables: str,
+    ratio: Callable[[xr.Dataset], xr.DataArray],
+    within: Condition | None = None,
 ) -> Measure:
     """A function of enumerated informations, which have no Monte Carlo error, in every cell of the experiment.
 

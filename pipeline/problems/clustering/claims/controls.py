@@ -32,8 +32,15 @@ from ..theory import answers, information
 from ..theory.boundary import users_predicted_multi
 
 ALL_BUT_SURE = 0.999  # of the lean of a bit that is always released as it is
-MIDDLE_ITEMS, MIDDLE_OF_SINGLE = 150, 70  # N at which everything is right, of many ratings and of single ones
-MIDDLE_SHARE, MIDDLE_RATINGS, MIDDLE_BUDGET = 0.2, 16, 0.5  # w/N, w and ε at which the lean is right
+MIDDLE_ITEMS, MIDDLE_OF_SINGLE = (
+    150,
+    70,
+)  # N at which everything is right, of many ratings and of single ones
+MIDDLE_SHARE, MIDDLE_RATINGS, MIDDLE_BUDGET = (
+    0.2,
+    16,
+    0.5,
+)  # w/N, w and ε at which the lean is right
 SCARCE = 0.4  # w/N from which the lean changes no more
 USERS_AT_BUDGET_1 = 33_600  # at ε = 1, where their number falls like ε^−½
 SEVERAL_BUDGET, MUCH_LESS_LEAN = 4, 0.64
@@ -56,7 +63,9 @@ def _lean_times(factor: Callable[[BlockModel, OneBit], float]) -> Change:
         if not isinstance(mechanism, OneBit):
             return parts
         bits = mechanism.questions if isinstance(mechanism, MultiMaxSense) else 1
-        lean = factor(cast(BlockModel, parts.model), mechanism) * math.tanh(mechanism.epsilon / bits / 2)
+        lean = factor(cast(BlockModel, parts.model), mechanism) * math.tanh(
+            mechanism.epsilon / bits / 2
+        )
         epsilon = 2 * bits * math.atanh(min(lean, ALL_BUT_SURE))
         if isinstance(mechanism, MultiMaxSense):
             return parts._replace(mechanism=replace(mechanism, epsilon=epsilon, Q=bits))
@@ -88,8 +97,15 @@ def _by_large_budget(model: BlockModel, mechanism: OneBit) -> float:
     if not isinstance(mechanism, MultiMaxSense) or mechanism.epsilon < 1:
         return 1.0
     laws = model.alpha, model.beta, model.b
-    should = users_predicted_multi("multi_max_sense", model.N, model.w, mechanism.epsilon, mechanism.theta,
-                                   mechanism.questions, *laws)
+    should = users_predicted_multi(
+        "multi_max_sense",
+        model.N,
+        model.w,
+        mechanism.epsilon,
+        mechanism.theta,
+        mechanism.questions,
+        *laws,
+    )
     return math.sqrt(should / (USERS_AT_BUDGET_1 * mechanism.epsilon**-0.5))
 
 
@@ -98,8 +114,15 @@ def _one_fixed_and_several_noisy(parts: Components) -> Components:
     mechanism: Any = parts.mechanism
     if isinstance(mechanism, MultiMaxSense):
         return _lean_times(_less_of_several)(parts)
-    one = MultiMaxSense(N=mechanism.N, w=mechanism.w, epsilon=mechanism.epsilon, theta=mechanism.theta,
-                        U=mechanism.U, beta=mechanism.beta, Q=1)
+    one = MultiMaxSense(
+        N=mechanism.N,
+        w=mechanism.w,
+        epsilon=mechanism.epsilon,
+        theta=mechanism.theta,
+        U=mechanism.U,
+        beta=mechanism.beta,
+        Q=1,
+    )
     return parts._replace(mechanism=cast(Any, one))
 
 
@@ -121,30 +144,51 @@ def _of_several(model: BlockModel, mechanism: OneBit) -> float:
     return MORE_LEAN if several else 1.0
 
 
-MORE_NOISE_WITH_ITEMS = SimulatedControl("bits that are noisier the more items there are", _by_items(0.22))
-MUCH_MORE_NOISE_WITH_ITEMS = SimulatedControl("bits that are much noisier the more items there are", _by_items(0.5))
-MORE_NOISE_WITH_SCARCITY = SimulatedControl("bits that are noisier the smaller the share w/N is",
-                                            _lean_times(_by_share))
-MORE_NOISE_WITH_FEW_RATINGS = SimulatedControl("bits that are noisier the fewer items a user has rated",
-                                               _lean_times(_by_ratings))
-MORE_NOISE_WITH_BUDGET = SimulatedControl("bits that are noisier, beside what they should be, the larger ε is",
-                                          _lean_times(_by_budget))
-MORE_NOISE_WITH_LARGE_BUDGET = SimulatedControl("bits of several questions that gain less from ε than they should",
-                                                _lean_times(_by_large_budget))
+MORE_NOISE_WITH_ITEMS = SimulatedControl(
+    "bits that are noisier the more items there are", _by_items(0.22)
+)
+MUCH_MORE_NOISE_WITH_ITEMS = SimulatedControl(
+    "bits that are much noisier the more items there are", _by_items(0.5)
+)
+MORE_NOISE_WITH_SCARCITY = SimulatedControl(
+    "bits that are noisier the smaller the share w/N is", _lean_times(_by_share)
+)
+MORE_NOISE_WITH_FEW_RATINGS = SimulatedControl(
+    "bits that are noisier the fewer items a user has rated", _lean_times(_by_ratings)
+)
+MORE_NOISE_WITH_BUDGET = SimulatedControl(
+    "bits that are noisier, beside what they should be, the larger ε is", _lean_times(_by_budget)
+)
+MORE_NOISE_WITH_LARGE_BUDGET = SimulatedControl(
+    "bits of several questions that gain less from ε than they should",
+    _lean_times(_by_large_budget),
+)
 MORE_NOISE_OF_SEVERAL = SimulatedControl(
     "several questions with much more noise than they should have, and one about a set of fixed size",
-    _one_fixed_and_several_noisy)
-MORE_NOISE_OF_FEW = SimulatedControl("bits about few items that are noisier than they should be", _lean_times(_few))
-MORE_NOISE = SimulatedControl("bits that are noisier than they should be", _lean_times(
-    lambda model, mechanism: LESS_LEAN_OF_ALL))
-HALF_BUDGETS = SimulatedControl("bits released as at half of ε", with_parameters(
-    "mechanism", epsilon=lambda epsilon: epsilon / 2))
-TWICE_RELEASED = SimulatedControl("bits that spend twice the ε of their label", with_parameters(
-    "mechanism", epsilon=lambda epsilon: 2 * epsilon))
-UNLIKE_BUDGETS = SimulatedControl("MaxSense with less noise than it should have, Pairwise-Preference with more",
-                                  _lean_times(_unlike))
-SEVERAL_SPENT = SimulatedControl("several questions with less noise than they should have", _lean_times(_of_several),
-                                 SUPPORTED)
+    _one_fixed_and_several_noisy,
+)
+MORE_NOISE_OF_FEW = SimulatedControl(
+    "bits about few items that are noisier than they should be", _lean_times(_few)
+)
+MORE_NOISE = SimulatedControl(
+    "bits that are noisier than they should be",
+    _lean_times(lambda model, mechanism: LESS_LEAN_OF_ALL),
+)
+HALF_BUDGETS = SimulatedControl(
+    "bits released as at half of ε",
+    with_parameters("mechanism", epsilon=lambda epsilon: epsilon / 2),
+)
+TWICE_RELEASED = SimulatedControl(
+    "bits that spend twice the ε of their label",
+    with_parameters("mechanism", epsilon=lambda epsilon: 2 * epsilon),
+)
+UNLIKE_BUDGETS = SimulatedControl(
+    "MaxSense with less noise than it should have, Pairwise-Preference with more",
+    _lean_times(_unlike),
+)
+SEVERAL_SPENT = SimulatedControl(
+    "several questions with less noise than they should have", _lean_times(_of_several), SUPPORTED
+)
 
 
 # ------------------------------------------------------------------------------------ users and items
@@ -175,12 +219,19 @@ def _classes(lean: Callable[[float], float]) -> Change:
 
 
 FEWER_USERS = SimulatedControl("fewer users who answer the more items there are", _users_who_answer)
-TWO_ANSWERS = SimulatedControl("every item asked for until two users have told it",
-                               with_parameters("mechanism", answers=2))
-UNEQUAL_CLASSES = SimulatedControl("classes of unequal size, 70 and 30 %", _classes(lambda lean: 0.4))
-ROOT_OF_LEAN = SimulatedControl("classes whose shares differ by the root of a tenth of what they should",
-                                _classes(lambda lean: math.sqrt(lean / 10)))
-NOT_ADJUSTED = SimulatedControl("adjusted scores that are not adjusted", replaced_part("estimator", _not_adjusted))
+TWO_ANSWERS = SimulatedControl(
+    "every item asked for until two users have told it", with_parameters("mechanism", answers=2)
+)
+UNEQUAL_CLASSES = SimulatedControl(
+    "classes of unequal size, 70 and 30 %", _classes(lambda lean: 0.4)
+)
+ROOT_OF_LEAN = SimulatedControl(
+    "classes whose shares differ by the root of a tenth of what they should",
+    _classes(lambda lean: math.sqrt(lean / 10)),
+)
+NOT_ADJUSTED = SimulatedControl(
+    "adjusted scores that are not adjusted", replaced_part("estimator", _not_adjusted)
+)
 
 
 # --------------------------------------------------------------------------------------- informations
@@ -228,26 +279,48 @@ def _as_told(part: Any) -> Any:
 
 
 def _as_pair(part: Any) -> Any:
-    return InformationPairwise(part.N, part.w, part.epsilon) if isinstance(part, InformationMajority) else part
+    return (
+        InformationPairwise(part.N, part.w, part.epsilon)
+        if isinstance(part, InformationMajority)
+        else part
+    )
 
 
 _TOLD = "answers that tell a user's record as it is"
 RECORD_TOLD = SimulatedControl(_TOLD, replaced_part("metric", _as_told))
 RECORD_TOLD_SUPPORTS = SimulatedControl(_TOLD, RECORD_TOLD.change, SUPPORTED)
-PAIR_ASKED = SimulatedControl("a question about a pair in place of a majority question",
-                              replaced_part("metric", _as_pair))
-TWICE_SPENT = SimulatedControl("bits that spend twice the ε they say", replaced_part(
-    "metric", lambda part: OddsAtTwice(part) if isinstance(part, OddsLargest) else part))
-PRIVATE_BIT = SimulatedControl("a private bit in place of the answer that names another record", replaced_part(
-    "metric", lambda part: OfPrivateBit(part) if isinstance(part, Lemma9Share) else part), SUPPORTED)
+PAIR_ASKED = SimulatedControl(
+    "a question about a pair in place of a majority question", replaced_part("metric", _as_pair)
+)
+TWICE_SPENT = SimulatedControl(
+    "bits that spend twice the ε they say",
+    replaced_part(
+        "metric", lambda part: OddsAtTwice(part) if isinstance(part, OddsLargest) else part
+    ),
+)
+PRIVATE_BIT = SimulatedControl(
+    "a private bit in place of the answer that names another record",
+    replaced_part(
+        "metric", lambda part: OfPrivateBit(part) if isinstance(part, Lemma9Share) else part
+    ),
+    SUPPORTED,
+)
 
 
 # ---------------------------------------------------------------------------------- none is simulated
 
-ABOVE_ALL = NotSimulated("every number of users on the grid is far above the bound: a world whose boundary is on the "
-                         "grid cannot break it")
-NEAR_BOUNDARY = NotSimulated("numbers of users are on the grid near the true boundary only: a world in which the "
-                             "statement is decided otherwise has its boundaries beyond")
-THEOREM = NotSimulated("an inequality of every answer and every law of the records: nothing that people or mechanisms "
-                       "do can break it")
-ARITHMETIC = NotSimulated("an inequality of binomial coefficients: there is nobody in it, and nothing is drawn")
+ABOVE_ALL = NotSimulated(
+    "every number of users on the grid is far above the bound: a world whose boundary is on the "
+    "grid cannot break it"
+)
+NEAR_BOUNDARY = NotSimulated(
+    "numbers of users are on the grid near the true boundary only: a world in which the "
+    "statement is decided otherwise has its boundaries beyond"
+)
+THEOREM = NotSimulated(
+    "an inequality of every answer and every law of the records: nothing that people or mechanisms "
+    "do can break it"
+)
+ARITHMETIC = NotSimulated(
+    "an inequality of binomial coefficients: there is nobody in it, and nothing is drawn"
+)

@@ -13,10 +13,14 @@ from . import controls
 ALWAYS, NEVER = "1, 1", "0, 0"  # chances that an item is liked: sketches are 1, or 0
 
 
-@measure_every_cell("log of how much more often a bit is 1 where its sketch is 1 than where it is 0, times a user's "
-                    "bits, over ε")
+@measure_every_cell(
+    "log of how much more often a bit is 1 where its sketch is 1 than where it is 0, times a user's "
+    "bits, over ε"
+)
 def _spent(results: xr.Dataset) -> Cells:
-    data = select(results, "ones_released", min_levels=dict(epsilon=3, b=2, mechanism=1, estimator=1))
+    data = select(
+        results, "ones_released", min_levels=dict(epsilon=3, b=2, mechanism=1, estimator=1)
+    )
     has_several = data["mechanism"] == "multi_max_sense"
     bits = 1 + has_several * (constant(results, "Q") - 1)
     cells = summarise(data)
@@ -32,14 +36,17 @@ CLAIMS = (
         id="banerjee.local_privacy",
         statement="A user's bits spend ε, no more and no less, in MaxSense, Multi-MaxSense and Pairwise-Preference.",
         source="Banerjee, Hegde and Massoulié, first sentences of Theorems 8, 15 and 16, with Proposition 4",
-        experiment="banerjee/privacy", simulated=controls.TWICE_RELEASED,
+        experiment="banerjee/privacy",
+        simulated=controls.TWICE_RELEASED,
         measure=_spent,
         tolerance=Within(1, 0.1),
         why="A bit is kept with probability e^ε/(1 + e^ε), or e^(ε/Q)/(1 + e^(ε/Q)) if it is one of Q. The errors of "
-            "400,000 users are below 0.03.",
+        "400,000 users are below 0.03.",
         conditions="Bits depend on a record through the sketches only, so no two records differ more than that of a "
-                   "user who likes all of her items and that of one who likes none. N = w = 20, ε = ½ to 4, Q = 2.",
-        control=NegativeControl("budgets half of what they are",
-                                lambda results: results.assign_coords(epsilon=results["epsilon"] / 2)),
+        "user who likes all of her items and that of one who likes none. N = w = 20, ε = ½ to 4, Q = 2.",
+        control=NegativeControl(
+            "budgets half of what they are",
+            lambda results: results.assign_coords(epsilon=results["epsilon"] / 2),
+        ),
     ),
 )

@@ -62,5 +62,7 @@ def adjust(ones: Floats, asked: Floats, entries: int, axis: int | None) -> Float
     entries: of which `asked` has its mean, which may be fewer than all.
     """
     total = asked.sum(axis=axis, keepdims=True)
-    adjusted: Floats = ones - ones.sum(axis=axis, keepdims=True) / np.maximum(total, 1) * (asked - total / entries)
+    adjusted: Floats = ones - ones.sum(axis=axis, keepdims=True) / np.maximum(total, 1) * (
+        asked - total / entries
+    )
     return adjusted

@@ -5,7 +5,10 @@ import numpy as np
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.kernels import function
 
-_k_means = function(__file__, "k_means", """
+_k_means = function(
+    __file__,
+    "k_means",
+    """
     items: size; items >= 1
     dims: size
     count: size; count >= 1
@@ -17,7 +20,8 @@ _k_means = function(__file__, "k_means", """
     places: f8[starts, count - 1]
     clusters: out i8[items]
     used: out i8[1]
-""")
+""",
+)
 
 RESTARTS = 10  # of k-means from k-means++ seeds
 STEPS, MORE = 5, 30  # of each, and of the best
@@ -58,7 +62,9 @@ def _starts_of_last_parts(ordered: Floats, count: int) -> list[Integers]:
         start, better = np.zeros((reps, items + 1), int), np.full((reps, items + 1), -np.inf)
         for end in ends:
             before = slice(parts - 1, end)
-            total = gain[:, before] + np.square(sums[:, end, None] - sums[:, before]) / (end - index[before])
+            total = gain[:, before] + np.square(sums[:, end, None] - sums[:, before]) / (
+                end - index[before]
+            )
             start[:, end] = total.argmax(axis=1) + parts - 1
             better[:, end] = total.max(axis=1)
         gain = better
@@ -79,7 +85,18 @@ def split_points(points: Floats, count: int, rng: np.random.Generator) -> tuple[
     for start in range(RESTARTS):
         firsts[start] = rng.integers(len(points))
         places[start] = rng.random(count - 1)
-    _k_means(*points.shape, count, RESTARTS, STEPS, MORE, np.ascontiguousarray(points), firsts, places, clusters, used)
+    _k_means(
+        *points.shape,
+        count,
+        RESTARTS,
+        STEPS,
+        MORE,
+        np.ascontiguousarray(points),
+        firsts,
+        places,
+        clusters,
+        used,
+    )
     return clusters, bool(used[0] == count)
 
 

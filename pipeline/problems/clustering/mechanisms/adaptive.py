@@ -21,7 +21,9 @@ class Adaptive(Checked):
     """
 
     N: int = parameter("items", unit="items", low=2)
-    answers: int = parameter("times that the answer is to be yes, for each item", default=1, low=1, high=10**4)
+    answers: int = parameter(
+        "times that the answer is to be yes, for each item", default=1, low=1, high=10**4
+    )
 
     unit: ClassVar[str] = "none"
     neighbours: ClassVar[str] = "none"
@@ -35,18 +37,26 @@ class Adaptive(Checked):
         Users up to the next yes are geometric; those who say yes are of classes drawn without replacement.
         """
         clusters, answers = data.truth.clusters, self.N * self.answers
-        user = rng.geometric(data.w / (2 * data.items), (len(clusters), answers)).cumsum(axis=1)  # who says yes
+        user = rng.geometric(data.w / (2 * data.items), (len(clusters), answers)).cumsum(
+            axis=1
+        )  # who says yes
         yes = user <= data.users
         user_class = np.zeros(user.shape, int)
         if len(data.classes) > 1:
             for classes, said_yes in zip(user_class, yes, strict=True):
-                counts = rng.multivariate_hypergeometric(data.classes, int(said_yes.sum()), method="marginals")
+                counts = rng.multivariate_hypergeometric(
+                    data.classes, int(said_yes.sum()), method="marginals"
+                )
                 classes[said_yes] = rng.permutation(np.arange(len(counts)).repeat(counts))
         likes = data.b[user_class, clusters.repeat(self.answers, axis=1)]
         positive = yes & (rng.random(user.shape) < likes)
         by_item = len(clusters), self.N, self.answers
-        return SeenRatings(positive.reshape(by_item).sum(axis=2), yes.reshape(by_item).sum(axis=2), data.users,
-                           np.minimum(user[:, -1], data.users))
+        return SeenRatings(
+            positive.reshape(by_item).sum(axis=2),
+            yes.reshape(by_item).sum(axis=2),
+            data.users,
+            np.minimum(user[:, -1], data.users),
+        )
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

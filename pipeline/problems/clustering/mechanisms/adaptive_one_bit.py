@@ -45,10 +45,16 @@ class AdaptiveOneBit(OneBit):
             change = self._log_odds(members, likes, open_items, rng)
             evidence += np.where(open_items, change, 0.0)
             open_items &= abs(evidence) < np.log(self.odds * self.N)
-        return SeenRatings((evidence > 0).astype(int), (evidence != 0).astype(int), data.users,
-                           np.full(len(likes), data.users))
+        return SeenRatings(
+            (evidence > 0).astype(int),
+            (evidence != 0).astype(int),
+            data.users,
+            np.full(len(likes), data.users),
+        )
 
-    def _log_odds(self, members: Integers, likes: Array, open_items: Array, rng: np.random.Generator) -> Array:
+    def _log_odds(
+        self, members: Integers, likes: Array, open_items: Array, rng: np.random.Generator
+    ) -> Array:
         """(reps, N): what a round adds to the log-odds. members: (reps, K), its users by class.
 
         Guesses for other items than one's own are fair coins, independent of the bit.
@@ -56,10 +62,16 @@ class AdaptiveOneBit(OneBit):
         rated = rng.multinomial(members, np.full(self.N, 1 / self.N))  # (reps, K, N)
         guessed = rng.binomial(rated, 0.5)
         asked = open_items[:, None]
-        ones_yes, ones_no = (  # released, of users who guessed yes and no about the item that they have rated
+        (
+            ones_yes,
+            ones_no,
+        ) = (  # released, of users who guessed yes and no about the item that they have rated
             (rng.binomial(true, self.keep) + rng.binomial(whole - true, 1 - self.keep)).sum(axis=1)
-            for whole, true in ((guessed, asked * rng.binomial(guessed, likes)),
-                                (rated - guessed, asked * rng.binomial(rated - guessed, 1 - likes))))
+            for whole, true in (
+                (guessed, asked * rng.binomial(guessed, likes)),
+                (rated - guessed, asked * rng.binomial(rated - guessed, 1 - likes)),
+            )
+        )
         own, yes = rated.sum(axis=1), guessed.sum(axis=1)
         users, ones = (one.sum(axis=1, keepdims=True) for one in (own, ones_yes + ones_no))
         other_ones = ones - ones_yes - ones_no
@@ -79,6 +91,8 @@ def _drawn(left: Integers, users: int, rng: np.random.Generator) -> Integers:
     """(reps, K): classes of the next users, without replacement from those left."""
     drawn = np.zeros_like(left)
     for k in range(left.shape[1] - 1):
-        drawn[:, k] = rng.hypergeometric(left[:, k], left[:, k + 1:].sum(axis=1), users - drawn.sum(axis=1))
+        drawn[:, k] = rng.hypergeometric(
+            left[:, k], left[:, k + 1 :].sum(axis=1), users - drawn.sum(axis=1)
+        )
     drawn[:, -1] = users - drawn.sum(axis=1)
     return drawn

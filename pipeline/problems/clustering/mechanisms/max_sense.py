@@ -33,7 +33,9 @@ class Sensing(OneBit):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.theta > self.w:
-            raise InvalidInput("theta", self.theta, f"θ/w is the chance that an item is sensed: at most w={self.w}")
+            raise InvalidInput(
+                "theta", self.theta, f"θ/w is the chance that an item is sensed: at most w={self.w}"
+            )
 
     @property
     def p(self) -> float:
@@ -51,8 +53,10 @@ class Sensing(OneBit):
         means = np.sort(law.alpha @ maxsense_means(model.w, self.share, items, law.b))
         if np.diff(means).min(initial=np.inf) > SAME * means.max():
             return None
-        return ("the scores of two clusters have the same mean, as these are liked equally often, or every item is "
-                "sensed; no number of users distinguishes them; pairwise_preference may")
+        return (
+            "the scores of two clusters have the same mean, as these are liked equally often, or every item is "
+            "sensed; no number of users distinguishes them; pairwise_preference may"
+        )
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,18 @@ class MaxSense(Sensing):
         sensed: list[SubsetCounts] = []
         for users in data.batches():
             for group in self._released(rng, users, data):
-                sensed += [part for c in range(clusters) if (part := self._sensed(rng, group, c, data)).users.size]
+                sensed += [
+                    part
+                    for c in range(clusters)
+                    if (part := self._sensed(rng, group, c, data)).users.size
+                ]
         (sums,) = subset_sums(rng, data.truth.clusters.repeat(2, axis=0), clusters, sensed)
         sums = sums.reshape(-1, 2, data.items)
         return ScoreSketches(sums[:, 1], sums.sum(axis=1), self.keep, data.users)
 
-    def _released(self, rng: np.random.Generator, users: UserCounts, data: Users) -> tuple[UserCounts, UserCounts]:
+    def _released(
+        self, rng: np.random.Generator, users: UserCounts, data: Users
+    ) -> tuple[UserCounts, UserCounts]:
         """Users whose released bit is 0, and those whose bit is 1; columns liked_c, and group = 2 rep + bit."""
         clusters = range(data.truth.count)
         for c in clusters:
@@ -88,26 +98,36 @@ class MaxSense(Sensing):
             users = binomial(rng, users, f"liked_{c}", users[f"rated_{c}"], chance)
         sketch = np.any([users[f"liked_{c}"] > 0 for c in clusters], axis=0)
         ones = rng.binomial(users.count, np.where(sketch, self.keep, 1 - self.keep))
-        zero, one = (UserCounts(dict(users.columns, group=2 * users["rep"] + bit), count).without_empty()
-                     for bit, count in ((0, users.count - ones), (1, ones)))
+        zero, one = (
+            UserCounts(dict(users.columns, group=2 * users["rep"] + bit), count).without_empty()
+            for bit, count in ((0, users.count - ones), (1, ones))
+        )
         return zero, one
 
-    def _sensed(self, rng: np.random.Generator, users: UserCounts, c: int, data: Users) -> SubsetCounts:
+    def _sensed(
+        self, rng: np.random.Generator, users: UserCounts, c: int, data: Users
+    ) -> SubsetCounts:
         """Users of a released bit by the number of items of cluster c that they sense."""
         users = users.merged("group", "user_class", f"rated_{c}", f"liked_{c}")
         likes = data.b[users["user_class"], c]
-        disliked = self.p * (1 - likes) / np.maximum(1 - self.p * likes, 1e-300)  # sensed, if not sensed and liked
+        disliked = (
+            self.p * (1 - likes) / np.maximum(1 - self.p * likes, 1e-300)
+        )  # sensed, if not sensed and liked
         users = binomial(rng, users, "other", users[f"rated_{c}"] - users[f"liked_{c}"], disliked)
         sensed, group = users[f"liked_{c}"] + users["other"], users["group"]
         unrated = data.truth.sizes[group // 2, c] - users[f"rated_{c}"]
-        common = np.full(2 * len(data.truth.clusters), data.items)  # unrated ones of all of a group: left to the end,
-        np.minimum.at(common, group, unrated)                       # as there are fewer kinds of users then
+        common = np.full(
+            2 * len(data.truth.clusters), data.items
+        )  # unrated ones of all of a group: left to the end,
+        np.minimum.at(common, group, unrated)  # as there are fewer kinds of users then
         columns = dict(group=group, sensed=sensed, unrated=unrated - common[group])
         users = UserCounts(columns, users.count).merged(*columns)
         users = binomial(rng, users, "more", users["unrated"], np.full(users.count.size, self.p))
         columns = dict(group=users["group"], sensed=users["sensed"] + users["more"])
         users = UserCounts(columns, users.count).merged(*columns)
-        users = binomial(rng, users, "more", common[users["group"]], np.full(users.count.size, self.p))
+        users = binomial(
+            rng, users, "more", common[users["group"]], np.full(users.count.size, self.p)
+        )
         return SubsetCounts(users["group"], c, (users["sensed"] + users["more"],), users.count)
 
     def cost(self) -> float:

@@ -40,8 +40,12 @@ class MultiMaxSense(Sensing):
         if self.Q is None and math.isinf(self.epsilon):
             raise InvalidInput("Q", self.Q, "must be given where epsilon is infinite")
         if self.questions * self.size > self.N:
-            raise InvalidInput("Q", self.questions, f"{self.questions} disjoint sets of {self.size} items, N·θ/w, need "
-                               f"more than the N={self.N} there are; give a smaller Q, epsilon or theta, or a larger w")
+            raise InvalidInput(
+                "Q",
+                self.questions,
+                f"{self.questions} disjoint sets of {self.size} items, N·θ/w, need "
+                f"more than the N={self.N} there are; give a smaller Q, epsilon or theta, or a larger w",
+            )
 
     @property
     def questions(self) -> int:
@@ -69,13 +73,19 @@ class MultiMaxSense(Sensing):
         Records of w ratings differ in at most 2w sketches: less than ε is lost where Q > 2w.
         """
         one = self.epsilon / self.questions
-        return {"a user's record": one * min(self.questions, 2 * self.w),
-                "a user's record, by composition": self.epsilon, "one bit": one}
+        return {
+            "a user's record": one * min(self.questions, 2 * self.w),
+            "a user's record, by composition": self.epsilon,
+            "one bit": one,
+        }
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one bit, and on a record: two records differ in at most 2w of a user's bits."""
         one = self.epsilon / self.questions
-        return {"answer": FlippedBits(one, 1), "person": FlippedBits(one, min(self.questions, 2 * self.w))}
+        return {
+            "answer": FlippedBits(one, 1),
+            "person": FlippedBits(one, min(self.questions, 2 * self.w)),
+        }
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law. Up to 3 clusters the number of draws hardly depends on U; where there
@@ -93,7 +103,9 @@ class MultiMaxSense(Sensing):
             users = self._answered(rng, self._sensed(rng, batch, data), data)
             for c in range(data.truth.count):
                 part = users.merged("rep", f"one_{c}", f"zero_{c}")
-                sensed.append(SubsetCounts(part["rep"], c, (part[f"one_{c}"], part[f"zero_{c}"]), part.count))
+                sensed.append(
+                    SubsetCounts(part["rep"], c, (part[f"one_{c}"], part[f"zero_{c}"]), part.count)
+                )
         ones, zeros = subset_sums(rng, data.truth.clusters, data.truth.count, sensed)
         return ScoreSketches(ones, ones + zeros, self.keep, data.users)
 
@@ -102,7 +114,9 @@ class MultiMaxSense(Sensing):
 
         A hypergeometric number of all sensed items is rated, those are of all clusters alike, and so are the others.
         """
-        size, rated, liked, other, unrated = (_names(what, data) for what in ("size", "rated", "liked", "other", "un"))
+        size, rated, liked, other, unrated = (
+            _names(what, data) for what in ("size", "rated", "liked", "other", "un")
+        )
         sizes = data.truth.sizes[users["rep"]].T
         total = np.full_like(users.count, self.questions * self.size)
         users = UserCounts({**users.columns, **dict(zip(size, sizes, strict=True))}, users.count)
@@ -112,11 +126,18 @@ class MultiMaxSense(Sensing):
         for c, name in enumerate(liked):
             users = binomial(rng, users, name, users[rated[c]], data.b[users["user_class"], c])
         users = users.merged("rep", *rated, *liked)
-        left = {one: data.truth.sizes[users["rep"], c] - users[rated[c]] for c, one in enumerate(size)}
-        more = self.questions * self.size - sum((users[one] for one in rated), np.zeros_like(users.count))
+        left = {
+            one: data.truth.sizes[users["rep"], c] - users[rated[c]] for c, one in enumerate(size)
+        }
+        more = self.questions * self.size - sum(
+            (users[one] for one in rated), np.zeros_like(users.count)
+        )
         users = UserCounts({**users.columns, **left, "more": more}, users.count)
         users = sampled(rng, users, unrated, size, "more")
-        others = {name: users[rated[c]] - users[liked[c]] + users[unrated[c]] for c, name in enumerate(other)}
+        others = {
+            name: users[rated[c]] - users[liked[c]] + users[unrated[c]]
+            for c, name in enumerate(other)
+        }
         return UserCounts({**users.columns, **others}, users.count).merged("rep", *liked, *other)
 
     def _answered(self, rng: np.random.Generator, users: UserCounts, data: Users) -> UserCounts:
@@ -125,15 +146,21 @@ class MultiMaxSense(Sensing):
         Sensed items that are liked fall into the sets uniformly; so do those of each cluster among the liked, and among
         the others.
         """
-        liked, other, ones, more = (_names(what, data) for what in ("liked", "other", "one", "more"))
+        liked, other, ones, more = (
+            _names(what, data) for what in ("liked", "other", "one", "more")
+        )
         likes = sum((users[one] for one in liked), np.zeros_like(users.count))
         most = int(likes.max(initial=0))
         users = tabulated(rng, users, "bits", likes, self._bits(most))
         bits, hit = np.divmod(users["bits"], most + 1)
-        users = UserCounts({**users.columns, "hit": hit, "rest": bits * self.size - hit}, users.count)
+        users = UserCounts(
+            {**users.columns, "hit": hit, "rest": bits * self.size - hit}, users.count
+        )
         users = sampled(rng, users, ones, liked, "hit")
         both = {f"all_{c}": users[liked[c]] + users[name] for c, name in enumerate(other)}
-        users = UserCounts({**users.columns, **both}, users.count).merged("rep", "rest", *both, *other, *ones)
+        users = UserCounts({**users.columns, **both}, users.count).merged(
+            "rep", "rest", *both, *other, *ones
+        )
         users = sampled(rng, users, more, other, "rest")
         columns = {"rep": users["rep"]}
         for c, name in enumerate(both):
@@ -151,9 +178,18 @@ class MultiMaxSense(Sensing):
         Q, size = self.questions, special.gammaln(self.size + 1)
         table = np.zeros((most + 1, Q + 1, most + 1))
         for likes, row in enumerate(table):
-            chance, share, k = np.zeros(likes + 1), likes / (Q * self.size), np.arange(min(likes, self.size) + 1)
-            chance[: k.size] = np.exp(special.xlogy(k, share) + special.xlogy(self.size - k, 1 - share)
-                                      - special.gammaln(k + 1) - special.gammaln(self.size - k + 1) + size)
+            chance, share, k = (
+                np.zeros(likes + 1),
+                likes / (Q * self.size),
+                np.arange(min(likes, self.size) + 1),
+            )
+            chance[: k.size] = np.exp(
+                special.xlogy(k, share)
+                + special.xlogy(self.size - k, 1 - share)
+                - special.gammaln(k + 1)
+                - special.gammaln(self.size - k + 1)
+                + size
+            )
             one, zero = self.keep * chance, (1 - self.keep) * chance
             one[0], zero[0] = (1 - self.keep) * chance[0], self.keep * chance[0]
             powers = [[np.eye(1, likes + 1)[0]] for _ in range(2)]

@@ -20,11 +20,17 @@ class OneBit(Checked):
     """
 
     N: int = parameter("items", unit="items", low=2)
-    epsilon: float = parameter("privacy budget of a user's record; infinite is no privacy", unit="nats", above=0,
-                               infinite=True)
+    epsilon: float = parameter(
+        "privacy budget of a user's record; infinite is no privacy",
+        unit="nats",
+        above=0,
+        infinite=True,
+    )
 
     unit: ClassVar[str] = "all of a user's record: which items are rated, and how"
-    neighbours: ClassVar[str] = "one user's record replaced by any other; what is asked is public, and drawn without it"
+    neighbours: ClassVar[str] = (
+        "one user's record replaced by any other; what is asked is public, and drawn without it"
+    )
     budget: ClassVar[str] = "pure ε-LDP for a user's record"
     accepts: ClassVar[type] = Users
 

@@ -38,13 +38,17 @@ class OneBitSketch(Checked):
         """
         own = self._guesses_of_own_ratings(data, rng)
         users = own.sum(axis=(1, 3))  # (bit, reps), by their bit
-        positive = own[:, 1] + rng.binomial(users[:, :, None] - own.sum(axis=1), 0.5)  # (bit, reps, N) guesses
+        positive = own[:, 1] + rng.binomial(
+            users[:, :, None] - own.sum(axis=1), 0.5
+        )  # (bit, reps, N) guesses
         return ScoreSketches(positive[1], positive.sum(axis=0), 1.0, data.users)
 
     def _guesses_of_own_ratings(self, data: Users, rng: np.random.Generator) -> Integers:
         """(bit, guess, reps, N): users by bit, guess for the item of their one rating, and that item."""
         likes = data.b[:, data.truth.clusters].swapaxes(0, 1)  # (reps, K, N)
-        users = rng.multinomial(np.broadcast_to(data.classes, likes.shape[:2]), np.full(data.items, 1 / data.items))
+        users = rng.multinomial(
+            np.broadcast_to(data.classes, likes.shape[:2]), np.full(data.items, 1 / data.items)
+        )
         guessed_yes = rng.binomial(users, 0.5)
         guessed_no = users - guessed_yes
         right_yes, right_no = rng.binomial(guessed_yes, likes), rng.binomial(guessed_no, 1 - likes)

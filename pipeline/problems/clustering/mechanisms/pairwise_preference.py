@@ -27,15 +27,26 @@ class PairwisePreference(OneBit):
     Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B.
     """
 
-    reading: str = parameter("when the sketch of a pair is 1", default="agree", choices=("agree", "positive", "equal"))
-    rated_set: str = parameter("which items a user has rated: protected, or public", default="private",
-                               choices=("private", "public"))
+    reading: str = parameter(
+        "when the sketch of a pair is 1", default="agree", choices=("agree", "positive", "equal")
+    )
+    rated_set: str = parameter(
+        "which items a user has rated: protected, or public",
+        default="private",
+        choices=("private", "public"),
+    )
 
-    w: int | None = parameter("items that a user has rated; null: as many as the data have", unit="items",
-                              default=None, low=1)
+    w: int | None = parameter(
+        "items that a user has rated; null: as many as the data have",
+        unit="items",
+        default=None,
+        low=1,
+    )
 
-    neighbours: ClassVar[str] = (f"{OneBit.neighbours}; with rated_set=public its ratings only, of the same items: "
-                                 "which items are rated is then not protected")
+    neighbours: ClassVar[str] = (
+        f"{OneBit.neighbours}; with rated_set=public its ratings only, of the same items: "
+        "which items are rated is then not protected"
+    )
     releases: ClassVar[type] = PairSketches
     in_order: ClassVar[bool] = True
 
@@ -45,8 +56,12 @@ class PairwisePreference(OneBit):
 
     def _check_rated(self, w: int | None) -> None:
         if self.rated_set == "public" and w is not None and w < 2:
-            raise InvalidInput("w", w, "must be 2 or more with rated_set=public, which asks a user about two of the "
-                               "items that she has rated")
+            raise InvalidInput(
+                "w",
+                w,
+                "must be 2 or more with rated_set=public, which asks a user about two of the "
+                "items that she has rated",
+            )
 
     def chances(self, data: Users) -> Floats:
         """(K, Lc, Lc): P(released bit = 1) of a user asked about items of two clusters.
@@ -58,21 +73,32 @@ class PairwisePreference(OneBit):
         one, both = rated / items, rated * (rated - 1) / (items * (items - 1))
         likes = data.b[:, :, None] * data.b[:, None]
         added = data.b[:, :, None] + data.b[:, None]
-        sketch = {"agree": both * (1 - added + 2 * likes), "positive": both * likes,
-                  "equal": 1 - one * added + 2 * both * likes}[self.reading]
+        sketch = {
+            "agree": both * (1 - added + 2 * likes),
+            "positive": both * likes,
+            "equal": 1 - one * added + 2 * both * likes,
+        }[self.reading]
         released: Floats = self.keep * sketch + (1 - self.keep) * (1 - sketch)
         return released
 
     def release(self, data: Users, rng: np.random.Generator) -> PairSketches:
         """Counts of a block. Pairs of the same two clusters have one law: O(reps · (min(U, 5 N²) + N²))."""
         chances = self.chances(data)
-        agreements, probes = np.zeros((2, len(data.truth.clusters), data.items, data.items), np.int64)
+        agreements, probes = np.zeros(
+            (2, len(data.truth.clusters), data.items, data.items), np.int64
+        )
         for r in range(len(agreements)):  # each is large
             self._count(data, r, chances, rng, agreements[r], probes[r])
         return PairSketches(agreements, probes, self.keep, data.users)
 
     def _count(
-        self, data: Users, r: int, chances: Floats, rng: np.random.Generator, agreements: Integers, probes: Integers
+        self,
+        data: Users,
+        r: int,
+        chances: Floats,
+        rng: np.random.Generator,
+        agreements: Integers,
+        probes: Integers,
     ) -> None:
         """Add the users of replication r to its agreements and probes, (N, N) each.
 
@@ -81,11 +107,15 @@ class PairwisePreference(OneBit):
         """
         size = data.truth.sizes[r]
         first, second = np.triu_indices(len(size))
-        pairs = np.where(first == second, size[first] * (size[first] - 1) // 2, size[first] * size[second])
+        pairs = np.where(
+            first == second, size[first] * (size[first] - 1) // 2, size[first] * size[second]
+        )
         asked = rng.multinomial(data.classes, pairs / pairs.sum())
         ones = rng.binomial(asked, chances[:, first, second]).sum(axis=0)
         items = [np.flatnonzero(data.truth.clusters[r] == c) for c in range(len(size))]
-        for c, d, boxes, yes, total in zip(first, second, pairs, ones, asked.sum(axis=0), strict=True):
+        for c, d, boxes, yes, total in zip(
+            first, second, pairs, ones, asked.sum(axis=0), strict=True
+        ):
             released = throw(rng, yes, boxes)
             others = None if c == d else items[d]
             put_pairs(agreements, items[c], others, released)

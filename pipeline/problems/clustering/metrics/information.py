@@ -47,7 +47,9 @@ class _Answer(Checked, ABC):
 class _PrivateAnswer(_Answer):
     """A number about one private answer."""
 
-    epsilon: float = parameter("privacy budget of a user's record", unit="nats", above=0, infinite=True)
+    epsilon: float = parameter(
+        "privacy budget of a user's record", unit="nats", above=0, infinite=True
+    )
 
 
 @lru_cache(256)
@@ -232,11 +234,16 @@ class OddsLargest(_PrivateAnswer):
         D = math.comb(self.N, self.w) * 2**self.w
         t = math.tanh(self.epsilon / 2)
         rest = 1 - 2 * (1 / D)  # D may be beyond numbers that have a fraction
-        keep, flip = (LN2 + special.log_expit(sign * self.epsilon) for sign in (1, -1))  # log(1 ± t)
+        keep, flip = (
+            LN2 + special.log_expit(sign * self.epsilon) for sign in (1, -1)
+        )  # log(1 ± t)
         yes = np.logaddexp(flip, math.log(2 * t) - math.log(D))  # log(1 − t·rest)
         if t < 0.5:  # relatively accurate
             keep, flip, yes = math.log1p(t), math.log1p(-t), math.log1p(-t * rest)
-        return float(max(abs(p - q) for p in (keep, flip) for q in (yes, math.log1p(t * rest)))) / self.epsilon
+        return (
+            float(max(abs(p - q) for p in (keep, flip) for q in (yes, math.log1p(t * rest))))
+            / self.epsilon
+        )
 
 
 @dataclass(frozen=True)
@@ -292,7 +299,9 @@ class Lemma9Largest(_Answer):
             return math.nan
         about = self.N, self.w
         shares = [
-            information.channel_information(*about, chances) / information.NAT / information.lemma_9(*about, chances)
+            information.channel_information(*about, chances)
+            / information.NAT
+            / information.lemma_9(*about, chances)
             for chances in answers.all_answers(records)
         ]
         return float(max(shares))

@@ -51,7 +51,9 @@ class Misclassified:
 class RecoveredWithin(Checked):
     """1 where at most distortion · N items are in a wrong cluster, else 0. Source: Theorem 23, d = distortion · N."""
 
-    distortion: float = parameter("tolerated share of misclassified items", unit="share of items", low=0, below=1)
+    distortion: float = parameter(
+        "tolerated share of misclassified items", unit="share of items", low=0, below=1
+    )
 
     long_name: ClassVar[str] = "clustered rightly up to the distortion"
     units: ClassVar[str] = "probability"
@@ -60,7 +62,9 @@ class RecoveredWithin(Checked):
 
     def __call__(self, truth: BlockTruth, release: object, estimate: ClusteringEstimate) -> Floats:
         wrong, items = misplaced(truth.clusters, estimate.clusters), truth.clusters.shape[1]
-        within: Floats = (wrong <= np.floor(self.distortion * items + 1e-9)).astype(float)  # 0.29 · 100 is below 29
+        within: Floats = (wrong <= np.floor(self.distortion * items + 1e-9)).astype(
+            float
+        )  # 0.29 · 100 is below 29
         return within
 
 

@@ -21,7 +21,15 @@ HALF = Annotated[float, "U at which half of all replications are predicted to be
 
 
 def users_predicted(
-    mechanism: str, estimator: str, N: int, w: int, epsilon: float, theta: float, alpha: str, beta: str, b: str
+    mechanism: str,
+    estimator: str,
+    N: int,
+    w: int,
+    epsilon: float,
+    theta: float,
+    alpha: str,
+    beta: str,
+    b: str,
 ) -> HALF:
     """Of max_sense, pairwise_preference as in Appendix B, one_bit, average_one_bit, adaptive with one answer, and none.
 
@@ -43,12 +51,24 @@ def users_predicted(
         return 2 * N**2 / w
     if mechanism == "adaptive_one_bit":
         return float(sample_sizes.users_fixed_questions(N, epsilon))
-    raise InvalidInput("mechanism", mechanism, "must be max_sense, pairwise_preference, one_bit, average_one_bit, "
-                       "adaptive, adaptive_one_bit or none: no boundary is predicted for others")
+    raise InvalidInput(
+        "mechanism",
+        mechanism,
+        "must be max_sense, pairwise_preference, one_bit, average_one_bit, "
+        "adaptive, adaptive_one_bit or none: no boundary is predicted for others",
+    )
 
 
 def users_predicted_multi(
-    mechanism: str, N: int, w: int, epsilon: float, theta: float, Q: int, alpha: str, beta: str, b: str
+    mechanism: str,
+    N: int,
+    w: int,
+    epsilon: float,
+    theta: float,
+    Q: int,
+    alpha: str,
+    beta: str,
+    b: str,
 ) -> HALF:
     """Of max_sense, and of multi_max_sense with Q questions: plain scores."""
     if mechanism == "max_sense":
@@ -63,21 +83,31 @@ def users_predicted_pairs(
     return _pairs(N, w, epsilon, alpha, beta, b, reading, estimator.endswith("_adjusted"))
 
 
-def users_predicted_public(estimator: str, N: int, epsilon: float, alpha: str, beta: str, b: str) -> HALF:
+def users_predicted_public(
+    estimator: str, N: int, epsilon: float, alpha: str, beta: str, b: str
+) -> HALF:
     """Of pairwise_preference where rated sets are public: every pair asked about is rated, as if w were N."""
     return _pairs(N, N, epsilon, alpha, beta, b, "agree", estimator.endswith("_adjusted"))
 
 
-def users_from_margin(margin: Annotated[float, "U over its predicted boundary"], users_predicted: float) -> int:
+def users_from_margin(
+    margin: Annotated[float, "U over its predicted boundary"], users_predicted: float
+) -> int:
     """Users U = margin·users_predicted, rounded; InvalidInput outside 1 to 10⁹."""
     users = margin * users_predicted
     if not 1 <= users <= MOST:
-        why = "no number of users is enough here" if np.isinf(users) else f"asks for {users:.3g} users"
+        why = (
+            "no number of users is enough here"
+            if np.isinf(users)
+            else f"asks for {users:.3g} users"
+        )
         raise InvalidInput("margin", margin, f"{why}; must ask for 1 to {MOST:.0e}")
     return round(users)
 
 
-def over_predicted(U: int, users_predicted: float) -> Annotated[float, "U over its predicted boundary", "1"]:
+def over_predicted(
+    U: int, users_predicted: float
+) -> Annotated[float, "U over its predicted boundary", "1"]:
     """U/users_predicted."""
     return U / users_predicted
 
@@ -94,19 +124,29 @@ def _maxsense(
     """Boundary of MaxSense, plain or adjusted scores."""
     law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
     pi = sketch_means.released(sketch_means.maxsense_means(w, theta / w, items, law.b), epsilon)
-    return success.users_of_success(lambda U: success.score_success(U, theta / w, law.alpha, pi, items, 1, adjusted))
+    return success.users_of_success(
+        lambda U: success.score_success(U, theta / w, law.alpha, pi, items, 1, adjusted)
+    )
 
 
 @lru_cache(4096)
-def _multi(N: int, w: int, epsilon: float, theta: float, Q: int, alpha: str, beta: str, b: str) -> float:
+def _multi(
+    N: int, w: int, epsilon: float, theta: float, Q: int, alpha: str, beta: str, b: str
+) -> float:
     """Boundary of Multi-MaxSense, plain scores; InvalidInput where the sets do not fit."""
     law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
     sensed = max(1, round(N * theta / w))
     if Q * sensed > N:
-        raise InvalidInput("Q", Q, f"{Q} disjoint sets of {sensed} items, N·θ/w, need more than the N={N} there are; "
-                           "give a smaller epsilon or theta, or a larger w")
+        raise InvalidInput(
+            "Q",
+            Q,
+            f"{Q} disjoint sets of {sensed} items, N·θ/w, need more than the N={N} there are; "
+            "give a smaller epsilon or theta, or a larger w",
+        )
     pi = sketch_means.released(sketch_means.multi_means(w, sensed, items, law.b), epsilon / Q)
-    return success.users_of_success(lambda U: success.score_success(U, sensed / N, law.alpha, pi, items, Q))
+    return success.users_of_success(
+        lambda U: success.score_success(U, sensed / N, law.alpha, pi, items, Q)
+    )
 
 
 @lru_cache(4096)
@@ -116,14 +156,18 @@ def _pairs(
     """Boundary of Pairwise-Preference, rated sets private."""
     law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
     chances = sketch_means.pair_means(sketch_means.rated_chances(N, w), law.alpha, law.b, reading)
-    return success.users_of_success(lambda U: success.pair_success(U, epsilon, items, chances, adjusted))
+    return success.users_of_success(
+        lambda U: success.pair_success(U, epsilon, items, chances, adjusted)
+    )
 
 
 @lru_cache(4096)
 def _seen(N: int, w: int, alpha: str, beta: str, b: str) -> float:
     """Boundary of ratings that are seen as they are."""
     law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
-    return success.users_of_success(lambda U: success.seen_success(U, w, law.alpha, items, law.b), most=SEEN * N / w)
+    return success.users_of_success(
+        lambda U: success.seen_success(U, w, law.alpha, items, law.b), most=SEEN * N / w
+    )
 
 
 def _one_bit(N: int, alpha: str, beta: str, b: str) -> float:

@@ -50,8 +50,12 @@ def capacity(epsilon: Array | float) -> Floats:
     """
     epsilon = np.asarray(epsilon, float)
     with np.errstate(invalid="ignore"):
-        ratio = np.where(epsilon < 1e-4, epsilon / 2 + epsilon**2 / 12, epsilon / -np.expm1(-epsilon) - 1)
-    bits: Floats = np.where(ratio < 1e-4, ratio**2 / 2 - ratio**3 / 3, ratio - np.log1p(ratio)) * NAT
+        ratio = np.where(
+            epsilon < 1e-4, epsilon / 2 + epsilon**2 / 12, epsilon / -np.expm1(-epsilon) - 1
+        )
+    bits: Floats = (
+        np.where(ratio < 1e-4, ratio**2 / 2 - ratio**3 / 3, ratio - np.log1p(ratio)) * NAT
+    )
     return bits
 
 
@@ -124,10 +128,17 @@ def information(probabilities: ArrayLike, weights: Array, epsilon: float) -> Flo
 
 def _divergence(moved: Floats, chance: Floats) -> Floats:
     """(q + d) log((q + d)/q) − d of a chance q that is moved by d, nats; d²/(2q) where d is small."""
-    ratio = np.divide(moved, chance, out=np.zeros(np.broadcast_shapes(moved.shape, chance.shape)), where=chance > 0)
+    ratio = np.divide(
+        moved,
+        chance,
+        out=np.zeros(np.broadcast_shapes(moved.shape, chance.shape)),
+        where=chance > 0,
+    )
     ratio = np.maximum(ratio, -1.0)  # but for rounding
     small = ratio**2 * (1 / 2 - ratio * (1 / 6 - ratio * (1 / 12 - ratio * (1 / 20 - ratio / 30))))
-    nats: Floats = chance * np.where(np.abs(ratio) < SMALL, small, special.xlog1py(1 + ratio, ratio) - ratio)
+    nats: Floats = chance * np.where(
+        np.abs(ratio) < SMALL, small, special.xlog1py(1 + ratio, ratio) - ratio
+    )
     return nats
 
 
@@ -137,11 +148,15 @@ def maxsense_information(N: int, w: int, epsilon: float, p: float) -> float:
     Given s sensed items of which M ~ Binomial(s, ½) are positive, P(sketch = 0) = C(N − M, w)/C(N, w). H is public.
     """
     M = np.arange(N + 1)
-    positive = 1 - scipy.stats.hypergeom.pmf(0, N, M, w)  # no positive sensed item among the w rated ones
+    positive = 1 - scipy.stats.hypergeom.pmf(
+        0, N, M, w
+    )  # no positive sensed item among the w rated ones
     total = 0.0
     for s, chance in enumerate(scipy.stats.binom.pmf(M, N, p)):
         if chance:
-            total += chance * float(information(positive[: s + 1], scipy.stats.binom.pmf(M[: s + 1], s, 0.5), epsilon))
+            total += chance * float(
+                information(positive[: s + 1], scipy.stats.binom.pmf(M[: s + 1], s, 0.5), epsilon)
+            )
     return float(total)
 
 
@@ -151,9 +166,15 @@ def pairwise_information(N: int, w: int, epsilon: float, reading: str = "agree")
     `agree`: both rated, equally. `positive`: both rated positively. `equal`: equal, unrated being 0.
     """
     both = w * (w - 1) / (N * (N - 1))
-    one, none = w * (N - w) / (N * (N - 1)), (N - w) * (N - w - 1) / (N * (N - 1))  # one: a given one of the two
-    chances = {"agree": [both, 0, 0, both], "positive": [0, 0, 0, both],
-               "equal": [1, none + one, none + one, none + both]}  # at labels 00, 01, 10, 11
+    one, none = (
+        w * (N - w) / (N * (N - 1)),
+        (N - w) * (N - w - 1) / (N * (N - 1)),
+    )  # one: a given one of the two
+    chances = {
+        "agree": [both, 0, 0, both],
+        "positive": [0, 0, 0, both],
+        "equal": [1, none + one, none + one, none + both],
+    }  # at labels 00, 01, 10, 11
     if reading not in chances:
         raise InvalidInput("reading", reading, f"must be one of {', '.join(chances)}")
     return float(information(chances[reading], np.full(4, 0.25), epsilon))
@@ -183,13 +204,17 @@ def lemma_9(N: int, w: int, chances: Array) -> float:
     kernel = np.where(equal, 2.0**shared, 0) - 1
     joint = np.asarray(chances, float) / len(items)
     total = joint.sum(axis=0)
-    return float((np.einsum("is,ij,js->s", joint, kernel, joint)[total > 0] / total[total > 0]).sum())
+    return float(
+        (np.einsum("is,ij,js->s", joint, kernel, joint)[total > 0] / total[total > 0]).sum()
+    )
 
 
 def channel_information(N: int, w: int, chances: Array) -> float:
     """I(Z; S) for any answer, P(S = s | X) in `chances`, (D, s), records in the order of `records`. O(2^N D)."""
     conditional = _membership(N, w) @ np.asarray(chances, float)  # P(s | z)
-    return float(special.rel_entr(conditional, conditional.mean(axis=0)).sum() / len(conditional) * NAT)
+    return float(
+        special.rel_entr(conditional, conditional.mean(axis=0)).sum() / len(conditional) * NAT
+    )
 
 
 def records(N: int, w: int) -> tuple[Integers, Integers]:
@@ -233,14 +258,23 @@ def _best_of_sets(N: int, w: int, epsilon: float) -> float:
 
     The sets are divided in two halves, whose sums over sets are tabulated: every question is one row of each.
     """
-    free = (special.comb(N, w) - 1) * 2.0 ** min(w, 99)  # log₂ of the questions about all rated sets but the first
+    free = (special.comb(N, w) - 1) * 2.0 ** min(
+        w, 99
+    )  # log₂ of the questions about all rated sets but the first
     if free > np.log2(MOST) or len(first := representatives(w)) << int(free) > MOST:
-        raise InvalidInput("N", N, f"with w={w} has too many questions to try; w=1, w=N, (3, 2) and (4, 2) can be done")
+        raise InvalidInput(
+            "N",
+            N,
+            f"with w={w} has too many questions to try; w=1, w=N, (3, 2) and (4, 2) can be done",
+        )
     sets = int(special.comb(N, w, exact=True))
     flip, slope = _release(epsilon)
     table = entropy(flip + slope * np.arange(sets + 1) / sets)  # of g = count/sets
     z = np.array(list(itertools.product((0, 1), repeat=N)), int)
-    values = [_truth_tables(w)[:, z[:, list(i)] @ (1 << np.arange(w))] for i in itertools.combinations(range(N), w)]
+    values = [
+        _truth_tables(w)[:, z[:, list(i)] @ (1 << np.arange(w))]
+        for i in itertools.combinations(range(N), w)
+    ]
     half = max(1, sets // 2)
     left, right = _sums([values[0][first], *values[1:half]]), _sums(values[half:])
     best = 0.0
@@ -248,7 +282,9 @@ def _best_of_sets(N: int, w: int, epsilon: float) -> float:
         for start in range(0, len(right), CHUNK):
             counts = right[start : start + CHUNK] + row
             mean = counts.mean(axis=1, dtype=float) / sets
-            best = max(best, float((entropy(flip + slope * mean) - table[counts].mean(axis=1)).max()))
+            best = max(
+                best, float((entropy(flip + slope * mean) - table[counts].mean(axis=1)).max())
+            )
     return best
 
 
@@ -256,7 +292,9 @@ def _best_of_single(N: int, epsilon: float) -> float:
     """w = 1: A names the label of `named` items, and contains both labels of `always` items."""
     best = 0.0
     for named in range(N + 1):
-        always = np.arange((N - named) // 2 + 1)[:, None]  # the others follow by symmetry, S → 1 − S
+        always = np.arange((N - named) // 2 + 1)[
+            :, None
+        ]  # the others follow by symmetry, S → 1 − S
         ones = np.arange(named + 1)
         law = scipy.stats.binom.pmf(ones, named, 0.5)
         best = max(best, float(information((always + ones) / N, law, epsilon).max()))

@@ -51,7 +51,9 @@ def load(
     U: int, N: int, w: int, epsilon: float, delta: float
 ) -> Annotated[float, "U w ε̂² δ²/(N² log N), which decides MaxSense", "1"]:
     """U w ε̂² δ²/(N² log N); delta: δ_min. Broadcasts. Source: Theorem 15."""
-    return cast(float, U * w * epsilon_hat(epsilon) ** 2 * np.square(delta) / (np.square(N) * np.log(N)))
+    return cast(
+        float, U * w * epsilon_hat(epsilon) ** 2 * np.square(delta) / (np.square(N) * np.log(N))
+    )
 
 
 def users_of_load(size: float, N: int, w: int, epsilon: float, delta: float) -> Floats:
@@ -62,15 +64,25 @@ def users_of_load(size: float, N: int, w: int, epsilon: float, delta: float) -> 
 
 
 def maxsense_users(
-    N: int, w: int, epsilon: float, delta: float, theta: float = 1.0, exponent: float = 1.0, printed: bool = False
+    N: int,
+    w: int,
+    epsilon: float,
+    delta: float,
+    theta: float = 1.0,
+    exponent: float = 1.0,
+    printed: bool = False,
 ) -> Floats:
     """Users at which Theorem 15's proof gives success with probability 1 − N^{−exponent}; needs w > θ.
 
     300 N² (log 2 + (1 + d) log N)/(ε̂² δ² w θ (1 − θ/w)²). printed: 75 for 300 and without the last factor, as in the
     paper, whose proof loses a factor ½ of Δ_ℓm and (1 − θ/w) on the way.
     """
-    users: Floats = 300 * np.square(N) * (np.log(2) + (1 + exponent) * np.log(N)) / (
-        epsilon_hat(epsilon) ** 2 * np.square(delta) * w * theta)
+    users: Floats = (
+        300
+        * np.square(N)
+        * (np.log(2) + (1 + exponent) * np.log(N))
+        / (epsilon_hat(epsilon) ** 2 * np.square(delta) * w * theta)
+    )
     return users / 4 if printed else users / np.square(1 - np.divide(theta, w))
 
 
@@ -86,7 +98,9 @@ def best_split(epsilon: float, most: int = 1 << 20) -> int:
     return int(choices[np.argmax(choices * np.tanh(epsilon / choices / 2) ** 2)])
 
 
-def pairwise_users(N: Array | float, w: Array | float, epsilon: Array | float, contrast: float) -> Floats:
+def pairwise_users(
+    N: Array | float, w: Array | float, epsilon: Array | float, contrast: float
+) -> Floats:
     """Users with N log N/(t² ρ² Δ²) = 1 time the order at which Pairwise-Preference succeeds; infinite where t·ρ·Δ = 0.
 
     ρ = w(w − 1)/(N(N − 1)), chance that both items are rated; Δ, contrast: chance that two ratings of one cluster agree
@@ -95,7 +109,9 @@ def pairwise_users(N: Array | float, w: Array | float, epsilon: Array | float, c
     """
     rated = w * (w - 1) / (N * (N - 1))
     with np.errstate(divide="ignore"):
-        users: Floats = np.divide(N * np.log(N), np.square(np.tanh(np.asarray(epsilon) / 2) * rated * contrast))
+        users: Floats = np.divide(
+            N * np.log(N), np.square(np.tanh(np.asarray(epsilon) / 2) * rated * contrast)
+        )
     return users
 
 
@@ -121,7 +137,9 @@ def fano_users(information: Array | float, bits: Array | float, p_max: float = 0
     return users
 
 
-def users_theorem_7(N: Array | float, epsilon: Array | float, printed: bool = False) -> Array | float:
+def users_theorem_7(
+    N: Array | float, epsilon: Array | float, printed: bool = False
+) -> Array | float:
     """(N/2 − 1)/(ε log₂ e): any ε-LDP answers. printed: N/(ε log₂ e), of which Fano's inequality gives half."""
     each = epsilon / np.log(2)
     return N / each if printed else fano_users(each, N)
@@ -158,7 +176,9 @@ def users_adaptive(N: Array | float, epsilon: Array | float) -> Floats:
     F is a sum of N terms in some [λ₀, λ₀e^ε], λ₀ ≤ 1, of two values alike likely: Var⁰[F] ≤ N(e^ε − 1)²/4.
     Source: Theorem 17 and Lemmas 18 and 19.
     """
-    users: Floats = np.log1p((N / 2 - 1) * np.log(2) / 2) / np.log1p(2.5 * np.expm1(epsilon) ** 2 / N)
+    users: Floats = np.log1p((N / 2 - 1) * np.log(2) / 2) / np.log1p(
+        2.5 * np.expm1(epsilon) ** 2 / N
+    )
     return users
 
 
@@ -168,7 +188,9 @@ def users_fixed_questions(N: Array | float, epsilon: Array | float) -> Floats:
     A user says whether a guess of her rating, a label, is right, and every guess is a fair coin: an item's sum has mean
     ± U t/N and variance U, so that half of all replications have all N signs right. Of order N² log N.
     """
-    users: Floats = (N * scipy.special.ndtri(2.0 ** (-1 / np.asarray(N))) / np.tanh(np.asarray(epsilon) / 2)) ** 2
+    users: Floats = (
+        N * scipy.special.ndtri(2.0 ** (-1 / np.asarray(N))) / np.tanh(np.asarray(epsilon) / 2)
+    ) ** 2
     return users
 
 

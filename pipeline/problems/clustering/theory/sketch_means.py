@@ -70,12 +70,16 @@ def multi_means(w: int, sensed: int, sizes: Array, b: Array) -> Floats:
             others = _without_one(sizes, cluster)
             none = [products(others, 1 - row, int(v)) if v < N else 0.0 for v in rated]
             for r, weight in zip(rated, chance, strict=True):
-                silent[k, cluster] += weight * (r / sensed * (1 - liked) * (none[r - 1] if r else 0)
-                                                + (1 - r / sensed) * none[r])
+                silent[k, cluster] += weight * (
+                    r / sensed * (1 - liked) * (none[r - 1] if r else 0)
+                    + (1 - r / sensed) * none[r]
+                )
     return 1 - silent
 
 
-def pair_means(rated: tuple[float, float], alpha: Array, b: Array, reading: str = "agree") -> Floats:
+def pair_means(
+    rated: tuple[float, float], alpha: Array, b: Array, reading: str = "agree"
+) -> Floats:
     """(Lc, Lc): P(sketch = 1) for a pair of items of two clusters, the user being of a random class. Exact.
 
     rated: chances that both items, and that a given one only, are rated. reading: as in the mechanism; `agree` gives
@@ -87,14 +91,21 @@ def pair_means(rated: tuple[float, float], alpha: Array, b: Array, reading: str 
     mixed = (alpha * b).sum(axis=0)  # a rating is positive
     negative = 1 - mixed[:, None] - mixed + positive
     lone = one * (2 - mixed[:, None] - mixed)
-    means: Floats = {"agree": both * (positive + negative), "positive": both * positive,
-                     "equal": both * (positive + negative) + lone + (1 - both - 2 * one)}[reading]
+    means: Floats = {
+        "agree": both * (positive + negative),
+        "positive": both * positive,
+        "equal": both * (positive + negative) + lone + (1 - both - 2 * one),
+    }[reading]
     return means
 
 
 def rated_chances(N: int, w: int, rated_set: str = "private") -> tuple[float, float]:
     """Chances that both items of the pair are rated, and that a given one only; (1, 0) if rated sets are `public`."""
-    return (1.0, 0.0) if rated_set == "public" else (w * (w - 1) / (N * (N - 1)), w * (N - w) / (N * (N - 1)))
+    return (
+        (1.0, 0.0)
+        if rated_set == "public"
+        else (w * (w - 1) / (N * (N - 1)), w * (N - w) / (N * (N - 1)))
+    )
 
 
 def released(means: Array, epsilon: float) -> Floats:

@@ -17,14 +17,22 @@ from .sketch_means import maxsense_means, multi_means, released
 EQUAL = 1e-12  # difference of means, relative, that is rounding
 
 
-def users_of_success(success: Callable[[float], float], wanted: float = 0.5, most: float = 1e18) -> float:
+def users_of_success(
+    success: Callable[[float], float], wanted: float = 0.5, most: float = 1e18
+) -> float:
     """Real U at which success(U), which rises with U, is `wanted`; infinite if it is lower at `most`.
 
     Brent's method in log U.
     """
     if not success(most) > wanted:
         return np.inf
-    return float(np.exp(scipy.optimize.brentq(lambda log: success(np.exp(log)) - wanted, 0.0, np.log(most), xtol=1e-6)))
+    return float(
+        np.exp(
+            scipy.optimize.brentq(
+                lambda log: success(np.exp(log)) - wanted, 0.0, np.log(most), xtol=1e-6
+            )
+        )
+    )
 
 
 # ------------------------------------------------------------------------------------------------- scores of sets
@@ -43,7 +51,9 @@ def score_variance(U: float, p: float, alpha: Array, pi: Array, Q: int = 1) -> F
     return variance
 
 
-def score_noise(U: float, p: float, alpha: Array, pi: Array, Q: int = 1, adjusted: bool = False) -> Floats:
+def score_noise(
+    U: float, p: float, alpha: Array, pi: Array, Q: int = 1, adjusted: bool = False
+) -> Floats:
     """(Lc,): half the variance of B_i − B_j, i and j of one cluster: what all scores have in common moves no item.
 
     U c π [1 − p − (c − p) π], c = Q p, π averaged over classes. adjusted: U c π (1 − π)(1 − p), of scores less the mean
@@ -75,7 +85,13 @@ def score_success(
 
 
 def maxsense_success(
-    U: float, w: int, epsilon: float, theta: float, alpha: Array, sizes: Array, b: Array,
+    U: float,
+    w: int,
+    epsilon: float,
+    theta: float,
+    alpha: Array,
+    sizes: Array,
+    b: Array,
     adjusted: bool = False,
 ) -> float:
     """P(every item right) of MaxSense, Gaussian; sensing probability θ/w. See `score_success`."""
@@ -84,7 +100,14 @@ def maxsense_success(
 
 
 def multi_success(
-    U: float, w: int, epsilon: float, theta: float, Q: int, alpha: Array, sizes: Array, b: Array,
+    U: float,
+    w: int,
+    epsilon: float,
+    theta: float,
+    Q: int,
+    alpha: Array,
+    sizes: Array,
+    b: Array,
     adjusted: bool = False,
 ) -> float:
     """P(every item right) of Multi-MaxSense, Gaussian: Q disjoint sets of round(Nθ/w) items, ε/Q each."""
@@ -158,23 +181,33 @@ def pair_signal(
     each = 2 * U / (N * (N - 1))
     weight = np.sqrt(np.outer(sizes, sizes))
     pairs = np.outer(sizes, sizes) - np.diag(sizes)
-    values, vectors = np.linalg.eigh(each * (weight * pi + np.diag((pairs * pi).sum() / pairs.sum() - np.diag(pi))))
+    values, vectors = np.linalg.eigh(
+        each * (weight * pi + np.diag((pairs * pi).sum() / pairs.sum() - np.diag(pi)))
+    )
     values, vectors = values[::-1], vectors[:, ::-1]
     mean = (pairs * (pi * (1 - pi) if adjusted else pi)).sum() / pairs.sum()
     return values, values * vectors / np.sqrt(sizes)[:, None], float(np.sqrt(each * mean))
 
 
-def pair_threshold(U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False) -> float:
+def pair_threshold(
+    U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False
+) -> float:
     """Least |λ_r|/(√N noise) over the eigenvalues whose vectors distinguish clusters; below 1 noise hides one.
 
     Source: the threshold of Baik, Ben Arous and Péché for one eigenvalue beside a Wigner matrix.
     """
     values, profiles, noise = pair_signal(U, epsilon, sizes, chances, adjusted)
     informative = np.ptp(profiles, axis=0) > 1e-9 * np.abs(profiles).max()
-    return float(np.abs(values[informative]).min() / (np.sqrt(np.sum(sizes)) * noise)) if informative.any() else 0.0
+    return (
+        float(np.abs(values[informative]).min() / (np.sqrt(np.sum(sizes)) * noise))
+        if informative.any()
+        else 0.0
+    )
 
 
-def pair_success(U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False) -> float:
+def pair_success(
+    U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False
+) -> float:
     """P(every item right) of spectral clustering of pairs, Gaussian.
 
     Items are points λ_r x_r(i) with independent noise; an item errs past the middle to another cluster's point.
@@ -189,4 +222,6 @@ def pair_success(U: float, epsilon: float, sizes: Array, chances: Array, adjuste
     wrong = special.ndtr(-apart)
     np.fill_diagonal(wrong, 0)
     with np.errstate(divide="ignore"):
-        return float(np.exp((np.asarray(sizes) * np.log1p(-np.minimum(wrong.sum(axis=1), 1))).sum()))
+        return float(
+            np.exp((np.asarray(sizes) * np.log1p(-np.minimum(wrong.sum(axis=1), 1))).sum())
+        )

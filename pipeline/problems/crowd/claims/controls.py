@@ -41,7 +41,10 @@ ANSWERED = 0.061  # share of the tasks that a worker answers, in RTE
 FEWER = 1000  # times that there are fewer tasks
 MIDDLE = 600  # tasks at which initial vectors are as good as they say, where they are not at others
 GUESSING, SOME_ABILITY = 0.5, 0.6  # of spammers, and of those who know a little
-CLIQUE, SMALL_CLIQUE = 3, 8  # of so many workers, one copies the last; the smaller one outnumbers experts
+CLIQUE, SMALL_CLIQUE = (
+    3,
+    8,
+)  # of so many workers, one copies the last; the smaller one outnumbers experts
 
 
 # ------------------------------------------------------------------------------------------- releases
@@ -85,21 +88,34 @@ def _flip_not_told(release: Any, rng: np.random.Generator) -> ReleasedAnswers:
     return replace(cast(ReleasedAnswers, release), flip=0.0)
 
 
-UNFLIPPED = SimulatedControl("answers that are released as they are", _budget(lambda epsilon: NO_FLIP))
+UNFLIPPED = SimulatedControl(
+    "answers that are released as they are", _budget(lambda epsilon: NO_FLIP)
+)
 COINS = SimulatedControl("released answers that are coins", _budget(lambda epsilon: NO_BUDGET))
 FLIPPED_TWICE = SimulatedControl("answers that are flipped twice", _budget(_twice))
-HALF_WISDOM = SimulatedControl("answers flipped so often that half of their wisdom is left",
-                               _budget(_wisdom_times(0.5)))
-MORE_WISDOM = SimulatedControl("answers flipped so seldom that they have four times the wisdom",
-                               _budget(_wisdom_times(4)))
-SOME_FLIPPED = SimulatedControl("one answer in a hundred that is flipped at any ε",
-                                _budget(lambda epsilon: min(epsilon, math.log(99))))
-ONE_FLIP = SimulatedControl("one flip for all answers of a worker", replaced_part(
-    "mechanism", lambda part: OneFlip(part) if isinstance(part, RandomizedResponse) else part))
-HALF_BUDGET = SimulatedControl("answers flipped as at half of ε, of which the release does tell",
-                               with_parameters("mechanism", epsilon=lambda epsilon: epsilon / 2))
-FLIP_NOT_TOLD = SimulatedControl("a release that does not tell how often answers are flipped",
-                                 changed_release(_flip_not_told))
+HALF_WISDOM = SimulatedControl(
+    "answers flipped so often that half of their wisdom is left", _budget(_wisdom_times(0.5))
+)
+MORE_WISDOM = SimulatedControl(
+    "answers flipped so seldom that they have four times the wisdom", _budget(_wisdom_times(4))
+)
+SOME_FLIPPED = SimulatedControl(
+    "one answer in a hundred that is flipped at any ε",
+    _budget(lambda epsilon: min(epsilon, math.log(99))),
+)
+ONE_FLIP = SimulatedControl(
+    "one flip for all answers of a worker",
+    replaced_part(
+        "mechanism", lambda part: OneFlip(part) if isinstance(part, RandomizedResponse) else part
+    ),
+)
+HALF_BUDGET = SimulatedControl(
+    "answers flipped as at half of ε, of which the release does tell",
+    with_parameters("mechanism", epsilon=lambda epsilon: epsilon / 2),
+)
+FLIP_NOT_TOLD = SimulatedControl(
+    "a release that does not tell how often answers are flipped", changed_release(_flip_not_told)
+)
 
 
 # --------------------------------------------------------------------------------------------- crowds
@@ -118,7 +134,9 @@ def _copying(one_of: int) -> Change:
 
 
 def _with_tasks(number: Callable[[int], int]) -> Change:
-    return all_of(*(with_parameters(role, m=number) for role in ("model", "mechanism", "estimator")))
+    return all_of(
+        *(with_parameters(role, m=number) for role in ("model", "mechanism", "estimator"))
+    )
 
 
 def _start_that_improves_with_tasks(parts: Components) -> Components:
@@ -128,14 +146,23 @@ def _start_that_improves_with_tasks(parts: Components) -> Components:
     return parts._replace(model=replace(crowd, initial_error=0.5 - lead / 2))
 
 
-COPIES = SimulatedControl(f"a crowd of which one worker in {CLIQUE} copies the last", _copying(CLIQUE))
-FEW_COPIES = SimulatedControl(f"a crowd of which one worker in {SMALL_CLIQUE} copies the last, who guesses",
-                              _copying(SMALL_CLIQUE))
+COPIES = SimulatedControl(
+    f"a crowd of which one worker in {CLIQUE} copies the last", _copying(CLIQUE)
+)
+FEW_COPIES = SimulatedControl(
+    f"a crowd of which one worker in {SMALL_CLIQUE} copies the last, who guesses",
+    _copying(SMALL_CLIQUE),
+)
 FEWER_TASKS = SimulatedControl(f"{FEWER:,} times fewer tasks", _with_tasks(lambda m: m // FEWER))
-WORST_STARTS = SimulatedControl("initial vectors that are wrong where most answers are right",
-                                with_parameters("model", initial_flips="agreed"))
-BETTER_STARTS = SimulatedControl("initial vectors whose lead grows by √m more than they say",
-                                 _start_that_improves_with_tasks)
+WORST_STARTS = SimulatedControl(
+    "initial vectors that are wrong where most answers are right",
+    with_parameters("model", initial_flips="agreed"),
+)
+BETTER_STARTS = SimulatedControl(
+    "initial vectors whose lead grows by √m more than they say", _start_that_improves_with_tasks
+)
+
+
 def _alike(truth: CrowdTruth) -> CrowdTruth:
     """All workers have the mean ability."""
     mean = truth.abilities.mean(axis=1, keepdims=True)
@@ -144,18 +171,26 @@ def _alike(truth: CrowdTruth) -> CrowdTruth:
 
 def _spammers_able(truth: CrowdTruth) -> CrowdTruth:
     """Spammers know a little, so that many of them outvote chance."""
-    return replace(truth, abilities=np.where(truth.abilities == GUESSING, SOME_ABILITY, truth.abilities))
+    return replace(
+        truth, abilities=np.where(truth.abilities == GUESSING, SOME_ABILITY, truth.abilities)
+    )
 
 
 def _as_often_answered(crowd: RecordedCrowd) -> Crowd:
     return Crowd(n=crowd.n, m=crowd.m, answered=ANSWERED)
 
 
-SPAMMERS_ABLE = SimulatedControl("spammers who are right on three answers of five", data_of(_spammers_able))
-ALIKE = SimulatedControl("answers of workers of one ability, as many as in RTE",
-                         all_of(answers_of(_as_often_answered), data_of(_alike)))
-ONE_COIN = SimulatedControl("answers of workers who are as often right on either label", answers_of(
-    lambda crowd: Crowd(n=crowd.n, m=crowd.m)))
+SPAMMERS_ABLE = SimulatedControl(
+    "spammers who are right on three answers of five", data_of(_spammers_able)
+)
+ALIKE = SimulatedControl(
+    "answers of workers of one ability, as many as in RTE",
+    all_of(answers_of(_as_often_answered), data_of(_alike)),
+)
+ONE_COIN = SimulatedControl(
+    "answers of workers who are as often right on either label",
+    answers_of(lambda crowd: Crowd(n=crowd.n, m=crowd.m)),
+)
 
 
 # ----------------------------------------------------------------------------------------- estimators
@@ -169,19 +204,37 @@ def _labels_of_start(estimate: Any) -> CrowdEstimate:
     return replace(cast(CrowdEstimate, estimate), labels=(estimate.start >= 0.5).view(np.int8))
 
 
-VOTE = SimulatedControl("majority vote in place of Dawid and Skene's method", replaced_part("estimator", _as_vote))
-START = SimulatedControl("labels of the initial vector, as if EM were not run", changed_estimate(_labels_of_start))
-OWN_START = SimulatedControl("EM that starts at the mean vote, whatever it is lent",
-                             with_parameters("estimator", initialisation="majority"))
-LENT_START = SimulatedControl("EM that starts at the truth, whatever start it is asked for",
-                              with_parameters("estimator", initialisation="given"))
-SPECTRAL_TRUTH = SimulatedControl("EM that starts at the truth where a spectral start is asked for", with_parameters(
-    "estimator", initialisation=lambda start: "given" if start == "spectral" else start))
-UNPROJECTED = SimulatedControl("abilities that are not projected", with_parameters("estimator", projection=1e-12))
+VOTE = SimulatedControl(
+    "majority vote in place of Dawid and Skene's method", replaced_part("estimator", _as_vote)
+)
+START = SimulatedControl(
+    "labels of the initial vector, as if EM were not run", changed_estimate(_labels_of_start)
+)
+OWN_START = SimulatedControl(
+    "EM that starts at the mean vote, whatever it is lent",
+    with_parameters("estimator", initialisation="majority"),
+)
+LENT_START = SimulatedControl(
+    "EM that starts at the truth, whatever start it is asked for",
+    with_parameters("estimator", initialisation="given"),
+)
+SPECTRAL_TRUTH = SimulatedControl(
+    "EM that starts at the truth where a spectral start is asked for",
+    with_parameters(
+        "estimator", initialisation=lambda start: "given" if start == "spectral" else start
+    ),
+)
+UNPROJECTED = SimulatedControl(
+    "abilities that are not projected", with_parameters("estimator", projection=1e-12)
+)
 
 
 # -------------------------------------------------------------------------------------------- metrics
 
 UNWEIGHTED = SimulatedControl(
     "wrong labels of tilted answers, counted as if nothing were tilted",
-    replaced_part("metric", lambda part: FirstLabelWrong() if isinstance(part, FirstLabelWrongWeighted) else part))
+    replaced_part(
+        "metric",
+        lambda part: FirstLabelWrong() if isinstance(part, FirstLabelWrongWeighted) else part,
+    ),
+)

@@ -10,9 +10,15 @@ from pipeline.analysis.tolerances import AtLeast, AtMost
 from . import controls
 from .common import DIRECTION, EXCHANGED, LABELS, OPEN, STRENGTH, method_less_vote
 
-WEAK, STRONG = 2.3, 3.4  # strength a v̂ √(nm): below a vote is better, above Dawid and Skene's method
+WEAK, STRONG = (
+    2.3,
+    3.4,
+)  # strength a v̂ √(nm): below a vote is better, above Dawid and Skene's method
 MOST = 25  # strength beyond which too few labels are wrong to tell
-_WHY = DIRECTION + " The theory gives no threshold: these were set on one seed, and are judged on others."
+_WHY = (
+    DIRECTION
+    + " The theory gives no threshold: these were set on one seed, and are judged on others."
+)
 
 
 def _weak(data: xr.Dataset) -> xr.DataArray:
@@ -28,7 +34,8 @@ def _claims(name: str, crowd: str, min_levels: Mapping[str, int]) -> Iterator[Cl
         id=f"wang.{name}.weak",
         statement="In a weak crowd majority vote labels better than Dawid and Skene's method started at it.",
         source=OPEN,
-        experiment=f"wang/{name}", simulated=controls.MORE_WISDOM,
+        experiment=f"wang/{name}",
+        simulated=controls.MORE_WISDOM,
         measure=method_less_vote("crowd_strength", min_levels=min_levels, within=_weak),
         tolerance=AtLeast(0),
         why=_WHY,
@@ -39,7 +46,8 @@ def _claims(name: str, crowd: str, min_levels: Mapping[str, int]) -> Iterator[Cl
         id=f"wang.{name}.strong",
         statement="In a strong crowd Dawid and Skene's method labels better than majority vote.",
         source=OPEN,
-        experiment=f"wang/{name}", simulated=controls.COPIES,
+        experiment=f"wang/{name}",
+        simulated=controls.COPIES,
         measure=method_less_vote("crowd_strength", min_levels=min_levels, within=_strong),
         tolerance=AtMost(0),
         why=_WHY,
@@ -50,6 +58,9 @@ def _claims(name: str, crowd: str, min_levels: Mapping[str, int]) -> Iterator[Cl
 
 CLAIMS = (
     *_claims("labels", "all answer, n = 50 to 400, m = 1,000, abilities uniform on [½, 1]", LABELS),
-    *_claims("sparse", "2 to 100 answers of a task, n = 100, m = 500, abilities uniform on [½, 1]",
-             dict(wanted_answers=3, epsilon=1)),
+    *_claims(
+        "sparse",
+        "2 to 100 answers of a task, n = 100, m = 500, abilities uniform on [½, 1]",
+        dict(wanted_answers=3, epsilon=1),
+    ),
 )

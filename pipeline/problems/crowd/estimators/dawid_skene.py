@@ -29,15 +29,24 @@ class DawidSkene(Checked):
 
     n: int = parameter("workers", unit="workers", low=1)
     m: int = parameter("tasks", unit="tasks", low=1)
-    projection: float = parameter("λ: abilities of released answers are kept in [λ, 1 − λ]", default=1e-3, above=0,
-                                  below=0.5)
+    projection: float = parameter(
+        "λ: abilities of released answers are kept in [λ, 1 − λ]", default=1e-3, above=0, below=0.5
+    )
     iterations: int = parameter("T, most steps of EM", unit="steps", default=100, low=1, high=10**6)
-    until: str = parameter("what ends the steps: convergence, or T of them too", default="convergence",
-                           choices=("convergence", "iterations"))
-    initialisation: str = parameter("initial vector y⁽⁰⁾", default="majority",
-                                    choices=("majority", "spectral", "given"))
-    initial_error: float | None = parameter("share of the true labels that are flipped in the initial vector, if given",
-                                            default=None, low=0, high=1)
+    until: str = parameter(
+        "what ends the steps: convergence, or T of them too",
+        default="convergence",
+        choices=("convergence", "iterations"),
+    )
+    initialisation: str = parameter(
+        "initial vector y⁽⁰⁾", default="majority", choices=("majority", "spectral", "given")
+    )
+    initial_error: float | None = parameter(
+        "share of the true labels that are flipped in the initial vector, if given",
+        default=None,
+        low=0,
+        high=1,
+    )
 
     accepts: ClassVar[type] = ReleasedAnswers
     by_replication: ClassVar[bool] = True
@@ -45,7 +54,9 @@ class DawidSkene(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.initialisation == "given" and self.initial_error is None:
-            raise InvalidInput("initialisation", "given", "needs parameters.initial_error, a number from 0 to 1")
+            raise InvalidInput(
+                "initialisation", "given", "needs parameters.initial_error, a number from 0 to 1"
+            )
 
     def _projection(self, flip: float) -> float:
         """λ at a probability of a flip."""
@@ -57,11 +68,23 @@ class DawidSkene(Checked):
         InvalidInput where the initial vector should be the model's and the model supplies none.
         """
         if self.initialisation == "given" and release.start is None:
-            raise InvalidInput("initialisation", "given", "this model lends no initial vector: majority or spectral")
+            raise InvalidInput(
+                "initialisation",
+                "given",
+                "this model lends no initial vector: majority or spectral",
+            )
         limit = min(1 - 2 * self._projection(release.flip), float(np.nextafter(1, 0)))
-        found, converged = maximise(release.answers, self._start(release, limit), limit, self.iterations, TOLERANCE,
-                                    all_steps=self.until == "iterations")
-        return CrowdEstimate.of(release, found.labels, found.abilities, found.start, converged, found.taken)
+        found, converged = maximise(
+            release.answers,
+            self._start(release, limit),
+            limit,
+            self.iterations,
+            TOLERANCE,
+            all_steps=self.until == "iterations",
+        )
+        return CrowdEstimate.of(
+            release, found.labels, found.abilities, found.start, converged, found.taken
+        )
 
     def _start(self, release: ReleasedAnswers, limit: float) -> Floats | None:
         """u⁽⁰⁾, (reps, m); None is the mean vote."""

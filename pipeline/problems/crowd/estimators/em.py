@@ -19,7 +19,12 @@ MARGIN = 1e-6  # from 1: of eigenvalues, which are 1 where the likelihood is lev
 
 
 def maximise(
-    answers: Signs, start: Floats | None, limit: float, steps: int, tolerance: float, all_steps: bool = False
+    answers: Signs,
+    start: Floats | None,
+    limit: float,
+    steps: int,
+    tolerance: float,
+    all_steps: bool = False,
 ) -> tuple[Steps, Booleans]:
     """Abilities c, labels u and more after some steps, and whether they converged, (reps,).
 
@@ -34,7 +39,10 @@ def maximise(
         return found, settled & ~saddle
     some = np.flatnonzero(saddle & ~settled)
     if some.size:  # two steps more, of which the second shows a change
-        saddle[some] = em_steps(answers[some], found.labels[some], limit, 2, 2 * tolerance).change < 2 * tolerance
+        saddle[some] = (
+            em_steps(answers[some], found.labels[some], limit, 2, 2 * tolerance).change
+            < 2 * tolerance
+        )
     return found, (settled | (found.taken == steps)) & ~saddle
 
 
@@ -48,18 +56,29 @@ def at_saddle(answers: Signs, found: Steps, limit: float) -> Booleans:
     add up to more than 1, and of these only those in which other sums are alike as well. One costs O(n m min(n, m)).
     """
     abilities, labels = found.abilities, found.labels
-    free = np.abs(abilities) < min(limit, 1 - MARGIN)  # so near to 1 that steps do not change it, it counts as cut
+    free = np.abs(abilities) < min(
+        limit, 1 - MARGIN
+    )  # so near to 1 that steps do not change it, it counts as cut
     gain = np.where(free, 1 / (found.answered * (1 - np.where(free, abilities, 0) ** 2)), 0)
     saddle: Booleans = gain.sum(axis=1) * found.unsure > 1
-    sizes = np.sort(np.where(free, np.abs(abilities), 2.0 + np.arange(abilities.shape[1]))[saddle], axis=1)
+    sizes = np.sort(
+        np.where(free, np.abs(abilities), 2.0 + np.arange(abilities.shape[1]))[saddle], axis=1
+    )
     saddle[saddle] = (np.diff(sizes, axis=1, prepend=0.0) < ALIKE).any(axis=1)
     for r in np.flatnonzero(saddle):
-        if not _symmetric(np.abs(abilities[r, free[r]]), answers[r, free[r]], labels[r], found.answered[r, free[r]]):
+        if not _symmetric(
+            np.abs(abilities[r, free[r]]),
+            answers[r, free[r]],
+            labels[r],
+            found.answered[r, free[r]],
+        ):
             saddle[r] = False
             continue
         left, right = np.sqrt(gain[r])[:, None], np.sqrt(1 - labels[r] ** 2)
-        saddle[r] = all(_eigenvalue_above(bound, left.astype(kind), answers[r], right.astype(kind))
-                        for bound, kind in ((1 - ROUGH, np.float32), (1 + MARGIN, np.float64)))
+        saddle[r] = all(
+            _eigenvalue_above(bound, left.astype(kind), answers[r], right.astype(kind))
+            for bound, kind in ((1 - ROUGH, np.float32), (1 + MARGIN, np.float64))
+        )
     return saddle
 
 

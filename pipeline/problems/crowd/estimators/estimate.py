@@ -30,7 +30,12 @@ class CrowdEstimate:
 
     @classmethod
     def of(
-        cls, release: ReleasedAnswers, leaning: Floats, agreement: Floats, start: Floats, converged: Booleans,
+        cls,
+        release: ReleasedAnswers,
+        leaning: Floats,
+        agreement: Floats,
+        start: Floats,
+        converged: Booleans,
         iterations: Integers,
     ) -> "CrowdEstimate":
         """From u = 2y − 1 (reps, m) and c = 2p − 1 (reps, n) of the released answers; start: u⁽⁰⁾.
@@ -44,4 +49,11 @@ class CrowdEstimate:
             abilities = 0.5 + agreement / (2 * kept)
         else:
             abilities, converged = np.full_like(agreement, np.nan), np.zeros_like(converged)
-        return cls((leaning >= 0).view(np.int8), (1 + leaning) / 2, abilities, (1 + start) / 2, converged, iterations)
+        return cls(
+            (leaning >= 0).view(np.int8),
+            (1 + leaning) / 2,
+            abilities,
+            (1 + start) / 2,
+            converged,
+            iterations,
+        )

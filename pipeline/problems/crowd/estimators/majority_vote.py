@@ -29,8 +29,14 @@ class MajorityVote(Checked):
         """Estimate of a block; O(reps · n · m)."""
         reps = len(release.answers)
         votes = mean_vote(release.answers)
-        return CrowdEstimate.of(release, votes, agreement(release.answers, votes), votes, np.ones(reps, bool),
-                                np.zeros(reps, int))
+        return CrowdEstimate.of(
+            release,
+            votes,
+            agreement(release.answers, votes),
+            votes,
+            np.ones(reps, bool),
+            np.zeros(reps, int),
+        )
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

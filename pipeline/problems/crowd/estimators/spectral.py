@@ -44,7 +44,9 @@ def leading_vector(matrix: Floats) -> Floats:
     current = vector
     for _ in range(STEPS):
         following = np.matvec(matrix, current)
-        following /= np.maximum(np.linalg.norm(following, axis=1, keepdims=True), np.finfo(float).tiny)
+        following /= np.maximum(
+            np.linalg.norm(following, axis=1, keepdims=True), np.finfo(float).tiny
+        )
         still = np.abs(following - current).max(axis=1) <= TOLERANCE
         current = vector[moving] = following
         if still.all():

@@ -15,4 +15,6 @@ def fit_without_privacy(answers: ReleasedAnswers, projection: float) -> CrowdEst
     projection: λ, as in `DawidSkene`. O(reps · n · m) a step.
     """
     _, n, m = answers.answers.shape
-    return DawidSkene(n, m, projection=projection, iterations=STEPS).fit(answers, np.random.default_rng(0))
+    return DawidSkene(n, m, projection=projection, iterations=STEPS).fit(
+        answers, np.random.default_rng(0)
+    )

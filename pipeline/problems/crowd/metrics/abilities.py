@@ -19,7 +19,9 @@ class _AbilityError(ABC):
     units: ClassVar[str] = "probability"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         return self._size(estimate.abilities - truth.abilities)
 
     @abstractmethod
@@ -50,9 +52,13 @@ class AbilityErrorL2(_AbilityError):
 
 
 class _UpToFlip(_AbilityError):
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
-        return np.minimum(self._size(estimate.abilities - truth.abilities),
-                          self._size(1 - estimate.abilities - truth.abilities))
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
+        return np.minimum(
+            self._size(estimate.abilities - truth.abilities),
+            self._size(1 - estimate.abilities - truth.abilities),
+        )
 
 
 @dataclass(frozen=True)
@@ -75,5 +81,9 @@ class AbilityErrorInfPlain(AbilityErrorInf):
 
     long_name: ClassVar[str] = "largest error of an ability that is not debiased"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
-        return self._size(0.5 + (1 - 2 * release.flip) * (estimate.abilities - 0.5) - truth.abilities)
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
+        return self._size(
+            0.5 + (1 - 2 * release.flip) * (estimate.abilities - 0.5) - truth.abilities
+        )

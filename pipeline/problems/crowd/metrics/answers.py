@@ -20,7 +20,9 @@ class AnswersWrong(Share):
 
     long_name: ClassVar[str] = "share of released answers that are wrong"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         return _share(_wrong(truth, release), release.answers != 0)
 
 
@@ -30,7 +32,9 @@ class AnswersWrongExpected(Share):
 
     long_name: ClassVar[str] = "share of released answers that are wrong, by eq. (22)"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         epsilon = np.log((1 - release.flip) / release.flip) if release.flip else np.inf
         expected: Floats = 1 - private_ability(truth.abilities, epsilon).mean(axis=1)
         return expected

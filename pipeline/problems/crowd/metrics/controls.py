@@ -20,7 +20,9 @@ class VoteControl(Control):
 
     long_name: ClassVar[str] = "share of labels that a vote gets wrong, less its mean"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · n · (n + m)), as `majority_error_exact`."""
         votes = release.answers.sum(axis=1, dtype=np.int64)
         wrong = ((votes >= 0) != truth.labels).mean(axis=1)

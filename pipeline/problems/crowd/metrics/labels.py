@@ -36,7 +36,9 @@ class LabelError(Share):
 
     long_name: ClassVar[str] = "share of wrong labels"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         return _wrong(truth, estimate.labels)
 
 
@@ -47,7 +49,9 @@ class LabelErrorFlip(Share):
     long_name: ClassVar[str] = "share of wrong labels, up to a flip of all"
     most: ClassVar[float] = 0.5
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         wrong = _wrong(truth, estimate.labels)
         return np.minimum(wrong, 1 - wrong)
 
@@ -58,7 +62,9 @@ class LabelRecovered(Share):
 
     long_name: ClassVar[str] = "all labels right"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         recovered: Booleans = (estimate.labels == truth.labels).all(axis=1)
         return recovered.astype(float)
 
@@ -69,7 +75,9 @@ class LabelFlipped(Share):
 
     long_name: ClassVar[str] = "labels come out flipped"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         wrong = (estimate.labels != truth.labels).sum(axis=1)
         flipped: Floats = (1 + np.sign(2 * wrong - truth.labels.shape[1])) / 2
         return flipped
@@ -81,7 +89,9 @@ class SoftLabelError(Share):
 
     long_name: ClassVar[str] = "mean distance of the posterior from the labels"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         distance: Floats = np.abs(estimate.posterior - truth.labels).mean(axis=1)
         return distance
 
@@ -92,6 +102,8 @@ class StartError(Share):
 
     long_name: ClassVar[str] = "mean distance of the initial vector from the labels"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         distance: Floats = np.abs(estimate.start - truth.labels).mean(axis=1)
         return distance

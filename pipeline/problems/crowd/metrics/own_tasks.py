@@ -21,15 +21,19 @@ class _OfTask(Share, Checked):
     task: str = parameter("tasks, the least certain without privacy first", default=ALL)
     data_path: "DataFile | None" = parameter("answers of a crowd; null is a stand-in", default=None)
     data_truth: "DataFile | None" = parameter("true labels of the tasks", default=None)
-    projection: float = parameter("λ: abilities of released answers are kept in [λ, 1 − λ]", default=1e-3, above=0,
-                                  below=0.5)
+    projection: float = parameter(
+        "λ: abilities of released answers are kept in [λ, 1 − λ]", default=1e-3, above=0, below=0.5
+    )
 
     units: ClassVar[str] = "probability"
 
     def _mean(self, values: Array) -> Floats:
         """(reps,): of the task, or of all on average. values: (reps, m)."""
-        mean: Floats = (values.mean(axis=1) if self.task == ALL
-                        else values[:, task_index(self.task, self.data_path, self.data_truth)].astype(float))
+        mean: Floats = (
+            values.mean(axis=1)
+            if self.task == ALL
+            else values[:, task_index(self.task, self.data_path, self.data_truth)].astype(float)
+        )
         return mean
 
 
@@ -39,9 +43,13 @@ class LabelKept(_OfTask):
 
     long_name: ClassVar[str] = "task keeps its label"
 
-    def __call__(self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m)."""
-        return self._mean(estimate.labels == plain_fit(self.data_path, self.data_truth, self.projection).labels)
+        return self._mean(
+            estimate.labels == plain_fit(self.data_path, self.data_truth, self.projection).labels
+        )
 
 
 @dataclass(frozen=True)
@@ -50,9 +58,13 @@ class LabelRight(_OfTask):
 
     long_name: ClassVar[str] = "task has its true label"
 
-    def __call__(self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m)."""
-        return self._mean(np.where(truth.labels == UNKNOWN, np.nan, estimate.labels == truth.labels))
+        return self._mean(
+            np.where(truth.labels == UNKNOWN, np.nan, estimate.labels == truth.labels)
+        )
 
 
 @dataclass(frozen=True)
@@ -61,7 +73,9 @@ class PosteriorMoved(_OfTask):
 
     long_name: ClassVar[str] = "distance of the posterior from that without privacy"
 
-    def __call__(self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m)."""
         plain = plain_fit(self.data_path, self.data_truth, self.projection)
         return self._mean(np.abs(estimate.posterior - plain.posterior))

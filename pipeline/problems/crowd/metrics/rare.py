@@ -20,7 +20,9 @@ class FirstLabelWrong(Share):
 
     long_name: ClassVar[str] = "first label wrong"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps)."""
         wrong: Floats = (estimate.labels[:, 0] != truth.labels[:, 0]).astype(float)
         return wrong
@@ -38,7 +40,9 @@ class FirstLabelWrongWeighted:
     units: ClassVar[str] = "1"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Floats:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · n)."""
         wrong = FirstLabelWrong()(truth, release, estimate)
         if not isinstance(truth, TiltedTruth):

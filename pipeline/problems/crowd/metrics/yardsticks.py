@@ -28,7 +28,9 @@ class Wisdom(Share):
 
     long_name: ClassVar[str] = "collective private wisdom v̂"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Array:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Array:
         return wisdom(_right(truth, release))
 
 
@@ -41,7 +43,9 @@ class LabelErrorBound:
     least: ClassVar[float] = 0.0
     most: ClassVar[float] = 2.0
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Array:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Array:
         return bounds.label_error_bound(truth.abilities.shape[1], wisdom(_right(truth, release)))
 
 
@@ -49,12 +53,15 @@ class LabelErrorBound:
 class Theorem2Holds(Share, Checked):
     """1 where Theorem 2's printed conditions hold for the drawn abilities and the initial vector used, 0 elsewhere."""
 
-    projection: float = parameter("λ: abilities of released answers are kept in [λ, 1 − λ]", default=1e-3, above=0,
-                                  below=0.5)
+    projection: float = parameter(
+        "λ: abilities of released answers are kept in [λ, 1 − λ]", default=1e-3, above=0, below=0.5
+    )
 
     long_name: ClassVar[str] = "conditions of Theorem 2 hold"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Array:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Array:
         _, n, m = release.answers.shape
         drawn, wrong = wisdom(_right(truth, release)), StartError()(truth, release, estimate)
         with np.errstate(divide="ignore", invalid="ignore"):  # no wisdom at all, or one task
@@ -71,13 +78,19 @@ class MajorityErrorExact(Share):
 
     long_name: ClassVar[str] = "exact error of majority vote"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Array:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Array:
         right, ties = _right(truth, release), truth.labels == 0
         if release.answers.all():
             return vote_errors.vote_error(right, ties=ties.mean(axis=1))
         answered = release.answers.swapaxes(1, 2) != 0
-        return np.array([vote_errors.vote_error(p, which.astype(float), tie).mean()
-                         for p, which, tie in zip(right, answered, ties, strict=True)])
+        return np.array(
+            [
+                vote_errors.vote_error(p, which.astype(float), tie).mean()
+                for p, which, tie in zip(right, answered, ties, strict=True)
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -90,11 +103,15 @@ class OracleError(Share):
 
     long_name: ClassVar[str] = "share of labels that an oracle gets wrong"
 
-    def __call__(self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate) -> Array:
+    def __call__(
+        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Array:
         lean = 2 * _right(truth, release) - 1
         sure = np.abs(lean) == 1
         weights = np.arctanh(np.where(sure, 0, lean))
         decisive = 1 + np.abs(weights).sum(axis=1, keepdims=True)
         weights = np.where(sure, lean * decisive, weights)
-        wrong: Array = np.mean((weighted_votes(release.answers, weights) >= 0) != truth.labels, axis=1)
+        wrong: Array = np.mean(
+            (weighted_votes(release.answers, weights) >= 0) != truth.labels, axis=1
+        )
         return wrong

@@ -13,7 +13,9 @@ from pipeline.study.arrays import Array, Booleans, Floats
 
 from .wisdom import expert_wisdom, experts, private_ability
 
-BERRY_ESSEEN = 0.4748  # constant of the Berry–Esseen theorem for sums of identical variables: Shevtsova (2011)
+BERRY_ESSEEN = (
+    0.4748  # constant of the Berry–Esseen theorem for sums of identical variables: Shevtsova (2011)
+)
 
 # -------------------------------------------------------------------------------------------------- Theorem 2: labels
 
@@ -40,32 +42,51 @@ def projection_range(m: Array | float, wisdom: Array | float) -> tuple[Floats, F
 
 
 def theorem_2_holds(
-    n: Array | float, m: Array | float, wisdom: Array | float, projection: Array | float, initial_error: Array | float
+    n: Array | float,
+    m: Array | float,
+    wisdom: Array | float,
+    projection: Array | float,
+    initial_error: Array | float,
 ) -> Booleans:
     """Whether Theorem 2's printed conditions hold; broadcasts. Its proof needs more: `theorem_2_proved`."""
     low, high = projection_range(m, wisdom)
-    holds: Booleans = ((n <= m) & (np.log(m) <= n * np.asarray(wisdom)) & (initial_error <= initial_error_bound(m))
-                       & (low <= projection) & (projection <= high))
+    holds: Booleans = (
+        (n <= m)
+        & (np.log(m) <= n * np.asarray(wisdom))
+        & (initial_error <= initial_error_bound(m))
+        & (low <= projection)
+        & (projection <= high)
+    )
     return holds
 
 
 def theorem_2_proved(
-    n: Array | float, m: Array | float, wisdom: Array | float, projection: Array | float, initial_error: Array | float
+    n: Array | float,
+    m: Array | float,
+    wisdom: Array | float,
+    projection: Array | float,
+    initial_error: Array | float,
 ) -> Booleans:
     """Whether the printed conditions and the step from eq. (33) to (34) hold; broadcasts.
 
     That step needs (4n/λ)√(log m/m) + 4 log(1/λ)√(n log m) ≤ n v̂/2, so v̂ ≥ 16.6 √(log m/n) at least: never for
     experts and spammers with ⌈n^δ⌉ experts, δ < ½.
     """
-    lost = 4 * n / projection * initial_error_bound(m) + 4 * np.log(1 / np.asarray(projection)) * np.sqrt(n * np.log(m))
-    proved: Booleans = theorem_2_holds(n, m, wisdom, projection, initial_error) & (lost <= n * np.asarray(wisdom) / 2)
+    lost = 4 * n / projection * initial_error_bound(m) + 4 * np.log(
+        1 / np.asarray(projection)
+    ) * np.sqrt(n * np.log(m))
+    proved: Booleans = theorem_2_holds(n, m, wisdom, projection, initial_error) & (
+        lost <= n * np.asarray(wisdom) / 2
+    )
     return proved
 
 
 # ----------------------------------------------------------------------------------------------- Theorem 3: abilities
 
 
-def ability_error_bound(m: int, epsilon: float) -> Annotated[float, "6√(log m/(mε²)), bound of Theorem 3", "1"]:
+def ability_error_bound(
+    m: int, epsilon: float
+) -> Annotated[float, "6√(log m/(mε²)), bound of Theorem 3", "1"]:
     """6 √(log m/(m ε²)), of the largest error of an ability; broadcasts. Source: Wang and Xu, Theorem 3."""
     return cast(float, 6 / np.asarray(epsilon) * initial_error_bound(m))
 
@@ -77,8 +98,12 @@ def ability_error_sharper(m: Array | float, epsilon: Array | float) -> Floats:
 
 
 def theorem_3_holds(
-    n: Array | float, m: Array | float, wisdom: Array | float, projection: Array | float,
-    initial_error: Array | float, epsilon: Array | float,
+    n: Array | float,
+    m: Array | float,
+    wisdom: Array | float,
+    projection: Array | float,
+    initial_error: Array | float,
+    epsilon: Array | float,
 ) -> Booleans:
     """Whether Theorem 3's printed conditions hold: Theorem 2's and ε ≤ 1; broadcasts."""
     return theorem_2_holds(n, m, wisdom, projection, initial_error) & (np.asarray(epsilon) <= 1)
@@ -101,7 +126,9 @@ def theorem_4_holds(epsilon: Array | float, expert_exponent: Array | float) -> B
     return holds
 
 
-def theorem_4_proved(n: int, expert_exponent: float, epsilon: float, simple: bool = False) -> Booleans:
+def theorem_4_proved(
+    n: int, expert_exponent: float, epsilon: float, simple: bool = False
+) -> Booleans:
     """Whether n is large enough for Theorem 4's proof that voting's error is above the bound; broadcasts.
 
     The proof, with the right constant of Berry and Esseen: (e^ε/(e^ε + 1))^k (Φ(−k/√(n − k)) − 0.4748/√(n − k)) is at
@@ -112,7 +139,11 @@ def theorem_4_proved(n: int, expert_exponent: float, epsilon: float, simple: boo
     k = experts(n, expert_exponent)
     rest = np.maximum(np.asarray(n) - k, 1)
     shown = np.where(n > k, ndtr(-k / np.sqrt(rest)) - BERRY_ESSEEN / np.sqrt(rest), 0)
-    with np.errstate(divide="ignore"):  # in logarithms: both sides are 0 in floating point for many experts
-        log_shown = np.log(np.maximum(shown, 0)) + (0 if simple else k * np.log(private_ability(1.0, epsilon)))
+    with np.errstate(
+        divide="ignore"
+    ):  # in logarithms: both sides are 0 in floating point for many experts
+        log_shown = np.log(np.maximum(shown, 0)) + (
+            0 if simple else k * np.log(private_ability(1.0, epsilon))
+        )
     proved: Booleans = log_shown >= np.log(2) - expert_wisdom(n, expert_exponent, epsilon) / 2
     return proved

@@ -27,8 +27,12 @@ def expert_vote_error(
     """
     k = int(experts(n, expert_exponent))
     for_right = np.arange(k + 1)
-    wrong = scipy.stats.binom.cdf(np.stack([np.ceil(n / 2) - 1 - for_right, np.floor(n / 2) - for_right]), n - k, 0.5)
-    return float(scipy.stats.binom.pmf(for_right, k, private_ability(1.0, epsilon)) @ wrong.mean(axis=0))
+    wrong = scipy.stats.binom.cdf(
+        np.stack([np.ceil(n / 2) - 1 - for_right, np.floor(n / 2) - for_right]), n - k, 0.5
+    )
+    return float(
+        scipy.stats.binom.pmf(for_right, k, private_ability(1.0, epsilon)) @ wrong.mean(axis=0)
+    )
 
 
 def net_votes(right: Array, answered: Array | float = 1.0) -> Floats:
@@ -74,7 +78,11 @@ def oracle_error(right: Array, counts: Array | None = None, answered: float = 1.
     informative = right != 0.5
     sizes = 2 * counts[informative] + 1
     if np.log(sizes).sum() > np.log(MOST_STATES):
-        raise InvalidInput("right", f"{len(sizes)} groups", "has too many outcomes to enumerate; use oracle_bracket")
+        raise InvalidInput(
+            "right",
+            f"{len(sizes)} groups",
+            "has too many outcomes to enumerate; use oracle_bracket",
+        )
     law = np.ones(1)
     for one, count in zip(right[informative], counts[informative], strict=True):
         law = np.multiply.outer(law, _net_votes_of_group(one, int(count), answered)).ravel()
@@ -104,7 +112,9 @@ def oracle_bounds(right: Array, answered: Array | float = 1.0) -> tuple[Floats, 
     return rho**2 / 2 / (1 + np.sqrt(1 - rho**2)), rho / 2
 
 
-def oracle_bracket(right: Array, answered: float = 1.0, cells: int = 1 << 14) -> tuple[float, float]:
+def oracle_bracket(
+    right: Array, answered: float = 1.0, cells: int = 1 << 14
+) -> tuple[float, float]:
     """(least, most) of the oracle's error for any abilities, from a vote with weights rounded to a lattice.
 
     right: (n,). cells: points of the lattice. The weighted vote Σ ±log(p̂/(1 − p̂)) is within `slack` steps of its
@@ -122,9 +132,14 @@ def oracle_bracket(right: Array, answered: float = 1.0, cells: int = 1 << 14) ->
     slack = np.abs(weights / step - rounded).sum() + 1e-6  # also for rounding of floats
     law = _weighted_votes(unsure, rounded, answered)
     top = len(law) // 2
-    none, vote = (1 - answered) ** len(unsure), np.arange(-top, top + 1)  # no answer at all: a fair coin
+    none, vote = (
+        (1 - answered) ** len(unsure),
+        np.arange(-top, top + 1),
+    )  # no answer at all: a fair coin
     law[top] -= none
-    least, most = (float(missed * (law[vote < bound].sum() + none / 2)) for bound in (-slack, slack))
+    least, most = (
+        float(missed * (law[vote < bound].sum() + none / 2)) for bound in (-slack, slack)
+    )
     return least, most
 
 

@@ -32,7 +32,9 @@ def wisdom(abilities: Array | float, epsilon: Array | float = np.inf) -> Floats:
 
     abilities: (..., n). Returns (...). Source: Wang and Xu, eq. (13).
     """
-    mean_square: Floats = attenuation(epsilon) ** 2 * ((2 * np.asarray(abilities) - 1) ** 2).mean(axis=-1)
+    mean_square: Floats = attenuation(epsilon) ** 2 * ((2 * np.asarray(abilities) - 1) ** 2).mean(
+        axis=-1
+    )
     return mean_square
 
 

@@ -1,6 +1,19 @@
 """Claims of Xu, Sun and Cheng on private pairwise rankings."""
 
-from . import bounds, example, excess, figures, lemmas, mixed, movielens, personal, rates, recovery, sharp, tails
+from . import (
+    bounds,
+    example,
+    excess,
+    figures,
+    lemmas,
+    mixed,
+    movielens,
+    personal,
+    rates,
+    recovery,
+    sharp,
+    tails,
+)
 
 CLAIMS = (
     *lemmas.CLAIMS,

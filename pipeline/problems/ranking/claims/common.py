@@ -15,25 +15,38 @@ from pipeline.analysis.tolerances import AtLeast, AtMost, Tolerance, Within
 from pipeline.privacy.randomized_response_laws import amplification
 
 NORMS = {"l2": ("error_l2", "‖θ̂ − θ*‖₂/√m"), "inf": ("error_inf", "‖θ̂ − θ*‖∞")}  # variable, symbol
-THEOREM_2 = {"l2": "Xu, Sun and Cheng, Theorem 2, eq. (6)", "inf": "Xu, Sun and Cheng, Theorem 2, eq. (7)"}
-RANKINGS = {"kendall": ("kendall", "Kendall distance"), "top_k": ("hamming_top_k", "top-K error H_K")}
+THEOREM_2 = {
+    "l2": "Xu, Sun and Cheng, Theorem 2, eq. (6)",
+    "inf": "Xu, Sun and Cheng, Theorem 2, eq. (7)",
+}
+RANKINGS = {
+    "kendall": ("kendall", "Kendall distance"),
+    "top_k": ("hamming_top_k", "top-K error H_K"),
+}
 SCHEMES = {  # order of the budget, and how the error goes as users are added
     "log": ("log(mL)/√(mL)", "falls"),
     "critical": ("1/√(mL)", "stays stable"),
     "inverse_log": ("1/(√(mL) log(mL))", "rises"),
 }
 COMMON = "1:1"  # the profile in which all users have one budget
-SMALL_BUDGET = 0.75  # t(ε) within 5 % of ε/2, and a comparison's own variance below 15 % of privacy's
+SMALL_BUDGET = (
+    0.75  # t(ε) within 5 % of ε/2, and a comparison's own variance below 15 % of privacy's
+)
 LARGE = 200  # mL/G(ε) from which the ridge hardly changes an exponent
 VERY_LARGE = 800  # mL/G(ε) from which the ridge hardly changes a constant
 DIRECTION = "The statement is one of direction."
 
-PLUG_IN_FOR_DEBIASED = NegativeControl("the plug-in estimator, which does not debias, in place of the debiased",
-                                       exchanged("estimator", "debiased", "plug_in"))
-DEBIASED_FOR_PLUG_IN = NegativeControl("the debiased estimator in place of the plug-in",
-                                       exchanged("estimator", "debiased", "plug_in"))
-DOUBLED_BUDGETS = NegativeControl("budgets recorded as twice what they are",
-                                  lambda results: results.assign_coords(epsilon=2 * results["epsilon"]))
+PLUG_IN_FOR_DEBIASED = NegativeControl(
+    "the plug-in estimator, which does not debias, in place of the debiased",
+    exchanged("estimator", "debiased", "plug_in"),
+)
+DEBIASED_FOR_PLUG_IN = NegativeControl(
+    "the debiased estimator in place of the plug-in", exchanged("estimator", "debiased", "plug_in")
+)
+DOUBLED_BUDGETS = NegativeControl(
+    "budgets recorded as twice what they are",
+    lambda results: results.assign_coords(epsilon=2 * results["epsilon"]),
+)
 
 
 def tilted(metric: str, power: float) -> Make:
@@ -46,19 +59,34 @@ def tilted(metric: str, power: float) -> Make:
 
 def one_budget(results: xr.Dataset) -> xr.Dataset:
     """`results`, if all users of the study have one budget; raises `NotTested` for budgets of their own."""
-    recorded = results["profile"].values if "profile" in results.coords else constant(results, "profile") or COMMON
+    recorded = (
+        results["profile"].values
+        if "profile" in results.coords
+        else constant(results, "profile") or COMMON
+    )
     profiles = np.atleast_1d(recorded).tolist()
     if any(profile != COMMON for profile in profiles):
-        raise NotTested(f"is stated for one budget of all users, not for profile={', '.join(profiles)}")
+        raise NotTested(
+            f"is stated for one budget of all users, not for profile={', '.join(profiles)}"
+        )
     return results
 
 
 def phase(
-    results: xr.Dataset, *variables: str, estimator: str = "debiased", x: int = 3, within: Condition | None = None
+    results: xr.Dataset,
+    *variables: str,
+    estimator: str = "debiased",
+    x: int = 3,
+    within: Condition | None = None,
 ) -> xr.Dataset:
     """Cells (m, L, x) of one estimator in xu/phase_transition, with at least three L and `x` levels of x = ε√(mL)."""
-    return select(one_budget(results), *variables, at=dict(estimator=estimator), min_levels=dict(m=1, L=3, x=x),
-                  within=within)
+    return select(
+        one_budget(results),
+        *variables,
+        at=dict(estimator=estimator),
+        min_levels=dict(m=1, L=3, x=x),
+        within=within,
+    )
 
 
 def gain(data: xr.Dataset) -> xr.DataArray:
@@ -86,7 +114,9 @@ def above_log(data: xr.Dataset) -> xr.DataArray:
 # --------------------------------------------------------------------------------------------------------- measures
 
 
-def over_common(mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float) -> Cells:
+def over_common(
+    mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float
+) -> Cells:
     """Mean with mixed budgets over that with one budget, which is another cell with data of its own."""
     cells = xr.Dataset(dict(mean=mean, relative=mcse / mean))
     common = at_levels(cells, dict(profile=COMMON))
@@ -97,7 +127,9 @@ def over_common(mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confide
     return labelled(ratios.sel(profile=ratio["profile"] != COMMON).reset_coords(drop=True))
 
 
-def exponent_in_users(estimand: str, metric: str, at: Mapping[str, str], least: int = LEAST) -> Measure:
+def exponent_in_users(
+    estimand: str, metric: str, at: Mapping[str, str], least: int = LEAST
+) -> Measure:
     """Exponent of a mean in the number of users L, common to all m, at these levels of the other axes."""
 
     @measure(estimand)
@@ -114,7 +146,10 @@ RATIO_IN_USERS = "of its ratio to the rate, in L at fixed m and x"
 
 
 def rate_and_ratio(
-    metric: str, symbol: str, over_rate: Callable[[xr.Dataset], xr.DataArray], power: float | None = None
+    metric: str,
+    symbol: str,
+    over_rate: Callable[[xr.Dataset], xr.DataArray],
+    power: float | None = None,
 ) -> Measure:
     """Exponent of a mean in the released sample, and that of its ratio to a theorem's rate in the number of users.
 
@@ -144,5 +179,8 @@ def rate_and_ratio(
 def trend(scheme: str, size: float) -> Tolerance:
     """What the exponent in L of an error may be under a scheme of budgets that depend on L."""
     tolerances: dict[str, Tolerance] = {
-        "log": AtMost(-size), "critical": Within(0, size), "inverse_log": AtLeast(size)}
+        "log": AtMost(-size),
+        "critical": Within(0, size),
+        "inverse_log": AtLeast(size),
+    }
     return tolerances[scheme]

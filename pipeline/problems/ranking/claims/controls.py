@@ -79,8 +79,10 @@ def followed(first: int, power: float) -> Change:
 def repeated(times: int) -> SimulatedControl:
     """Users answer in groups who say the same: means stay, variances are as many times as large."""
     share = np.array([1 / times])
-    return SimulatedControl(f"users in groups of {times} who release the same answers",
-                            changed_release(lambda release, rng: counted(release, share, rng)))
+    return SimulatedControl(
+        f"users in groups of {times} who release the same answers",
+        changed_release(lambda release, rng: counted(release, share, rng)),
+    )
 
 
 def _crowds(release: ReleasedWins, rng: np.random.Generator) -> ReleasedWins:
@@ -171,34 +173,57 @@ def _of_laplace(change: Change) -> Change:
     return changed
 
 
-HALF_BUDGETS = SimulatedControl("answers flipped as with half of the budget",
-                                with_parameters("mechanism", epsilon=_half))
+HALF_BUDGETS = SimulatedControl(
+    "answers flipped as with half of the budget", with_parameters("mechanism", epsilon=_half)
+)
 NO_FLIPS = SimulatedControl("a mechanism that flips no answer", UNFLIPPED)
 FAIR_COINS = SimulatedControl("a mechanism that releases fair coins", COINS)
-NO_CHANCE = SimulatedControl("released counts moved towards a tie by tanh(ε/2), and no answer flipped",
-                             all_of(UNFLIPPED, changed_release(_shrunk)))
-NO_PRIVACY = SimulatedControl("answers that nobody flips, and estimators that know it",
-                              all_of(UNFLIPPED, replaced_part("estimator", Told)))
-FOLLOWERS = SimulatedControl("beyond 100 users they release what others did: L users are worth L^⅔",
-                             followed(FEWEST, 1 / 3))
-SOME_FOLLOWERS = SimulatedControl("beyond 400 users they release what others did: L users are worth L^(5/6)",
-                                  followed(400, 1 / 6))
-CROWDS = SimulatedControl("users in groups of a random size, P(size ≥ k) = k^(−3/2), who release the same answers",
-                          changed_release(_crowds))
+NO_CHANCE = SimulatedControl(
+    "released counts moved towards a tie by tanh(ε/2), and no answer flipped",
+    all_of(UNFLIPPED, changed_release(_shrunk)),
+)
+NO_PRIVACY = SimulatedControl(
+    "answers that nobody flips, and estimators that know it",
+    all_of(UNFLIPPED, replaced_part("estimator", Told)),
+)
+FOLLOWERS = SimulatedControl(
+    "beyond 100 users they release what others did: L users are worth L^⅔", followed(FEWEST, 1 / 3)
+)
+SOME_FOLLOWERS = SimulatedControl(
+    "beyond 400 users they release what others did: L users are worth L^(5/6)", followed(400, 1 / 6)
+)
+CROWDS = SimulatedControl(
+    "users in groups of a random size, P(size ≥ k) = k^(−3/2), who release the same answers",
+    changed_release(_crowds),
+)
 PAIRS, FOURS = repeated(2), repeated(4)
 GUESSERS = SimulatedControl("all users beyond the first 50 guess", changed_data(_guessing))
-ALIKE = SimulatedControl("all users of a mixture have its smallest budget",
-                         with_parameters("mechanism", profile=_alike))
-LOUD = SimulatedControl("answers of the users with the smallest budget count twice", changed_release(_loudest_twice))
-NOT_CENTRED = SimulatedControl("estimates with the first item at 0", changed_estimate(_first_at_zero))
-RING = SimulatedControl("items twice as far apart, each compared with two others, in a ring",
-                        all_of(with_parameters("model", spread=_twice), changed_data(_neighbours_only)))
+ALIKE = SimulatedControl(
+    "all users of a mixture have its smallest budget", with_parameters("mechanism", profile=_alike)
+)
+LOUD = SimulatedControl(
+    "answers of the users with the smallest budget count twice", changed_release(_loudest_twice)
+)
+NOT_CENTRED = SimulatedControl(
+    "estimates with the first item at 0", changed_estimate(_first_at_zero)
+)
+RING = SimulatedControl(
+    "items twice as far apart, each compared with two others, in a ring",
+    all_of(with_parameters("model", spread=_twice), changed_data(_neighbours_only)),
+)
 RING_FOR_DEBIASING = replace(RING, verdict=SUPPORTED)
 FADING = SimulatedControl("budgets that fall by a further factor 100/L", faded(_fading))
 FADING_SUPPORTS = replace(FADING, verdict=SUPPORTED)
-SWAPPED = SimulatedControl("budgets divided by log(mL) where they are to be multiplied by it, and the other way round",
-                           faded(_swapped))
-INDEPENDENT = SimulatedControl("comparisons drawn independently, from the model at θ*",
-                               with_parameters("model", comparisons="independent"), SUPPORTED)
+SWAPPED = SimulatedControl(
+    "budgets divided by log(mL) where they are to be multiplied by it, and the other way round",
+    faded(_swapped),
+)
+INDEPENDENT = SimulatedControl(
+    "comparisons drawn independently, from the model at θ*",
+    with_parameters("model", comparisons="independent"),
+    SUPPORTED,
+)
 LITTLE_NOISE = SimulatedControl(
-    "Laplace noise of a tenth of its scale", _of_laplace(in_secret(with_parameters("mechanism", epsilon=_tenfold))))
+    "Laplace noise of a tenth of its scale",
+    _of_laplace(in_secret(with_parameters("mechanism", epsilon=_tenfold))),
+)

@@ -37,7 +37,16 @@ from .common import (
     tilted,
     trend,
 )
-from .controls import FAIR_COINS, FOLLOWERS, GUESSERS, LITTLE_NOISE, NO_FLIPS, NO_PRIVACY, RING, RING_FOR_DEBIASING
+from .controls import (
+    FAIR_COINS,
+    FOLLOWERS,
+    GUESSERS,
+    LITTLE_NOISE,
+    NO_FLIPS,
+    NO_PRIVACY,
+    RING,
+    RING_FOR_DEBIASING,
+)
 
 FEW = 50  # replications in a cell of Scenario I
 _ERRORS = {**NORMS, "kendall": RANKINGS["kendall"]}
@@ -50,31 +59,44 @@ _SMALLER = "share of replications with a smaller distance"
 _MEAN_LESS = "mean difference over all cells"
 _OWN = {"mechanism": "randomized_response", "estimator": "debiased"}
 _CLASSIC = {"mechanism": "randomized_response", "estimator": "plug_in"}
-_RIVALS = {"mechanism": ("laplace", "Laplace noise"), "estimator": ("plug_in", "classic randomized response")}
+_RIVALS = {
+    "mechanism": ("laplace", "Laplace noise"),
+    "estimator": ("plug_in", "classic randomized response"),
+}
 
 
 def _figure_2(metric: str, symbol: str) -> Measure:
     @measure(f"exponents of the mean {symbol}")
     def exponents(results: xr.Dataset) -> Mapping[str, Estimate]:
         data = select(one_budget(results), metric, min_levels=dict(L=2, m=2, epsilon=1), least=FEW)
-        return {_USERS: exponent(data, metric, ("m", "epsilon"), error_share=0.5, L=data["L"]),
-                _ITEMS: exponent(data, metric, ("L", "epsilon"), error_share=0.5, m=data["m"])}
+        return {
+            _USERS: exponent(data, metric, ("m", "epsilon"), error_share=0.5, L=data["L"]),
+            _ITEMS: exponent(data, metric, ("L", "epsilon"), error_share=0.5, m=data["m"]),
+        }
 
     return exponents
 
 
 def _figure_4(metric: str, name: str) -> Measure:
-    @measure(f"change of the mean {name}, averaged over all other cells, from the smallest to the largest level "
-             "of L, of m and of Δ (simultaneous intervals)")
+    @measure(
+        f"change of the mean {name}, averaged over all other cells, from the smallest to the largest level "
+        "of L, of m and of Δ (simultaneous intervals)"
+    )
     def changes(results: xr.Dataset) -> Cells:
-        cells = summarise(select(one_budget(results), metric, min_levels=dict(L=3, m=3, spacing=2), least=FEW))
+        cells = summarise(
+            select(one_budget(results), metric, min_levels=dict(L=3, m=3, spacing=2), least=FEW)
+        )
         ends = {axis: cells[axis].values[[0, -1]].tolist() for axis in ("L", "m", "spacing")}
         estimates = {}
         for axis, (first, last) in ends.items():
             before, after = cells.sel({axis: first}), cells.sel({axis: last})
             change = (after[metric] - before[metric]).reset_coords(drop=True)
-            error = xr.ufuncs.hypot(after[f"{metric}_mcse"], before[f"{metric}_mcse"]).reset_coords(drop=True)
-            estimates[f"{axis} from {first:g} to {last:g}"] = mean_over_cells(change, error, error_share=1 / len(ends))
+            error = xr.ufuncs.hypot(after[f"{metric}_mcse"], before[f"{metric}_mcse"]).reset_coords(
+                drop=True
+            )
+            estimates[f"{axis} from {first:g} to {last:g}"] = mean_over_cells(
+                change, error, error_share=1 / len(ends)
+            )
         return estimates
 
     return changes
@@ -84,13 +106,19 @@ def _trend_in_users(scheme: str) -> Measure:
     """Exponent of the Kendall distance in L under one scheme; under the critical one also the distance itself."""
     levels = dict(scheme=scheme)
     if scheme != "critical":
-        return exponent_in_users("exponent of the mean Kendall distance in L, common to all m", "kendall", levels, FEW)
+        return exponent_in_users(
+            "exponent of the mean Kendall distance in L, common to all m", "kendall", levels, FEW
+        )
 
     @measure("mean Kendall distance, and its exponent in L, common to all m")
     def flat_and_small(results: xr.Dataset) -> Mapping[str, Measured]:
-        data = select(one_budget(results), "kendall", at=levels, min_levels=dict(m=1, L=3), least=FEW)
-        return {_EXPONENT: exponent(data, "kendall", ("m",), error_share=0.9, L=data["L"]),
-                _DISTANCE: mean_cells(data, "kendall", error_share=0.1)}
+        data = select(
+            one_budget(results), "kendall", at=levels, min_levels=dict(m=1, L=3), least=FEW
+        )
+        return {
+            _EXPONENT: exponent(data, "kendall", ("m",), error_share=0.9, L=data["L"]),
+            _DISTANCE: mean_cells(data, "kendall", error_share=0.1),
+        }
 
     return flat_and_small
 
@@ -108,9 +136,16 @@ def _less_rival(error: str, axis: str) -> Measure:
     rival, described = _RIVALS[axis]
     other = "estimator" if axis == "mechanism" else "mechanism"
 
-    @measure(f"mean {name} over all cells, debiased randomized response less {described}, on the same raw comparisons")
+    @measure(
+        f"mean {name} over all cells, debiased randomized response less {described}, on the same raw comparisons"
+    )
     def apart(results: xr.Dataset) -> Estimate:
-        data = select(one_budget(results), metric, at={other: _OWN[other]}, min_levels={"L": 2, "m": 1, axis: 2})
+        data = select(
+            one_budget(results),
+            metric,
+            at={other: _OWN[other]},
+            min_levels={"L": 2, "m": 1, axis: 2},
+        )
         cells = difference(data, metric, axis, _OWN[axis], rival)
         return mean_over_cells(cells["mean"], cells["mcse"])
 
@@ -119,20 +154,30 @@ def _less_rival(error: str, axis: str) -> Measure:
 
 @measure("debiased against classic randomized response, on the same release")
 def _better_ranking(results: xr.Dataset) -> Mapping[str, Estimate]:
-    data = select(one_budget(results), "kendall", at=dict(mechanism="randomized_response"),
-                  min_levels=dict(estimator=2, L=2, m=1))
+    data = select(
+        one_budget(results),
+        "kendall",
+        at=dict(mechanism="randomized_response"),
+        min_levels=dict(estimator=2, L=2, m=1),
+    )
     distances = data["kendall"].where(data["status"] > 0)
     debiased, classic = (distances.sel(estimator=name) for name in ("debiased", "plug_in"))
     smaller = (debiased < classic - 1e-9).where(debiased.notnull() & classic.notnull())
     cells = difference(data, "kendall", "estimator", "debiased", "plug_in")
-    return {_SMALLER: share(smaller),
-            _MEAN_LESS: mean_over_cells(cells["mean"], cells["mcse"], error_share=0.5)}
+    return {
+        _SMALLER: share(smaller),
+        _MEAN_LESS: mean_over_cells(cells["mean"], cells["mcse"], error_share=0.5),
+    }
 
 
 @measure("share of replications whose Kendall distances differ, on the same release")
 def _unlike_rankings(results: xr.Dataset) -> Estimate:
-    data = select(one_budget(results), "kendall", at=dict(mechanism="randomized_response"),
-                  min_levels=dict(estimator=2, L=2, m=1))
+    data = select(
+        one_budget(results),
+        "kendall",
+        at=dict(mechanism="randomized_response"),
+        min_levels=dict(estimator=2, L=2, m=1),
+    )
     cells = data["kendall"]
     apart = abs(cells.sel(estimator="debiased") - cells.sel(estimator="plug_in"))
     return share_of_exceptions(apart > 1e-9, (data["status"] > 0).all("estimator"))
@@ -147,8 +192,8 @@ def _figure_2_claim(norm: str) -> Claim:
         experiment="xu/scenario_1",
         measure=_figure_2(metric, symbol),
         tolerance={_USERS: AtMost(-0.4), _ITEMS: AtMost(-0.4 if norm == "l2" else -0.2)},
-        why="Theorem 2 has −½ for both, up to a logarithm" + (
-            "." if norm == "l2" else "; the largest of m errors grows like √log m besides."),
+        why="Theorem 2 has −½ for both, up to a logarithm"
+        + ("." if norm == "l2" else "; the largest of m errors grows like √log m besides."),
         conditions="All cells of the paper's grid, 50 replications each: the cells together decide.",
         control=NegativeControl("errors multiplied by (mL)^(1/3)", tilted(metric, 1 / 3)),
         simulated=FOLLOWERS,
@@ -181,19 +226,24 @@ def _figure_5_claim(scheme: str) -> Claim:
         source="Xu, Sun and Cheng, Scenario IV, Figure 5 (schemes by formula: the text swaps 1 and 3)",
         experiment="xu/scenario_4",
         measure=_trend_in_users(scheme),
-        tolerance={_EXPONENT: tolerance, _DISTANCE: AtMost(1 / 3)} if scheme == "critical" else tolerance,
+        tolerance={_EXPONENT: tolerance, _DISTANCE: AtMost(1 / 3)}
+        if scheme == "critical"
+        else tolerance,
         why="From L = 50 to 400 the factor log(mL) alone changes the exponent by ±0.1 or more. Stable at ½ would be "
-            "coins.",
+        "coins.",
         conditions="θ* evenly spaced with Δ = 0.1, which the paper leaves open, as it does the replications; ε = 1 at "
-                   "L = 50 for every m.",
-        control=NegativeControl(f"scheme {other} in place of {scheme}", exchanged("scheme", other, scheme)),
+        "L = 50 for every m.",
+        control=NegativeControl(
+            f"scheme {other} in place of {scheme}", exchanged("scheme", other, scheme)
+        ),
         simulated=_WORLDS[scheme],
     )
 
 
 _FIGURE_6 = "Xu, Sun and Cheng, Scenario V, Figure 6"
-_EXCHANGED_ESTIMATORS = NegativeControl("the two estimators under each other's name",
-                                        exchanged("estimator", "debiased", "plug_in"))
+_EXCHANGED_ESTIMATORS = NegativeControl(
+    "the two estimators under each other's name", exchanged("estimator", "debiased", "plug_in")
+)
 
 
 def _laplace_claim(error: str) -> Claim:
@@ -201,16 +251,19 @@ def _laplace_claim(error: str) -> Claim:
     return Claim(
         id=f"xu.figure_6.laplace.{error}",
         statement=f"At the same ε the {name} is smaller with debiased randomized response than with Laplace noise, on "
-                  "average over cells.",
-        source=_FIGURE_6, experiment="xu/scenario_5",
+        "average over cells.",
+        source=_FIGURE_6,
+        experiment="xu/scenario_5",
         measure=_less_rival(error, "mechanism"),
         tolerance=AtMost(0),
         why=f"{DIRECTION} Laplace noise at ε = 2 is as precise as randomized response at ε = 1.32 (equal variance of "
-            "a debiased comparison, 2 arsinh(ε/√8)).",
+        "a debiased comparison, 2 arsinh(ε/√8)).",
         conditions="ε = 2. Both use λ = G/L with their own G, the variance of a debiased comparison of equal items "
-                   "in units of ¼.",
-        control=NegativeControl("the two mechanisms under each other's name",
-                                exchanged("mechanism", "laplace", "randomized_response")),
+        "in units of ¼.",
+        control=NegativeControl(
+            "the two mechanisms under each other's name",
+            exchanged("mechanism", "laplace", "randomized_response"),
+        ),
         simulated=LITTLE_NOISE,
     )
 
@@ -226,7 +279,8 @@ def _classic_claim(norm: str) -> Claim:
         tolerance=AtMost(0),
         why=DIRECTION,
         conditions="ε = 2, where the released lean is 0.76 of the true one.",
-        control=_EXCHANGED_ESTIMATORS, simulated=NO_FLIPS,
+        control=_EXCHANGED_ESTIMATORS,
+        simulated=NO_FLIPS,
     )
 
 
@@ -237,11 +291,14 @@ def _inconsistent_claim(norm: str) -> Claim:
         statement=f"With classic randomized response the error {symbol} does not vanish as users are added.",
         source=_FIGURE_6,
         experiment="xu/scenario_5",
-        measure=exponent_in_users("exponent of the plug-in's mean error in L at fixed m", metric, _CLASSIC),
+        measure=exponent_in_users(
+            "exponent of the plug-in's mean error in L at fixed m", metric, _CLASSIC
+        ),
         tolerance=AtLeast(-0.25),
         why="Half of the exponent −½ of consistent estimators; a floor bends the curve further as L grows.",
         conditions="ε = 2, L from 50 to 400. For the floor itself see xu.plug_in.",
-        control=DEBIASED_FOR_PLUG_IN, simulated=NO_FLIPS,
+        control=DEBIASED_FOR_PLUG_IN,
+        simulated=NO_FLIPS,
     )
 
 
@@ -257,39 +314,53 @@ CLAIMS = (
         tolerance=AtMost(0.004),
         why="0.004 is less than 2 of 435 pairs; guessing has one half.",
         conditions="θ* evenly spaced, ε = 1.",
-        control=NegativeControl("errors in the opposite order of Δ", reversed_along("kendall", "spacing")),
+        control=NegativeControl(
+            "errors in the opposite order of Δ", reversed_along("kendall", "spacing")
+        ),
         simulated=FAIR_COINS,
     ),
     *map(_figure_5_claim, SCHEMES),
-    *(claim(norm) for norm in NORMS for claim in (_laplace_claim, _classic_claim, _inconsistent_claim)),
+    *(
+        claim(norm)
+        for norm in NORMS
+        for claim in (_laplace_claim, _classic_claim, _inconsistent_claim)
+    ),
     _laplace_claim("kendall"),
     Claim(
-        id="xu.figure_6.classic.kendall", row="X3",
+        id="xu.figure_6.classic.kendall",
+        row="X3",
         statement="Debiasing also improves the ranking: the Kendall distance is smaller than with classic randomized "
-                  "response.",
-        source=_FIGURE_6, experiment="xu/scenario_5",
+        "response.",
+        source=_FIGURE_6,
+        experiment="xu/scenario_5",
         measure=_better_ranking,
         tolerance={_SMALLER: AtLeast(0.05), _MEAN_LESS: AtMost(0)},
         why="A ranking that improves is better in some releases: one in twenty is the least that could be called so.",
         conditions="The statement is false, and must be: with one budget for all and complete comparisons both "
-                   "estimators order the items by their scores Σ_j z̄_ij, since θ̂_i > θ̂_k exactly if the score of i is "
-                   "larger, and debiasing only stretches the scores. The rankings are the same in every replication.",
-        control=_EXCHANGED_ESTIMATORS, simulated=RING_FOR_DEBIASING,
-        positive=PositiveControl("a tenth more Kendall distance with classic randomized response", scaled(
-            "kendall", lambda r: 1 + 0.1 * (r["estimator"] == "plug_in"))),
+        "estimators order the items by their scores Σ_j z̄_ij, since θ̂_i > θ̂_k exactly if the score of i is "
+        "larger, and debiasing only stretches the scores. The rankings are the same in every replication.",
+        control=_EXCHANGED_ESTIMATORS,
+        simulated=RING_FOR_DEBIASING,
+        positive=PositiveControl(
+            "a tenth more Kendall distance with classic randomized response",
+            scaled("kendall", lambda r: 1 + 0.1 * (r["estimator"] == "plug_in")),
+        ),
     ),
     Claim(
         id="xu.same_ranking",
         statement="With one budget for all, classic and debiased randomized response rank the items alike in every "
-                  "replication.",
-        source="eq. (3) of Xu, Sun and Cheng; against their finding of Figure 6", identity=True,
+        "replication.",
+        source="eq. (3) of Xu, Sun and Cheng; against their finding of Figure 6",
+        identity=True,
         experiment="xu/scenario_5",
         measure=_unlike_rankings,
         tolerance=NoException(0.01),
         why="Both order the items by their scores Σ_j z̄_ij, which debiasing only stretches, whatever is released.",
         conditions="Complete comparisons, one ε.",
-        control=NegativeControl("maximum likelihood in place of classic randomized response",
-                                exchanged("estimator", "likelihood", "plug_in")),
+        control=NegativeControl(
+            "maximum likelihood in place of classic randomized response",
+            exchanged("estimator", "likelihood", "plug_in"),
+        ),
         simulated=RING,
     ),
 )

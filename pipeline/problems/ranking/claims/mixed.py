@@ -15,36 +15,58 @@ from pipeline.analysis.tolerances import Within
 from .common import over_common
 from .controls import LOUD
 
-ERRORS = {"theorem_1": ("excess_risk", "excess risk"), "theorem_2.inf": ("error_inf", "error ‖θ̂ − θ*‖∞"),
-          "theorem_2.l2": ("error_l2", "error ‖θ̂ − θ*‖₂/√m")}
-ORDERS = {"theorem_4": ("missed", "chance of missing the top K"), "theorem_5": ("hamming_top_k", "top-K error H_K"),
-          "theorem_6": ("kendall", "Kendall distance")}
+ERRORS = {
+    "theorem_1": ("excess_risk", "excess risk"),
+    "theorem_2.inf": ("error_inf", "error ‖θ̂ − θ*‖∞"),
+    "theorem_2.l2": ("error_l2", "error ‖θ̂ − θ*‖₂/√m"),
+}
+ORDERS = {
+    "theorem_4": ("missed", "chance of missing the top K"),
+    "theorem_5": ("hamming_top_k", "top-K error H_K"),
+    "theorem_6": ("kendall", "Kendall distance"),
+}
 FREQUENT = 2  # signal up to which wrong orders are frequent enough to compare their shares
-_MIXED = ("Profiles of the axis profile, all with the G(ε) of one budget 1. In the last, one user of a million has 79 "
-          "% of the noise and H(ε) is 20 or 41 times mG(ε).")
+_MIXED = (
+    "Profiles of the axis profile, all with the G(ε) of one budget 1. In the last, one user of a million has 79 "
+    "% of the noise and H(ε) is 20 or 41 times mG(ε)."
+)
 
 
 def _over_one_budget(metric: str, theta: str) -> Measure:
     @measure_every_cell("mean with mixed budgets over that with one budget of the same G(ε)")
     def ratios(results: xr.Dataset) -> Cells:
         stored = "exact_top_k" if metric == "missed" else metric
-        data = select(results, stored, at=dict(theta=theta), min_levels=dict(m=1, signal=1, profile=2),
-                      within=(lambda d: d["signal"] <= FREQUENT) if theta == "spaced" else None)
+        data = select(
+            results,
+            stored,
+            at=dict(theta=theta),
+            min_levels=dict(m=1, signal=1, profile=2),
+            within=(lambda d: d["signal"] <= FREQUENT) if theta == "spaced" else None,
+        )
         data[metric] = 1 - data[stored] if metric == "missed" else data[stored]
         cells = summarise(data[[metric, "status"]])
-        return over_common(cells[metric], cells[f"{metric}_mcse"], cells[f"{metric}_n"], confidence_for(data))
+        return over_common(
+            cells[metric], cells[f"{metric}_mcse"], cells[f"{metric}_n"], confidence_for(data)
+        )
 
     return ratios
 
 
 @measure("mean Kendall distance over its mean prediction, for every profile")
 def _over_prediction(results: xr.Dataset) -> Mapping[str, Cells]:
-    data = select(results, "kendall", "kendall_predicted", at=dict(theta="spaced"),
-                  min_levels=dict(m=1, signal=2, profile=2))
+    data = select(
+        results,
+        "kendall",
+        "kendall_predicted",
+        at=dict(theta="spaced"),
+        min_levels=dict(m=1, signal=2, profile=2),
+    )
     return {TOGETHER: law_ratios(data, "kendall", "kendall_predicted", 1, "profile")[TOGETHER]}
 
 
-def _claim(name: str, metric: str, error: str, theta: str, margin: float, why: str, conditions: str) -> Claim:
+def _claim(
+    name: str, metric: str, error: str, theta: str, margin: float, why: str, conditions: str
+) -> Claim:
     stored = "exact_top_k" if metric == "missed" else metric
 
     def make(results: xr.Dataset) -> xr.Dataset:
@@ -68,16 +90,32 @@ def _claim(name: str, metric: str, error: str, theta: str, margin: float, why: s
 
 
 CLAIMS = (
-    *(_claim(name, metric, error, "redrawn", 0.1,
-             "By the first order it is exactly so: all users' noise enters through the variance of z̄. Theorem 2's "
-             "probability is 1 − O(1) where H(ε) ≫ G(ε); the noise of one user is bounded, and no worse than normal.",
-             "θ* uniform on (−2, 2), mL/G(ε) = 2·10⁶ and more.")
-      for name, (metric, error) in ERRORS.items()),
-    *(_claim(name, metric, error, "spaced", 0.15,
-             "Scores order the items, and by the central limit theorem and by Hoeffding's inequality (theory.tails) "
-             "only G(ε) matters: the condition H(ε) ≲ mG(ε) of Theorems 5 and 6 is not needed.",
-             "θ* evenly spaced, signal mLΔ²/G(ε) = 2, κ near 1.")
-      for name, (metric, error) in ORDERS.items()),
+    *(
+        _claim(
+            name,
+            metric,
+            error,
+            "redrawn",
+            0.1,
+            "By the first order it is exactly so: all users' noise enters through the variance of z̄. Theorem 2's "
+            "probability is 1 − O(1) where H(ε) ≫ G(ε); the noise of one user is bounded, and no worse than normal.",
+            "θ* uniform on (−2, 2), mL/G(ε) = 2·10⁶ and more.",
+        )
+        for name, (metric, error) in ERRORS.items()
+    ),
+    *(
+        _claim(
+            name,
+            metric,
+            error,
+            "spaced",
+            0.15,
+            "Scores order the items, and by the central limit theorem and by Hoeffding's inequality (theory.tails) "
+            "only G(ε) matters: the condition H(ε) ≲ mG(ε) of Theorems 5 and 6 is not needed.",
+            "θ* evenly spaced, signal mLΔ²/G(ε) = 2, κ near 1.",
+        )
+        for name, (metric, error) in ORDERS.items()
+    ),
     Claim(
         id="xu.personal.kendall",
         statement="With mixed budgets the Kendall distance is that of items ordered by Gaussian scores.",
@@ -86,7 +124,7 @@ CLAIMS = (
         measure=_over_prediction,
         tolerance={TOGETHER: Within(1, 0.03)},
         why="The estimator orders items as their scores do. One user's noise is not normal, but sums over 2(m − 1) "
-            "comparisons.",
+        "comparisons.",
         conditions=f"θ* evenly spaced, signal from 2 to 16. {_MIXED}",
         control=NegativeControl("predictions 10 % smaller", scaled("kendall_predicted", 0.9)),
         simulated=LOUD,

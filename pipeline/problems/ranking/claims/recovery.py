@@ -47,7 +47,9 @@ def _signal(data: xr.Dataset) -> xr.DataArray:
     return data["m"] * data["L"] * data["spacing"] ** 2 / gain(data)
 
 
-@measure("share of replications with H_K above (1/K)[#{top: θ̂ ≤ midpoint} + #{others: θ̂ ≥ midpoint}]")
+@measure(
+    "share of replications with H_K above (1/K)[#{top: θ̂ ≤ midpoint} + #{others: θ̂ ≥ midpoint}]"
+)
 def _above_lemma_4(results: xr.Dataset) -> Estimate:
     data = select(one_budget(results), "hamming_top_k", "lemma_4_bound", min_levels=_LEVELS)
     data["excess"] = data["hamming_top_k"] - data["lemma_4_bound"]
@@ -56,8 +58,12 @@ def _above_lemma_4(results: xr.Dataset) -> Estimate:
 
 @measure_every_cell("share of replications with the exact top K")
 def _recovered(results: xr.Dataset) -> Cells:
-    data = select(one_budget(results), "exact_top_k", min_levels=_LEVELS,
-                  within=lambda d: _signal(d) >= 4 * xr.ufuncs.log(d["m"] * d["L"]))
+    data = select(
+        one_budget(results),
+        "exact_top_k",
+        min_levels=_LEVELS,
+        within=lambda d: _signal(d) >= 4 * xr.ufuncs.log(d["m"] * d["L"]),
+    )
     return mean_cells(data, "exact_top_k")
 
 
@@ -69,16 +75,28 @@ def _like(data: xr.Dataset) -> xr.DataArray:
 
 @measure("exponents of the L at which 9 of 10 replications are exact")
 def _users_needed(results: xr.Dataset) -> Mapping[str, Estimate]:
-    data = select(one_budget(results), "exact_top_k", within=_like,
-                  min_levels=dict(m=2, spacing=2, epsilon=2, signal=3))
+    data = select(
+        one_budget(results),
+        "exact_top_k",
+        within=_like,
+        min_levels=dict(m=2, spacing=2, epsilon=2, signal=3),
+    )
     cells = summarise(data).sel(spacing=_like(data))
     if cells["spacing"].size < 2:
         raise NotTested(f"needs two gaps Δ with κ ≤ exp({LIKE:g}) at every m")
-    boundary = crossing(cells["exact_top_k"], cells["exact_top_k_mcse"], "signal", 0.9, at=cells["L"])
+    boundary = crossing(
+        cells["exact_top_k"], cells["exact_top_k_mcse"], "signal", 0.9, at=cells["L"]
+    )
     if (boundary["side"] != INSIDE).any():
         raise InsufficientEvidence("some curve reaches 0.9 outside the grid: add levels of signal")
-    rate = boundary_exponent(boundary, (), confidence_for(error_share=1 / 3), m=boundary["m"], gap=boundary["spacing"],
-                             G=gain(boundary))
+    rate = boundary_exponent(
+        boundary,
+        (),
+        confidence_for(error_share=1 / 3),
+        m=boundary["m"],
+        gap=boundary["spacing"],
+        G=gain(boundary),
+    )
     return {_GAP: rate.exponents["gap"], _BUDGET: rate.exponents["G"], _ITEMS: rate.exponents["m"]}
 
 
@@ -87,19 +105,25 @@ def _decay(metric: str, name: str) -> Measure:
 
     @measure(f"fall of the log mean {name} per unit of signal, over all other cells")
     def falls(results: xr.Dataset) -> Mapping[str, Estimate]:
-        data = select(one_budget(results), metric, min_levels=_LEVELS, within=lambda d: d["signal"] <= RARE)
+        data = select(
+            one_budget(results), metric, min_levels=_LEVELS, within=lambda d: d["signal"] <= RARE
+        )
         start = _first_signal(data)
         signal, total, relative = _curve(data, metric, [start, 2 * start, 4 * start])
         first, second = -np.diff(np.log(total)) / np.diff(signal)
         second_error = float(np.hypot(*relative[1:])) / (signal[2] - signal[1])
         confidence = confidence_for(error_share=0.5)
-        return {_FALL: normal(second, second_error, confidence),
-                _STEADY: _ratio_of_falls(first, second, signal, relative, confidence)}
+        return {
+            _FALL: normal(second, second_error, confidence),
+            _STEADY: _ratio_of_falls(first, second, signal, relative, confidence),
+        }
 
     return falls
 
 
-def _ratio_of_falls(first: float, second: float, signal: Floats, relative: Floats, confidence: float) -> Estimate:
+def _ratio_of_falls(
+    first: float, second: float, signal: Floats, relative: Floats, confidence: float
+) -> Estimate:
     """Fall in the second step over that in the first; unknown where the errors do not fall in the first.
 
     signal, relative: (3,) signal and relative standard errors of the mean errors.
@@ -108,7 +132,10 @@ def _ratio_of_falls(first: float, second: float, signal: Floats, relative: Float
         return Estimate(math.nan, -math.inf, math.inf, math.inf)
     ratio = second / first
     first_step, second_step = np.diff(signal)
-    of_first, of_second = ratio / first_step, 1 / second_step  # how the ratio changes, times `first`, with log errors
+    of_first, of_second = (
+        ratio / first_step,
+        1 / second_step,
+    )  # how the ratio changes, times `first`, with log errors
     weights = np.array([of_first, of_first + of_second, of_second]) / first
     return normal(ratio, float(np.linalg.norm(relative * weights)), confidence)
 
@@ -116,9 +143,13 @@ def _ratio_of_falls(first: float, second: float, signal: Floats, relative: Float
 def _first_signal(data: xr.Dataset) -> float:
     """The largest signal from `ONSET` on the grid whose double and fourfold are on the grid too, up to `RARE`."""
     levels = data["signal"].values.tolist()
-    starts = [one for one in levels if one >= ONSET and {2 * one, 4 * one} < {*levels} and 4 * one <= RARE]
+    starts = [
+        one for one in levels if one >= ONSET and {2 * one, 4 * one} < {*levels} and 4 * one <= RARE
+    ]
     if not starts:
-        raise NotTested(f"needs a level of signal from {ONSET} with its double and fourfold, up to {RARE}")
+        raise NotTested(
+            f"needs a level of signal from {ONSET} with its double and fourfold, up to {RARE}"
+        )
     return float(max(starts))
 
 
@@ -130,10 +161,14 @@ def _curve(data: xr.Dataset, metric: str, levels: list[float]) -> tuple[Floats, 
     cells, signal = summarise(data), _signal(data)
     points = dict(signal=levels)
     others = [axis for axis in cells[metric].dims if axis != "signal"]
-    positions: Floats = signal.mean([axis for axis in signal.dims if axis != "signal"]).sel(points).values
+    positions: Floats = (
+        signal.mean([axis for axis in signal.dims if axis != "signal"]).sel(points).values
+    )
     total: Floats = cells[metric].sum(others).sel(points).values
     if not total.all():
-        raise InsufficientEvidence("no replication has an error at some signal: more replications are needed")
+        raise InsufficientEvidence(
+            "no replication has an error at some signal: more replications are needed"
+        )
     error: Floats = xr.ufuncs.sqrt((cells[f"{metric}_mcse"] ** 2).sum(others)).sel(points).values
     return positions, total, error / total
 
@@ -143,15 +178,22 @@ def _power_law(metric: str) -> Make:
 
     def make(results: xr.Dataset) -> xr.Dataset:
         mean = results[metric].mean([axis for axis in results[metric].dims if axis != "signal"])
-        return results.assign({metric: results[metric] / mean * 0.3 * (results["signal"] / ONSET) ** -4.0})
+        return results.assign(
+            {metric: results[metric] / mean * 0.3 * (results["signal"] / ONSET) ** -4.0}
+        )
 
     return make
 
 
 @measure("mean Kendall distance over its mean prediction")
 def _over_prediction(results: xr.Dataset) -> Mapping[str, Cells]:
-    data = select(one_budget(results), "kendall", "kendall_predicted", min_levels=_LEVELS,
-                  within=lambda d: d["signal"] <= 32)
+    data = select(
+        one_budget(results),
+        "kendall",
+        "kendall_predicted",
+        min_levels=_LEVELS,
+        within=lambda d: d["signal"] <= 32,
+    )
     return law_ratios(data, "kendall", "kendall_predicted", 1, "m")
 
 
@@ -165,10 +207,11 @@ def _decay_claim(theorem: int, ranking: str) -> Claim:
         measure=_decay(metric, name),
         tolerance={_FALL: AtLeast(0.05), _STEADY: AtLeast(2 / 3)},
         why="Neighbours are confused with probability Φ(−√(signal/8)), near exp(−signal/16). A power law halves its "
-            "rate where the signal doubles, an exponential keeps it.",
+        "rate where the signal doubles, an exponential keeps it.",
         conditions=f"Signal from {ONSET} to {RARE}; θ* evenly spaced, K = m/2, κ = exp(Δ(m−1)) from 1.2 to 6.7. "
-                   "Budgets are common, so H(ε) ≤ G(ε).",
-        control=NegativeControl("mean errors that fall like signal^(−4)", _power_law(metric)), simulated=CROWDS,
+        "Budgets are common, so H(ε) ≤ G(ε).",
+        control=NegativeControl("mean errors that fall like signal^(−4)", _power_law(metric)),
+        simulated=CROWDS,
     )
 
 
@@ -176,15 +219,18 @@ CLAIMS = (
     Claim(
         id="xu.lemma_4",
         statement="The top-K error is at most the number of items on the wrong side of the midpoint between the true "
-                  "K-th and (K+1)-th, over K.",
-        source="Xu, Sun and Cheng, Lemma 4", identity=True,
+        "K-th and (K+1)-th, over K.",
+        source="Xu, Sun and Cheng, Lemma 4",
+        identity=True,
         experiment="xu/recovery",
         measure=_above_lemma_4,
         tolerance=NoException(1e-3),
         why="The inequality holds in every replication, not only on average.",
         conditions="K = m/2, θ* evenly spaced: all cells. It counts, and holds for any numbers in place of θ̂.",
         control=NegativeControl("half of the bound", scaled("lemma_4_bound", 0.5)),
-        simulated=NotSimulated("The inequality holds for every vector θ̂, whatever is released and however it is made."),
+        simulated=NotSimulated(
+            "The inequality holds for every vector θ̂, whatever is released and however it is made."
+        ),
     ),
     Claim(
         id="xu.theorem_4",
@@ -194,9 +240,10 @@ CLAIMS = (
         measure=_recovered,
         tolerance=AtLeast(0.95),
         why="The theorem's probability tends to 1, and its constant is open: with 4 Gaussian scores give 0.98 or more "
-            "here. 4,000 replications are enough to distinguish 0.95 from 0.9.",
+        "here. 4,000 replications are enough to distinguish 0.95 from 0.9.",
         conditions="Cells with mLΔ²/G(ε) ≥ 4 log(mL); θ* evenly spaced, K = m/2, κ from 1.2 to 6.7.",
-        control=DOUBLED_BUDGETS, simulated=FOURS,
+        control=DOUBLED_BUDGETS,
+        simulated=FOURS,
     ),
     Claim(
         id="xu.theorem_4.scaling",
@@ -207,10 +254,12 @@ CLAIMS = (
         measure=_users_needed,
         tolerance={_GAP: Within(-2, 0.15), _BUDGET: Within(1, 0.15), _ITEMS: Within(-1, 0.15)},
         why="The theorem is sufficient: its log(mL) is not needed here, where it would change the exponents by 0.1 to "
-            "0.2. The tolerance distinguishes 2 from 2 ± 1/6.",
+        "0.2. The tolerance distinguishes 2 from 2 ± 1/6.",
         conditions="Gaps with κ = exp(Δ(m−1)) ≤ e at every m: the users needed grow a little with κ.",
-        control=NegativeControl("gaps Δ raised to the power 7/6",
-                                lambda r: r.assign_coords(spacing=r["spacing"] ** (7 / 6))),
+        control=NegativeControl(
+            "gaps Δ raised to the power 7/6",
+            lambda r: r.assign_coords(spacing=r["spacing"] ** (7 / 6)),
+        ),
         simulated=SOME_FOLLOWERS,
     ),
     _decay_claim(5, "top_k"),
@@ -223,9 +272,10 @@ CLAIMS = (
         measure=_over_prediction,
         tolerance=exact_law(0.02, each=0.02),
         why="The estimator orders items as their scores do, whatever the ridge; κ enters through the scores' means "
-            "only, not as κ⁴. Scores are normal in the limit only: at m = 10, Δ = 0.1, ε = 2 and signal 1 the distance "
-            "is 0.26 % larger (400,000 replications, ± 0.06 %).",
+        "only, not as κ⁴. Scores are normal in the limit only: at m = 10, Δ = 0.1, ε = 2 and signal 1 the distance "
+        "is 0.26 % larger (400,000 replications, ± 0.06 %).",
         conditions="Signal up to 32: beyond, 4,000 replications have too few errors.",
-        control=NegativeControl("predictions 5 % smaller", scaled("kendall_predicted", 0.95)), simulated=PAIRS,
+        control=NegativeControl("predictions 5 % smaller", scaled("kendall_predicted", 0.95)),
+        simulated=PAIRS,
     ),
 )

@@ -30,20 +30,30 @@ _POWERS = {"l2": (1, "κ"), "inf": (2, "κ²")}  # of κ in Theorem 2
 _THETAS = {"redrawn": "θ* uniform", "two_groups": "two groups"}
 
 
-def _cells(results: xr.Dataset, estimator: str, *variables: str, theta: str = "redrawn") -> xr.Dataset:
-    return select(one_budget(results), *variables, at=dict(estimator=estimator, theta=theta),
-                  min_levels=dict(m=1, epsilon=2, spread=2))
+def _cells(
+    results: xr.Dataset, estimator: str, *variables: str, theta: str = "redrawn"
+) -> xr.Dataset:
+    return select(
+        one_budget(results),
+        *variables,
+        at=dict(estimator=estimator, theta=theta),
+        min_levels=dict(m=1, epsilon=2, spread=2),
+    )
 
 
 def _over_prediction(estimand: str, estimator: str, yardstick: str) -> Measure:
     @measure(estimand)
     def ratios(results: xr.Dataset) -> Mapping[str, Cells]:
-        return law_ratios(_cells(results, estimator, "error_l2", yardstick), "error_l2", yardstick, 2)
+        return law_ratios(
+            _cells(results, estimator, "error_l2", yardstick), "error_l2", yardstick, 2
+        )
 
     return ratios
 
 
-@measure("mean squared error of the debiased estimator over that of maximum likelihood, on the same release")
+@measure(
+    "mean squared error of the debiased estimator over that of maximum likelihood, on the same release"
+)
 def _loss(results: xr.Dataset) -> Mapping[str, Cells]:
     data = _cells(results, "debiased", "error_l2")
     data["square"] = data["error_l2"] ** 2
@@ -51,8 +61,10 @@ def _loss(results: xr.Dataset) -> Mapping[str, Cells]:
     cells = risk_ratio(data, "square", "best", 1, confidence_for(data, error_share=0.5))
     run = (data["status"] > 0).any([axis for axis in data["status"].dims if axis != "spread"])
     spreads = data["spread"].values[run.values]
-    chosen = {_NARROW: cells.sel(spread=[spreads.min()]),
-              _WIDE: cells.sel(spread=[spreads.max()], epsilon=[data["epsilon"].values.min()])}
+    chosen = {
+        _NARROW: cells.sel(spread=[spreads.min()]),
+        _WIDE: cells.sel(spread=[spreads.max()], epsilon=[data["epsilon"].values.min()]),
+    }
     return {part: labelled(one, "ratio", "low", "high", "mcse") for part, one in chosen.items()}
 
 
@@ -60,15 +72,19 @@ def _in_condition(norm: str) -> Measure:
     """Exponent in κ between the two largest spreads, where it is largest, at every ε and kind of θ*."""
     metric, symbol = NORMS[norm]
 
-    @measure_every_cell(f"exponent of the mean {symbol} in κ = exp(mean of max θ* − min θ*) between the two largest "
-                        "spreads, at fixed mL/G(ε)")
+    @measure_every_cell(
+        f"exponent of the mean {symbol} in κ = exp(mean of max θ* − min θ*) between the two largest "
+        "spreads, at fixed mL/G(ε)"
+    )
     def exponents(results: xr.Dataset) -> Cells:
         cells = {}
         for theta, kind in _THETAS.items():
             data = _cells(results, "debiased", metric, "log_condition", theta=theta)
             rate, error = _last_slope(summarise(data).squeeze("m", drop=True), metric)
             confidence = confidence_for(error_share=0.5 / rate.size)
-            for epsilon, value, noise in zip(rate["epsilon"].values, rate.values, error.values, strict=True):
+            for epsilon, value, noise in zip(
+                rate["epsilon"].values, rate.values, error.values, strict=True
+            ):
                 cells[f"ε={epsilon:g}, {kind}"] = normal(float(value), float(noise), confidence)
         return cells
 
@@ -83,7 +99,10 @@ def _last_slope(cells: xr.Dataset, metric: str) -> tuple[xr.DataArray, xr.DataAr
         raise NotTested("needs two spreads")
     stretch = wide["log_condition"].diff("spread").squeeze("spread")
     relative = (wide[f"{metric}_mcse"] / wide[metric]).transpose("spread", ...)
-    error = xr.ufuncs.hypot(relative.isel(spread=0, drop=True), relative.isel(spread=1, drop=True)) / stretch
+    error = (
+        xr.ufuncs.hypot(relative.isel(spread=0, drop=True), relative.isel(spread=1, drop=True))
+        / stretch
+    )
     return xr.ufuncs.log(wide[metric]).diff("spread").squeeze("spread") / stretch, error
 
 
@@ -97,18 +116,23 @@ def _kappa_claim(norm: str) -> Claim:
         experiment="xu/sharp_constants",
         measure=_in_condition(norm),
         tolerance=AtMost(power),
-        only_refutable=norm == "inf",  # the largest exponent is 0.6, far below 2 for any estimator here
+        only_refutable=norm
+        == "inf",  # the largest exponent is 0.6, far below 2 for any estimator here
         why="An upper rate. For items in two groups at the ends the ℓ₂ error comes to grow like κ itself: its power is "
-            "sharp for the worst θ*, and far too large for θ* spread evenly.",
+        "sharp for the worst θ*, and far too large for θ* spread evenly.",
         conditions="mL/G(ε) = 10⁶ in every cell; κ up to 140 (θ* uniform, mean range) and e⁵ (two groups).",
-        control=NegativeControl(f"errors multiplied by {order}", scaled(
-            metric, lambda results: xr.ufuncs.exp(power * results["log_condition"]))),
+        control=NegativeControl(
+            f"errors multiplied by {order}",
+            scaled(metric, lambda results: xr.ufuncs.exp(power * results["log_condition"])),
+        ),
         simulated=NO_FLIPS,
     )
 
 
-_ASYMPTOTIC = ("mL/G(ε) = 10⁶ and λ a hundredth of G/L, so that the ridge and the next order change nothing; θ* "
-               "uniform on (−s, s), s up to 3.")
+_ASYMPTOTIC = (
+    "mL/G(ε) = 10⁶ and λ a hundredth of G/L, so that the ridge and the next order change nothing; θ* "
+    "uniform on (−s, s), s up to 3."
+)
 
 
 CLAIMS = (
@@ -117,12 +141,16 @@ CLAIMS = (
         statement="The debiased estimator's mean squared error is that of the sandwich formula.",
         source="eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng by the delta method; the paper has rates only",
         experiment="xu/sharp_constants",
-        measure=_over_prediction("mean ‖θ̂ − θ*‖₂²/m over mean predicted risk", "debiased", "sandwich_risk"),
+        measure=_over_prediction(
+            "mean ‖θ̂ − θ*‖₂²/m over mean predicted risk", "debiased", "sandwich_risk"
+        ),
         tolerance=exact_law(0.02),
         why="The formula is exact to first order. 4,000 replications fix a cell to 1 % or 2 %.",
         conditions=_ASYMPTOTIC,
-        control=NegativeControl("maximum likelihood in place of the debiased estimator",
-                                exchanged("estimator", "debiased", "likelihood")),
+        control=NegativeControl(
+            "maximum likelihood in place of the debiased estimator",
+            exchanged("estimator", "debiased", "likelihood"),
+        ),
         simulated=PAIRS,
     ),
     Claim(
@@ -130,26 +158,32 @@ CLAIMS = (
         statement="The maximum-likelihood estimator's mean squared error is the Cramér–Rao bound.",
         source="Fisher information of Lemma 1 of Xu, Sun and Cheng; not in the paper",
         experiment="xu/sharp_constants",
-        measure=_over_prediction("mean ‖θ̂ − θ*‖₂²/m over the mean bound", "likelihood", "cramer_rao_risk"),
+        measure=_over_prediction(
+            "mean ‖θ̂ − θ*‖₂²/m over the mean bound", "likelihood", "cramer_rao_risk"
+        ),
         tolerance=exact_law(0.02),
         why="The bound is reached to first order. 4,000 replications fix a cell to 1 % or 2 %.",
         conditions=_ASYMPTOTIC,
-        control=NegativeControl("the debiased estimator in place of maximum likelihood",
-                                exchanged("estimator", "debiased", "likelihood")),
+        control=NegativeControl(
+            "the debiased estimator in place of maximum likelihood",
+            exchanged("estimator", "debiased", "likelihood"),
+        ),
         simulated=PAIRS,
     ),
     Claim(
         id="xu.sharp.efficiency",
         statement="Debiasing loses no information where preferences are close, and a third of it or more where they "
-                  "are spread out and ε is small.",
+        "are spread out and ε is small.",
         source="beside the sandwich formula and Cramér–Rao bound of the model of Xu, Sun and Cheng; not in the paper",
         experiment="xu/sharp_constants",
         measure=_loss,
         tolerance={_NARROW: AtMost(1.02), _WIDE: AtLeast(1.5)},
         why="Debiasing weighs all comparisons alike, the likelihood by w/(w + privacy's variance). With w alike for "
-            "all pairs that is the same.",
+        "all pairs that is the same.",
         conditions=_ASYMPTOTIC + " xu.sharp.exact compares both errors with their formulas.",
-        control=NegativeControl("errors in the opposite order of the spreads", reversed_along("error_l2", "spread")),
+        control=NegativeControl(
+            "errors in the opposite order of the spreads", reversed_along("error_l2", "spread")
+        ),
         simulated=NO_PRIVACY,
     ),
     *map(_kappa_claim, NORMS),

@@ -42,9 +42,15 @@ class FlippedLoss:
         p, q = self.flip + t * win, self.flip + t * lose
         own = t * (win * lose)
         k = own / (p * q)
-        excess = self.lean - self.made * (t / 2 * lead)  # w − n p̃; in this order it keeps its digits at small t
-        value = np.vecdot(self.wins, np.log(2 * p)) + np.vecdot(self.made - self.wins, np.log(2 * q))
-        curvature = k * (self.made * own + excess * lead * (1 - t * k))  # Fisher's, and what that leaves out
+        excess = self.lean - self.made * (
+            t / 2 * lead
+        )  # w − n p̃; in this order it keeps its digits at small t
+        value = np.vecdot(self.wins, np.log(2 * p)) + np.vecdot(
+            self.made - self.wins, np.log(2 * q)
+        )
+        curvature = k * (
+            self.made * own + excess * lead * (1 - t * k)
+        )  # Fisher's, and what that leaves out
         return Local(-value.sum(axis=1), -(k * excess).sum(axis=1), curvature.sum(axis=1))
 
 
@@ -70,9 +76,13 @@ class Likelihood(Checked):
         """Estimate of a block; non-convergence is a value, not an error."""
         weights = 1 / release.gain
         ridge = ridge_of(self.lambda_scale, release, weights)
-        unit = release.users @ weights  # of the likelihood, so that its curvature is that of eq. (3)
+        unit = (
+            release.users @ weights
+        )  # of the likelihood, so that its curvature is that of eq. (3)
         made = release.users[:, None] if release.compared is None else release.compared
-        loss = FlippedLoss(release.wins / unit, np.broadcast_to(made / unit, release.wins.shape), release.epsilon)
+        loss = FlippedLoss(
+            release.wins / unit, np.broadcast_to(made / unit, release.wins.shape), release.epsilon
+        )
         start = Weighted(self.m, self.lambda_scale).fit(release, rng).theta
         minimum = minimise_pairs(loss, start, ridge)
         return PreferenceEstimate(minimum.theta, minimum.converged & release.linked, ridge, weights)

@@ -62,7 +62,9 @@ class Debiased(Checked):
             minimum = minimise(scores(mean, release.items), ridge)
         else:
             share = shares(release, weights)
-            minimum = minimise_pairs(Logistic(mean, share), np.zeros((len(mean), release.items)), ridge)
+            minimum = minimise_pairs(
+                Logistic(mean, share), np.zeros((len(mean), release.items)), ridge
+            )
         return PreferenceEstimate(minimum.theta, minimum.converged & release.linked, ridge, weights)
 
     def cost(self) -> float:
@@ -112,7 +114,9 @@ def ridge_of(lambda_scale: float, release: ReleasedWins, weights: Floats | None 
     all alike. Source: Xu, Sun and Cheng, Theorem 1.
     """
     v = np.ones(len(release.users)) if weights is None else weights
-    return float(lambda_scale * (release.users * v**2 * release.gain).sum() / (release.users * v).sum() ** 2)
+    return float(
+        lambda_scale * (release.users * v**2 * release.gain).sum() / (release.users * v).sum() ** 2
+    )
 
 
 def shares(release: ReleasedWins, weights: Floats | None = None) -> Floats:

@@ -21,13 +21,20 @@ from pipeline.study.arrays import Floats, Numbers
 from pipeline.study.kernels import function
 
 MANY = 160  # items from which one replication is solved at a time (measured)
-_scores = function(__file__, "pair_scores", """
+_scores = function(
+    __file__,
+    "pair_scores",
+    """
     m: size; m >= 1
     reps: size
     mean: f8[reps, m * (m - 1) // 2]
     scores: out f8[reps, m]
-""")
-_minimise = function(__file__, "minimise", """
+""",
+)
+_minimise = function(
+    __file__,
+    "minimise",
+    """
     many: size
     m: size; m >= 1
     usable: size
@@ -40,7 +47,8 @@ _minimise = function(__file__, "minimise", """
     converged: out u1[reps]
     iterations: out i8[reps]
     gradient_norm: out f8[reps]
-""")
+""",
+)
 
 
 def scores(mean: Floats, m: int) -> Floats:
@@ -55,7 +63,9 @@ def scores(mean: Floats, m: int) -> Floats:
     return sums
 
 
-def minimise(scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations: int = 100) -> Minimum:
+def minimise(
+    scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations: int = 100
+) -> Minimum:
     """Minimiser of eq. (3) for every replication, each independent of the others in the batch.
 
     scores (rep, item), any reals, of which only the deviations from the row mean, (m−1)/2, matter;
@@ -78,5 +88,18 @@ def minimise(scores: Floats, ridge: Numbers, tolerance: float = 1e-8, iterations
     converged, taken = np.zeros(reps, np.uint8), np.zeros(reps, np.int64)
     regular = (ridge == 0) | ((ridge > 1 / USABLE) & (ridge < USABLE))
     usable = np.flatnonzero(regular & (np.abs(scores) < USABLE).all(1))
-    _minimise(MANY, m, usable.size, usable, scores, ridge, tolerance, iterations, theta, converged, taken, norm)
+    _minimise(
+        MANY,
+        m,
+        usable.size,
+        usable,
+        scores,
+        ridge,
+        tolerance,
+        iterations,
+        theta,
+        converged,
+        taken,
+        norm,
+    )
     return Minimum(theta, converged.view(bool), taken, norm)

@@ -11,7 +11,9 @@ from pipeline.study.parameters import Checked, parameter
 from ..releases import ReleasedWins
 from .moments import PreferenceEstimate
 
-SLICE_BYTES = 1 << 21  # of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls
+SLICE_BYTES = (
+    1 << 21
+)  # of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls
 
 
 @dataclass(frozen=True)

@@ -32,16 +32,30 @@ def _known(release: ReleasedWins) -> bool:
 _last = Last[SquaredError]()
 
 
-def _linearised(truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> SquaredError:
-    return _last(truth, release, estimate, lambda: squared_error(
-        truth.theta, release.debiased_mean(estimate.weights), release.epsilon, release.users, estimate.ridge,
-        estimate.weights))
+def _linearised(
+    truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+) -> SquaredError:
+    return _last(
+        truth,
+        release,
+        estimate,
+        lambda: squared_error(
+            truth.theta,
+            release.debiased_mean(estimate.weights),
+            release.epsilon,
+            release.users,
+            estimate.ridge,
+            estimate.weights,
+        ),
+    )
 
 
 class _OfNoise(Control, ABC):
     """A control made of the squared error of the estimator to first order, Q, given θ*."""
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m³)."""
         if not _known(release):
             return np.full(len(truth.theta), np.nan)
@@ -68,7 +82,9 @@ class NoiseControl(_OfNoise):
 class NoiseControlSquared(_OfNoise):
     """((Q − E Q)² − Var Q)/(E Q)^{3/2} given θ*: what `noise_control` leaves, as a root is no straight line."""
 
-    long_name: ClassVar[str] = "squared error to first order, less its mean, squared, less its variance"
+    long_name: ClassVar[str] = (
+        "squared error to first order, less its mean, squared, less its variance"
+    )
     units: ClassVar[str] = "logits"
 
     def _value(self, value: Floats, mean: Floats, variance: Floats) -> Floats:
@@ -82,17 +98,27 @@ class _OfTheta(Control, Checked, ABC):
 
     m: int = parameter("items", unit="items", low=2)
     model: str = parameter("model, whose law of θ* is known", default="btl")
-    spread: float = parameter("half-width of the law of θ*, before it is centred", unit="logits", default=2.0, low=0,
-                              high=50)
-    theta: str = parameter("θ* anew in every replication, one for all, evenly spaced, or two groups at ±spread",
-                           default="redrawn", choices=("redrawn", "fixed", "spaced", "two_groups"))
+    spread: float = parameter(
+        "half-width of the law of θ*, before it is centred",
+        unit="logits",
+        default=2.0,
+        low=0,
+        high=50,
+    )
+    theta: str = parameter(
+        "θ* anew in every replication, one for all, evenly spaced, or two groups at ±spread",
+        default="redrawn",
+        choices=("redrawn", "fixed", "spaced", "two_groups"),
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.model not in ("btl", "tilted"):
             raise InvalidInput("model", self.model, "the law of θ* is known of model=btl only")
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m)."""
         return self._value(truth.theta) if self.theta == "redrawn" else np.zeros(len(truth.theta))
 
@@ -137,16 +163,24 @@ def _inversions(truth: Preferences, release: ReleasedWins) -> tuple[Floats, Floa
     """
     order = np.argsort(-truth.theta, axis=1, kind="stable")
     ranked = np.take_along_axis(truth.theta, order, axis=1)
-    if not _known(release) or len(release.users) > 1 or not np.allclose(ranked, ranked[:1], rtol=0, atol=1e-9):
+    if (
+        not _known(release)
+        or len(release.users) > 1
+        or not np.allclose(ranked, ranked[:1], rtol=0, atol=1e-9)
+    ):
         return None
     reps, m = ranked.shape
     first, second = np.triu_indices(m, 1)
     wins = np.zeros((reps, m, m), np.int64)
-    wins[:, first, second], wins[:, second, first] = release.wins[:, 0], release.users[0] - release.wins[:, 0]
+    wins[:, first, second], wins[:, second, first] = (
+        release.wins[:, 0],
+        release.users[0] - release.wins[:, 0],
+    )
     score = np.take_along_axis(wins.sum(axis=2), order, axis=1)
     difference = score[:, :, None] - score[:, None]
-    return (1 - np.sign(difference)) / 2, _wrong_order(tuple(ranked[0].tolist()), float(release.epsilon[0]),
-                                                       int(release.users[0]))
+    return (1 - np.sign(difference)) / 2, _wrong_order(
+        tuple(ranked[0].tolist()), float(release.epsilon[0]), int(release.users[0])
+    )
 
 
 @lru_cache(maxsize=16)
@@ -158,7 +192,9 @@ def _wrong_order(theta: tuple[float, ...], epsilon: float, users: int) -> Floats
 class _OfScores(Control, ABC):
     """A control made of the order of the released scores."""
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m²)."""
         found = _inversions(truth, release)
         return np.full(len(truth.theta), np.nan) if found is None else self._value(*found)
@@ -192,6 +228,8 @@ class TopKControl(_OfScores, TopK):
     units: ClassVar[str] = "pairs over K"
 
     def _value(self, wrong: Floats, expected: Floats) -> Floats:
-        across, mean = (one[..., : self.top, self.top :].sum(axis=(-2, -1)) for one in (wrong, expected))
+        across, mean = (
+            one[..., : self.top, self.top :].sum(axis=(-2, -1)) for one in (wrong, expected)
+        )
         control: Floats = (across - mean) / self.top
         return control

@@ -17,12 +17,21 @@ class Last(Generic[Value]):
     """The last value that was made of a truth, a release, and what an estimate says of its ridge and weights."""
 
     def __init__(self) -> None:
-        self._kept: tuple[Callable[[], Any], Callable[[], Any], Hashable, Any] = _nothing, _nothing, None, None
+        self._kept: tuple[Callable[[], Any], Callable[[], Any], Hashable, Any] = (
+            _nothing,
+            _nothing,
+            None,
+            None,
+        )
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate | None,
-                 make: Callable[[], Value]) -> Value:
-        """The value: the last one if it was made of the same objects, else `make()`. estimate None: it does not count.
-        """
+    def __call__(
+        self,
+        truth: Preferences,
+        release: ReleasedWins,
+        estimate: PreferenceEstimate | None,
+        make: Callable[[], Value],
+    ) -> Value:
+        """The value: the last one if it was made of the same objects, else `make()`. estimate None: it does not count."""
         weights = None if estimate is None else estimate.weights
         key = estimate and estimate.ridge, None if weights is None else weights.tobytes()
         of_truth, of_release, known, value = self._kept

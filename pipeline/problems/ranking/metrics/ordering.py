@@ -21,7 +21,9 @@ class ExcessRisk:
     units: ClassVar[str] = "nats"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m²)."""
         return theory.excess_risk(estimate.theta, truth.theta)
 
@@ -38,12 +40,15 @@ class KendallPredicted:
     least: ClassVar[float] = 0.0
     most: ClassVar[float] = 1.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m²)."""
         if release.compared is not None:
             return np.full(len(truth.theta), np.nan)
         return theory.kendall_prediction(
-            truth.theta, release.equivalent_epsilon, release.users, estimate.weights)
+            truth.theta, release.equivalent_epsilon, release.users, estimate.weights
+        )
 
 
 class _WinsApart:
@@ -52,7 +57,9 @@ class _WinsApart:
     units: ClassVar[str] = "share of wins"
     apart: ClassVar[int]
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,); NaN where there are no such items."""
         m = truth.theta.shape[1]
         if m <= self.apart:
@@ -60,7 +67,9 @@ class _WinsApart:
         order = np.argsort(-truth.theta, axis=1)
         better, worse = order[:, : -self.apart], order[:, self.apart :]
         first, second = np.minimum(better, worse), np.maximum(better, worse)
-        pair = first * (2 * m - first - 1) // 2 + second - first - 1  # position in the order of triu_indices(m, 1)
+        pair = (
+            first * (2 * m - first - 1) // 2 + second - first - 1
+        )  # position in the order of triu_indices(m, 1)
         share = np.take_along_axis(release.raw_mean(), pair, axis=1)
         mean: Floats = np.where(better < worse, share, 1 - share).mean(axis=1)
         return mean

@@ -16,7 +16,9 @@ from ..theory.ordering import bernoulli_divergence
 from ..theory.risk import curvature
 
 WIDEST = 700.0  # logits that θ may span where `curvature` is computed
-CONSTANT = 4  # δ over κG log(mL)/(mL), which the theorem leaves open: 16/log(mL) is enough for Lemma S7
+CONSTANT = (
+    4  # δ over κG log(mL)/(mL), which the theorem leaves open: 16/log(mL) is enough for Lemma S7
+)
 
 
 class _Ratio:
@@ -28,7 +30,9 @@ def _excess(truth: Preferences, release: ReleasedWins) -> Floats:
     """δ = 4 κG log(mL)/(mL), (reps,)."""
     gain = float(np.average(release.gain, weights=release.users))
     kappa = rates.condition_number(truth.theta)
-    excess: Floats = CONSTANT * rates.excess_risk_rate(kappa, gain, release.items, int(release.users.sum()))
+    excess: Floats = CONSTANT * rates.excess_risk_rate(
+        kappa, gain, release.items, int(release.users.sum())
+    )
     return excess
 
 
@@ -41,7 +45,9 @@ class HessianRatio(_Ratio):
 
     long_name: ClassVar[str] = "eigenvalues of the Hessian over their bounds"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m³)."""
         ratio = np.full(len(estimate.theta), np.nan)
         narrow = np.ptp(estimate.theta, axis=1) < WIDEST
@@ -68,13 +74,23 @@ class VarianceRatio(_Ratio):
 
     long_name: ClassVar[str] = "variance of the loss over Lemma S6's bound"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m²)."""
         first, second = np.triu_indices(release.items, 1)
-        gap, estimated = (theta[:, first] - theta[:, second] for theta in (truth.theta, estimate.theta))
+        gap, estimated = (
+            theta[:, first] - theta[:, second] for theta in (truth.theta, estimate.theta)
+        )
         lean = rates.win_probability(truth.theta) - 0.5
-        share = 0.25 - attenuation(release.equivalent_epsilon).min() ** 2 * lean**2  # variance over a², the largest
-        mean = 8 * (1 + rates.condition_number(truth.theta))[:, None] * bernoulli_divergence(gap, estimated - gap)
+        share = (
+            0.25 - attenuation(release.equivalent_epsilon).min() ** 2 * lean**2
+        )  # variance over a², the largest
+        mean = (
+            8
+            * (1 + rates.condition_number(truth.theta))[:, None]
+            * bernoulli_divergence(gap, estimated - gap)
+        )
         ratio: Floats = (share * (estimated - gap) ** 2 / np.maximum(mean, 1e-300)).max(axis=1)
         return ratio
 
@@ -89,11 +105,19 @@ class SupremumRatio(_Ratio):
 
     long_name: ClassVar[str] = "supremum of the empirical process over Lemma S7's bound"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m²)."""
-        m, kappa, delta = release.items, rates.condition_number(truth.theta), _excess(truth, release)
+        m, kappa, delta = (
+            release.items,
+            rates.condition_number(truth.theta),
+            _excess(truth, release),
+        )
         noise = np.zeros((len(truth.theta), m, m))
-        noise[:, *np.triu_indices(m, 1)] = release.debiased_mean() - rates.win_probability(truth.theta)
+        noise[:, *np.triu_indices(m, 1)] = release.debiased_mean() - rates.win_probability(
+            truth.theta
+        )
         norm = np.linalg.norm(noise.sum(axis=2) - noise.sum(axis=1), axis=1)
         bound: Floats = norm * np.sqrt(4 * m * delta / kappa) * (1 + kappa) / m**2 / (delta / 2)
         return bound
@@ -105,13 +129,23 @@ class EntryRatio(_Ratio):
 
     long_name: ClassVar[str] = "largest error over Lemma S8's bound"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m)."""
-        m, users, kappa = release.items, int(release.users.sum()), rates.condition_number(truth.theta)
+        m, users, kappa = (
+            release.items,
+            int(release.users.sum()),
+            rates.condition_number(truth.theta),
+        )
         gain = float(np.average(release.gain, weights=release.users))
         error, delta = np.abs(estimate.theta - truth.theta), _excess(truth, release)
         square = np.square(truth.theta).sum(axis=1)
-        common = np.sqrt(np.square(error).mean(axis=1)) / 4 + np.sqrt(gain * np.log(m * users) / (m * users))
+        common = np.sqrt(np.square(error).mean(axis=1)) / 4 + np.sqrt(
+            gain * np.log(m * users) / (m * users)
+        )
         own = m * np.abs(truth.theta) * (delta / square)[:, None]
-        ratio: Floats = (error / (2 * (1 + kappa) ** 2 / kappa)[:, None] / (common[:, None] + own)).max(axis=1)
+        ratio: Floats = (
+            error / (2 * (1 + kappa) ** 2 / kappa)[:, None] / (common[:, None] + own)
+        ).max(axis=1)
         return ratio

@@ -23,7 +23,9 @@ class _Weighted(ABC):
 
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m³)."""
         error: Floats = self._error(truth, release, estimate)
         if not isinstance(truth, TiltedPreferences):
@@ -32,19 +34,22 @@ class _Weighted(ABC):
         return weighted
 
     @abstractmethod
-    def _error(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def _error(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """The metric itself, (reps,)."""
 
 
 @dataclass(frozen=True)
 class KendallWeighted(_Weighted):
-    """Weight · share of pairs in the wrong order: its mean is that of `kendall`. Source: Xu, Sun and Cheng, Theorem 6.
-    """
+    """Weight · share of pairs in the wrong order: its mean is that of `kendall`. Source: Xu, Sun and Cheng, Theorem 6."""
 
     long_name: ClassVar[str] = "Kendall distance, by tilted comparisons"
     units: ClassVar[str] = "share of pairs"
 
-    def _error(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def _error(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         return Kendall()(truth, release, estimate)
 
 
@@ -55,7 +60,9 @@ class HammingTopKWeighted(_Weighted, TopK):
     long_name: ClassVar[str] = "top-K Hamming error H_K, by tilted comparisons"
     units: ClassVar[str] = "share of K"
 
-    def _error(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def _error(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         return HammingTopK(self.m, self.K)(truth, release, estimate)
 
 
@@ -69,7 +76,9 @@ class TopKMissedWeighted(_Weighted, TopK):
     long_name: ClassVar[str] = "chance that the top K is missed, by tilted comparisons"
     units: ClassVar[str] = "probability"
 
-    def _error(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def _error(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         return 1 - ExactTopK(self.m, self.K)(truth, release, estimate)
 
 
@@ -86,11 +95,17 @@ class WinsDispersion:
     units: ClassVar[str] = "1"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · groups · m²)."""
         if not isinstance(release, FlippedWins):
             return np.full(len(truth.theta), np.nan)
-        raw = truth.chances if isinstance(truth, TiltedPreferences) else win_probability(truth.theta)[:, None]
+        raw = (
+            truth.chances
+            if isinstance(truth, TiltedPreferences)
+            else win_probability(truth.theta)[:, None]
+        )
         chance = released_probability(raw, release.epsilon[:, None])
         made = release.users[:, None] if release.compared is None else release.compared
         variance = made * chance * (1 - chance)
@@ -98,7 +113,9 @@ class WinsDispersion:
         varies = variance > 0
         ratios = np.divide(square, variance, out=np.zeros(square.shape), where=varies)
         count = varies.sum(axis=(1, 2))
-        dispersion: Floats = np.divide(ratios.sum(axis=(1, 2)), count, out=np.full(len(raw), np.nan), where=count > 0)
+        dispersion: Floats = np.divide(
+            ratios.sum(axis=(1, 2)), count, out=np.full(len(raw), np.nan), where=count > 0
+        )
         return dispersion
 
 
@@ -111,19 +128,27 @@ def log_weights(truth: TiltedPreferences, release: ReleasedWins) -> Floats:
         return np.full(len(truth.theta), np.nan)
     reps, m = truth.theta.shape
     first, second = np.triu_indices(m, 1)
-    made = np.broadcast_to(release.users[:, None] if release.compared is None else release.compared,
-                           release.wins.shape)
+    made = np.broadcast_to(
+        release.users[:, None] if release.compared is None else release.compared, release.wins.shape
+    )
     ranked = np.take_along_axis(truth.theta, truth.order, axis=1)[: len(truth.proposals)]
     ratios = np.zeros((reps, m - 1))
     for group, epsilon in enumerate(release.epsilon):
         won = np.zeros((reps, m, m))
         won[:, first, second] = won_here = release.wins[:, group]
         won[:, second, first] = made[:, group] - won_here
-        rows, better, worse = np.arange(reps)[:, None], truth.order[:, first], truth.order[:, second]
+        rows, better, worse = (
+            np.arange(reps)[:, None],
+            truth.order[:, first],
+            truth.order[:, second],
+        )
         wins, losses = won[rows, better, worse], won[rows, worse, better]
         plain = released_probability(win_probability(ranked), epsilon)[:, None]
         tilted = released_probability(truth.proposals[:, group], epsilon)
-        for count, ratio in ((wins, np.log(tilted / plain)), (losses, np.log((1 - tilted) / (1 - plain)))):
+        for count, ratio in (
+            (wins, np.log(tilted / plain)),
+            (losses, np.log((1 - tilted) / (1 - plain))),
+        ):
             ratios += np.matvec(ratio, count)
     weights: Floats = np.log(m - 1) - logsumexp(ratios, axis=1)
     return weights

@@ -23,7 +23,11 @@ class _Share(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.model != "recorded":
-            raise InvalidInput("model", self.model, "shares of coin flips and ratings are known of model=recorded only")
+            raise InvalidInput(
+                "model",
+                self.model,
+                "shares of coin flips and ratings are known of model=recorded only",
+            )
 
     def __call__(self, truth: RecordedPreferences, release: object, estimate: object) -> Floats:
         return np.full(len(truth.theta), getattr(truth, self.share))

@@ -27,10 +27,17 @@ DEPTH = 1 / 64  # excess risk over L/G(ε) of `DeepExcess`
 class _Tail(ABC):
     units: ClassVar[str] = "nats"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """The metric's `value` for the gap of each replication, (reps,). O(L) for each gap that differs."""
         weighted = estimate.weights is not None and np.ptp(estimate.weights) > 0
-        if release.items != 2 or release.compared is not None or weighted or not isinstance(release, FlippedWins):
+        if (
+            release.items != 2
+            or release.compared is not None
+            or weighted
+            or not isinstance(release, FlippedWins)
+        ):
             return np.full(len(truth.theta), np.nan)
         gaps = np.ptp(truth.theta, axis=1)
         values = {gap: self.value(gap, estimate.ridge, release) for gap in np.unique(gaps).tolist()}
@@ -84,7 +91,9 @@ class LargeExcessSurprisal(_Tail):
     def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
         """The C, a number."""
         users = int(release.users.sum())
-        return _constant(float(excess_risk_rate(math.exp(gap), _gain(release), 2, users)), gap, ridge, release)
+        return _constant(
+            float(excess_risk_rate(math.exp(gap), _gain(release), 2, users)), gap, ridge, release
+        )
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,9 @@ class DeepExcess(_Tail):
 
     def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
         """1/C, a number."""
-        return 1 / _constant(DEPTH * float(release.users.sum()) / _gain(release), gap, ridge, release)
+        return 1 / _constant(
+            DEPTH * float(release.users.sum()) / _gain(release), gap, ridge, release
+        )
 
 
 def _constant(excess: float, gap: float, ridge: float, release: ReleasedWins) -> float:

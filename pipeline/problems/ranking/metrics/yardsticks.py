@@ -39,12 +39,24 @@ class SandwichRisk(_Yardstick):
 
     long_name: ClassVar[str] = "predicted squared error, sandwich"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m³)."""
         if release.compared is not None:
             return np.full(len(truth.theta), np.nan)
-        return _sandwich(truth, release, estimate, lambda: risk.sandwich_risk(
-            truth.theta, release.equivalent_epsilon, release.users, estimate.ridge, estimate.weights))
+        return _sandwich(
+            truth,
+            release,
+            estimate,
+            lambda: risk.sandwich_risk(
+                truth.theta,
+                release.equivalent_epsilon,
+                release.users,
+                estimate.ridge,
+                estimate.weights,
+            ),
+        )
 
 
 @dataclass(frozen=True)
@@ -56,12 +68,18 @@ class CramerRaoRisk(_Yardstick):
 
     long_name: ClassVar[str] = "Cramér–Rao bound on the squared error"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         """One value per replication, (reps,). O(reps · m³)."""
         if release.compared is not None or not isinstance(release, FlippedWins):
             return np.full(len(truth.theta), np.nan)
-        return _cramer_rao(truth, release, None, lambda: risk.cramer_rao_risk(
-            truth.theta, release.epsilon, release.users))
+        return _cramer_rao(
+            truth,
+            release,
+            None,
+            lambda: risk.cramer_rao_risk(truth.theta, release.epsilon, release.users),
+        )
 
 
 @dataclass(frozen=True)
@@ -75,11 +93,15 @@ class MinimaxBound:
     units: ClassVar[str] = "logits"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         if release.compared is not None or not isinstance(release, FlippedWins):
             return np.full(len(truth.theta), np.nan)
         share = information(release.epsilon, release.users)
-        return theory.minimax_lower_bound(theory.condition_number(truth.theta), release.items, share)
+        return theory.minimax_lower_bound(
+            theory.condition_number(truth.theta), release.items, share
+        )
 
 
 @dataclass(frozen=True)
@@ -90,7 +112,9 @@ class LogCondition:
     units: ClassVar[str] = "logits"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         log_condition: Floats = np.ptp(truth.theta, axis=1)
         return log_condition
 
@@ -106,7 +130,9 @@ class Information:
     units: ClassVar[str] = "users"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         return np.full(len(truth.theta), information(release.equivalent_epsilon, release.users))
 
 
@@ -118,7 +144,9 @@ class MeanGain:
     units: ClassVar[str] = "1"
     least: ClassVar[float] = 1.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         return np.full(len(truth.theta), np.average(release.gain, weights=release.users))
 
 
@@ -132,7 +160,9 @@ class LeanTrue(_Moment):
 
     long_name: ClassVar[str] = "mean lean of raw comparisons"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         lean: Floats = np.abs(theory.win_probability(truth.theta) - 0.5).mean(axis=1)
         return lean
 
@@ -144,7 +174,9 @@ class LeanTrueSquared(_Moment):
     long_name: ClassVar[str] = "mean squared lean of raw comparisons"
     units: ClassVar[str] = "probability²"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         squared: Floats = np.square(theory.win_probability(truth.theta) - 0.5).mean(axis=1)
         return squared
 
@@ -155,7 +187,9 @@ class LeanReleased(_Moment):
 
     long_name: ClassVar[str] = "mean lean of released comparisons"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         return _lean(truth, release.raw_mean())
 
 
@@ -165,7 +199,9 @@ class LeanDebiased(_Moment):
 
     long_name: ClassVar[str] = "mean lean of debiased comparisons"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         return _lean(truth, release.debiased_mean())
 
 
@@ -176,7 +212,9 @@ class ErrorDebiasedSquared(_Moment):
     long_name: ClassVar[str] = "variance of one debiased comparison"
     units: ClassVar[str] = "probability²"
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         error = release.debiased_mean() - theory.win_probability(truth.theta)
         variance: Floats = release.users.sum() * np.square(error).mean(axis=1)
         return variance
@@ -190,7 +228,9 @@ class EstimateSum:
     units: ClassVar[str] = "logits"
     least: ClassVar[float] = 0.0
 
-    def __call__(self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    def __call__(
+        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+    ) -> Floats:
         total: Floats = np.abs(estimate.theta.sum(axis=1))
         return total
 

@@ -15,7 +15,9 @@ from pipeline.study.arrays import Floats, Integers
 from ..estimators.newton import scores
 from .risk import curvature, inverse_laplacian, score_variance
 
-_SLICE_BYTES = 1 << 19  # of one slice's (rep, item, item) array: a few such arrays stay in the cache
+_SLICE_BYTES = (
+    1 << 19
+)  # of one slice's (rep, item, item) array: a few such arrays stay in the cache
 
 
 class SquaredError(NamedTuple):
@@ -27,7 +29,12 @@ class SquaredError(NamedTuple):
 
 
 def squared_error(
-    theta: Floats, mean: Floats, epsilon: Floats, users: Integers, ridge: float, weights: Floats | None = None
+    theta: Floats,
+    mean: Floats,
+    epsilon: Floats,
+    users: Integers,
+    ridge: float,
+    weights: Floats | None = None,
 ) -> SquaredError:
     """Q of a block. theta: (reps, m). mean: (reps, pairs), z̄. epsilon, users, weights: (groups,); ridge λ ≥ 0.
 
@@ -41,13 +48,21 @@ def squared_error(
     own, privacy = score_variance(epsilon, users, weights)
     for start in range(0, reps, length):
         rows = slice(start, start + length)
-        result[:, rows] = _of_slice(theta[rows], mean[rows], epsilon, users, ridge, weights, own, privacy)
+        result[:, rows] = _of_slice(
+            theta[rows], mean[rows], epsilon, users, ridge, weights, own, privacy
+        )
     return SquaredError(*result)
 
 
 def _of_slice(
-    theta: Floats, mean: Floats, epsilon: Floats, users: Integers, ridge: float, weights: Floats | None,
-    own: float, privacy: float,
+    theta: Floats,
+    mean: Floats,
+    epsilon: Floats,
+    users: Integers,
+    ridge: float,
+    weights: Floats | None,
+    own: float,
+    privacy: float,
 ) -> Floats:
     m = theta.shape[1]
     first, second = np.triu_indices(m, 1)
@@ -61,10 +76,18 @@ def _of_slice(
     diagonal, turned = np.einsum("rii->ri", square), np.matvec(inverse, bias)
     weight = diagonal[:, first] + diagonal[:, second] - 2 * square[:, first, second]
     slope = turned[:, first] - turned[:, second]
-    variance = (2 * np.einsum("rij,rij->r", covariance, covariance) + 4 * np.vecdot(bias, np.matvec(covariance, bias))
-                + (weight * (weight * fourth + 4 * slope * third)).sum(axis=1))
-    return np.stack([np.vecdot(error, error) / m, (np.einsum("rii->r", covariance) + np.vecdot(bias, bias)) / m,
-                     variance / m**2])
+    variance = (
+        2 * np.einsum("rij,rij->r", covariance, covariance)
+        + 4 * np.vecdot(bias, np.matvec(covariance, bias))
+        + (weight * (weight * fourth + 4 * slope * third)).sum(axis=1)
+    )
+    return np.stack(
+        [
+            np.vecdot(error, error) / m,
+            (np.einsum("rii->r", covariance) + np.vecdot(bias, bias)) / m,
+            variance / m**2,
+        ]
+    )
 
 
 def cumulants(
@@ -77,7 +100,9 @@ def cumulants(
     """
     v = np.ones(len(users)) if weights is None else weights
     third, fourth = np.zeros((2, *chance.shape))
-    for n, one, k in zip(users, epsilon, v * amplification(epsilon) / (v * users).sum(), strict=True):
+    for n, one, k in zip(
+        users, epsilon, v * amplification(epsilon) / (v * users).sum(), strict=True
+    ):
         p = released_probability(chance, one)
         single = p * (1 - p)
         third += k**3 * n * single * (1 - 2 * p)

@@ -16,13 +16,17 @@ from .risk import score_variance
 _SLICE_BYTES = 1 << 20  # of one slice's (rep, item, item) array
 _NEAR = 0.01  # error in logits below which the divergence is summed as a series: above, it keeps 12 digits
 _FAR = 300.0  # error in logits from which e^error is not computed: it may overflow
-_excess_risks = function(__file__, "excess_risks", """
+_excess_risks = function(
+    __file__,
+    "excess_risks",
+    """
     m: size; m >= 1
     reps: size
     estimate: f8[reps, m]
     theta: f8[reps, m]
     risk: out f8[reps]
-""")
+""",
+)
 
 
 def bernoulli_divergence(gap: Numbers, error: Numbers) -> Floats:
@@ -41,7 +45,9 @@ def _divergence(gap: Floats, error: Floats) -> Floats:
     error *= np.negative(work, out=work)  # symmetric: the side with p ≤ ½ keeps its digits
     np.copysign(gap, -1.0, out=gap)
     near, far = np.flatnonzero(np.abs(error, out=work) < _NEAR), np.flatnonzero(error > _FAR)
-    beyond = np.logaddexp(0, gap.ravel()[far] + error.ravel()[far]) - np.logaddexp(0, gap.ravel()[far])
+    beyond = np.logaddexp(0, gap.ravel()[far] + error.ravel()[far]) - np.logaddexp(
+        0, gap.ravel()[far]
+    )
     p = np.exp(gap, out=gap)
     p /= np.add(p, 1, out=work)
     small = _series(p.ravel()[near], error.ravel()[near])
@@ -57,8 +63,7 @@ def _divergence(gap: Floats, error: Floats) -> Floats:
 
 
 def _series(p: Floats, error: Floats) -> Floats:
-    """The divergence up to δ⁶: κ₂ = w, κ₃ = ws, κ₄ = w(1 − 6w), κ₅ = ws(1 − 12w), κ₆ = w(1 − 30w + 120w²), s = 1 − 2p.
-    """
+    """The divergence up to δ⁶: κ₂ = w, κ₃ = ws, κ₄ = w(1 − 6w), κ₅ = ws(1 − 12w), κ₆ = w(1 − 30w + 120w²), s = 1 − 2p."""
     w, s = p * (1 - p), 1 - 2 * p
     total = ((w / 6 - 1 / 24) * w + 1 / 720) * error
     for term in ((1 / 120 - w / 10) * s, 1 / 24 - w / 4, s / 6):
@@ -83,7 +88,9 @@ def excess_risk(estimate: Floats, theta: Floats) -> Floats:
     return risk
 
 
-def kendall_prediction(theta: Floats, epsilon: Numbers, users: Numbers, weights: Floats | None = None) -> Floats:
+def kendall_prediction(
+    theta: Floats, epsilon: Numbers, users: Numbers, weights: Floats | None = None
+) -> Floats:
     """Expected Kendall distance of the debiased M-estimator where its scores are Gaussian: mean over pairs of
     Φ(−|μ_i − μ_j|/sd_ij).
 
@@ -103,7 +110,9 @@ def kendall_prediction(theta: Floats, epsilon: Numbers, users: Numbers, weights:
         np.einsum("rii->ri", variance)[...] = 0
         wins, total = beats.sum(axis=2), variance.sum(axis=2)
         square = total[:, first] + total[:, second] + 2 * variance[:, first, second]
-        distance[rows] = ndtr(-np.abs(wins[:, first] - wins[:, second]) / np.sqrt(square)).mean(axis=1)
+        distance[rows] = ndtr(-np.abs(wins[:, first] - wins[:, second]) / np.sqrt(square)).mean(
+            axis=1
+        )
     return distance
 
 
@@ -122,7 +131,9 @@ def size(epsilon: float, m: int, L: int) -> Annotated[float, "released sample mL
     return worth
 
 
-def signal(epsilon: float, m: int, L: int, spacing: float) -> Annotated[float, "signal mLΔ²/G(ε)", "1"]:
+def signal(
+    epsilon: float, m: int, L: int, spacing: float
+) -> Annotated[float, "signal mLΔ²/G(ε)", "1"]:
     """Signal mLΔ²/G(ε) between items Δ = `spacing` logits apart; broadcasts.
 
     The ranking errors fall as exp(−C · signal/κ⁴). Source: Xu, Sun and Cheng, Theorems 5 and 6.
@@ -142,15 +153,21 @@ def signal_over_log(
 
 
 def users_from_signal(
-    signal: Annotated[float, "signal mLΔ²/G(ε)"], m: int,
-    spacing: Annotated[float, "gap Δ between neighbours in θ*, logits"], epsilon: float,
+    signal: Annotated[float, "signal mLΔ²/G(ε)"],
+    m: int,
+    spacing: Annotated[float, "gap Δ between neighbours in θ*, logits"],
+    epsilon: float,
 ) -> int:
     """Users L = signal·G(ε)/(mΔ²), rounded; InvalidInput below one user."""
-    return whole_users("signal", signal, float(amplification(epsilon) ** 2) * signal / (m * spacing**2))
+    return whole_users(
+        "signal", signal, float(amplification(epsilon) ** 2) * signal / (m * spacing**2)
+    )
 
 
 def spacing_from_signal(
-    signal: Annotated[float, "signal mLΔ²/G(ε)"], m: int, L: int,
+    signal: Annotated[float, "signal mLΔ²/G(ε)"],
+    m: int,
+    L: int,
     common_epsilon: Annotated[float, "budget of one comparison, the same for all users"],
 ) -> float:
     """Gap Δ = √(signal·G/(mL)) at the G of one budget for all, to which mixed budgets may be matched; logits."""

@@ -27,12 +27,16 @@ from pipeline.study.arrays import Booleans, Floats, Integers, Numbers
 from pipeline.study.kernels import function
 from pipeline.study.parameters import InvalidInput, nearest
 
-_win_probabilities = function(__file__, "win_probabilities", """
+_win_probabilities = function(
+    __file__,
+    "win_probabilities",
+    """
     reps: size
     m: size; m >= 1
     theta: f8[reps, m]
     chances: out f8[reps, m * (m - 1) // 2]
-""")
+""",
+)
 
 
 def win_probability(theta: Floats) -> Floats:
@@ -78,7 +82,9 @@ def linf_rate(kappa: Numbers, G: Numbers, m: Numbers, L: Numbers) -> Floats:
     return kappa * l2_rate(kappa, G, m, L)
 
 
-def theorem_1_conditions(theta: Floats, ridge: Numbers, G: Numbers, L: Numbers, constant: float = 1.0) -> Booleans:
+def theorem_1_conditions(
+    theta: Floats, ridge: Numbers, G: Numbers, L: Numbers, constant: float = 1.0
+) -> Booleans:
     """Whether λ ≤ constant · m G log(mL)/(L ‖θ*‖²), which Theorems 1 and 2 ask of the ridge.
 
     theta: (reps, m); ridge λ: scalar or (reps,) -> (reps,) bool. The paper leaves the constant open.
@@ -108,7 +114,9 @@ def critical_budget(m: int, L: int) -> float:
     return budget_from_x(1.0, m, L)
 
 
-def budget_from_x(x: Annotated[float, "ε√(mL), the budget in units of the critical one"], m: int, L: int) -> float:
+def budget_from_x(
+    x: Annotated[float, "ε√(mL), the budget in units of the critical one"], m: int, L: int
+) -> float:
     """Budget ε = x/√(mL) at x times the critical one; broadcasts.
 
     Errors at one x agree across m and L while ε is small. Source: Xu, Sun and Cheng, Table 1.
@@ -130,7 +138,9 @@ _SCHEMES = {"log": 1, "critical": 0, "inverse_log": -1}
 
 
 def scheme_budget(
-    scheme: Annotated[str, "how ε falls with the data"], m: int, L: int,
+    scheme: Annotated[str, "how ε falls with the data"],
+    m: int,
+    L: int,
     reference_L: Annotated[int, "users at which ε = reference_epsilon"],
     reference_epsilon: Annotated[float, "ε at L = reference_L"],
 ) -> float:
@@ -154,12 +164,16 @@ def whole_users(name: str, value: float, users: float) -> int:
     return round(users)
 
 
-def users_from_size(size: Annotated[float, "released sample mL/G(ε)"], m: int, epsilon: float) -> int:
+def users_from_size(
+    size: Annotated[float, "released sample mL/G(ε)"], m: int, epsilon: float
+) -> int:
     """Users L = size·G(ε)/m, rounded, whose released comparisons are worth `size`; InvalidInput below one user."""
     return whole_users("size", size, size * float(amplification(epsilon)) ** 2 / m)
 
 
-def epsilon_user(epsilon: float, m: int) -> Annotated[float, "budget of all comparisons of a user", "nats"]:
+def epsilon_user(
+    epsilon: float, m: int
+) -> Annotated[float, "budget of all comparisons of a user", "nats"]:
     """Budget ε m(m−1)/2 of all a user releases, by basic composition over the pairs; broadcasts."""
     return epsilon * (m * (m - 1) / 2)
 
@@ -173,7 +187,9 @@ def group_sizes(profile: str, L: int) -> Integers:
     Raises `InvalidInput` for a bad profile, and where a group has no user.
     """
     shares = np.array([share for share, _ in groups_of(profile)])
-    sizes = largest_remainder(shares / shares.sum() * L, L)  # shares may miss 1 by rounding, sizes may not miss L
+    sizes = largest_remainder(
+        shares / shares.sum() * L, L
+    )  # shares may miss 1 by rounding, sizes may not miss L
     if (sizes == 0).any():
         raise InvalidInput("profile", profile, f"a group has no user at L={L}; raise its share")
     return sizes
@@ -184,7 +200,9 @@ def _groups(profile: str, L: int) -> tuple[Floats, Floats]:
     return group_sizes(profile, L) / L, np.array([multiple for _, multiple in groups_of(profile)])
 
 
-def mean_gain(epsilon: float, profile: Profile, L: int) -> Annotated[float, "G(ε), mean of coth²(ε/2)", "1"]:
+def mean_gain(
+    epsilon: float, profile: Profile, L: int
+) -> Annotated[float, "G(ε), mean of coth²(ε/2)", "1"]:
     """G(ε) of L users who share out as `profile` says; scalar.
 
     Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorem 1.
@@ -204,7 +222,9 @@ def concentration(
     return float(amplification(epsilon * multiples.min())) / (m * mean_gain(epsilon, profile, L))
 
 
-def information_share(epsilon: float, profile: Profile, L: int) -> Annotated[float, "mean of tanh²(ε/2)", "1"]:
+def information_share(
+    epsilon: float, profile: Profile, L: int
+) -> Annotated[float, "mean of tanh²(ε/2)", "1"]:
     """Mean t(ε_l)² of L users who share out as `profile` says: what is left of a user's information; scalar.
 
     Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorem 3.
@@ -230,8 +250,10 @@ _MATCHED = {"G": _log_excess_gain, "information": _information_odds}
 
 
 def matched_budget(
-    profile: Profile, matched: Annotated[str, "what mixed budgets have in common with one for all"],
-    common_epsilon: Annotated[float, "budget of one comparison, the same for all users"], L: int,
+    profile: Profile,
+    matched: Annotated[str, "what mixed budgets have in common with one for all"],
+    common_epsilon: Annotated[float, "budget of one comparison, the same for all users"],
+    L: int,
 ) -> float:
     """Budget ε at which L users who share out as `profile` says are worth as much as with `common_epsilon` each.
 
@@ -249,7 +271,15 @@ def matched_budget(
         raise InvalidInput("common_epsilon", common_epsilon, "must be a number > 0, and finite")
     measure, (shares, multiples) = _MATCHED[matched], _groups(profile, L)
     target = measure(np.array([common_epsilon]), np.ones(1))
-    low, high = -math.log(multiples.max()) - 1e-3, -math.log(multiples.min()) + 1e-3  # rounding at the ends
-    ratio = brentq(lambda x: measure(common_epsilon * math.exp(x) * multiples, shares) - target, low, high,
-                   xtol=1e-14, rtol=1e-14)
+    low, high = (
+        -math.log(multiples.max()) - 1e-3,
+        -math.log(multiples.min()) + 1e-3,
+    )  # rounding at the ends
+    ratio = brentq(
+        lambda x: measure(common_epsilon * math.exp(x) * multiples, shares) - target,
+        low,
+        high,
+        xtol=1e-14,
+        rtol=1e-14,
+    )
     return common_epsilon * math.exp(ratio)

@@ -20,7 +20,10 @@ _WORST_CONDITION = 1e12
 _SMALL = 10
 # Items up to which risks are compiled, replications side by side; with more, LAPACK's blocks are as fast.
 MANY = 400
-_compiled = function(__file__, "risks", """
+_compiled = function(
+    __file__,
+    "risks",
+    """
     m: size; m >= 1
     reps: size
     theta: f8[reps, m]
@@ -33,7 +36,8 @@ _compiled = function(__file__, "risks", """
     wanted: u1[2]
     sandwich: out f8[reps]
     bound: out f8[reps]
-""")
+""",
+)
 
 
 def debiased_variance(probability: Numbers, epsilon: Numbers) -> Floats:
@@ -66,14 +70,22 @@ def curvature(theta: Floats) -> Floats:
 
 
 def risks(
-    theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers = 0.0, weights: Floats | None = None
+    theta: Floats,
+    epsilon: Numbers,
+    users: Numbers,
+    ridge: Numbers = 0.0,
+    weights: Floats | None = None,
 ) -> Floats:
     """`sandwich_risk` and `cramer_rao_risk` as two rows, (2, reps); arguments and source as theirs."""
     return np.array(_risks(theta, epsilon, users, ridge, weights, True, True))
 
 
 def sandwich_risk(
-    theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers = 0.0, weights: Floats | None = None
+    theta: Floats,
+    epsilon: Numbers,
+    users: Numbers,
+    ridge: Numbers = 0.0,
+    weights: Floats | None = None,
 ) -> Floats:
     """Predicted E‖θ̂ − θ*‖₂²/m of the debiased M-estimator, to first order in its score; logits².
 
@@ -101,7 +113,11 @@ def cramer_rao_risk(theta: Floats, epsilon: Numbers, users: Numbers) -> Floats:
 
 
 def sandwich_covariance(
-    theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers = 0.0, weights: Floats | None = None
+    theta: Floats,
+    epsilon: Numbers,
+    users: Numbers,
+    ridge: Numbers = 0.0,
+    weights: Floats | None = None,
 ) -> Floats:
     """Covariance (H+2λI)⁺V(H+2λI)⁺ of the debiased M-estimator to first order; (reps, m, m), logits².
 
@@ -112,7 +128,9 @@ def sandwich_covariance(
     own, privacy = score_variance(epsilon, users, weights)
     inverse = inverse_laplacian(curvature(theta), ridge)
     ridge = ridge[:, None, None]
-    values: Floats = own * inverse + (privacy * theta.shape[1] - 2 * own * ridge) * (inverse @ inverse)
+    values: Floats = own * inverse + (privacy * theta.shape[1] - 2 * own * ridge) * (
+        inverse @ inverse
+    )
     return values
 
 
@@ -123,7 +141,9 @@ def _privacy_variance(epsilon: Numbers) -> Floats:
     return values
 
 
-def score_variance(epsilon: Numbers, users: Numbers, weights: Floats | None = None) -> tuple[float, float]:
+def score_variance(
+    epsilon: Numbers, users: Numbers, weights: Floats | None = None
+) -> tuple[float, float]:
     """Scalars s, c such that Var(z̄_ij) = s·w_ij + c, privacy's share being c; arguments as in `sandwich_risk`."""
     privacy, users, weights = np.broadcast_arrays(
         _privacy_variance(epsilon), np.asarray(users, float), 1.0 if weights is None else weights
@@ -133,7 +153,12 @@ def score_variance(epsilon: Numbers, users: Numbers, weights: Floats | None = No
 
 
 def _risks(
-    theta: Floats, epsilon: Numbers, users: Numbers, ridge: Numbers, weights: Floats | None, *wanted: bool
+    theta: Floats,
+    epsilon: Numbers,
+    users: Numbers,
+    ridge: Numbers,
+    weights: Floats | None,
+    *wanted: bool,
 ) -> tuple[Floats, Floats]:
     """Sandwich risk and Cramér–Rao risk, each (reps,); what is not `wanted` is not computed."""
     theta = np.asarray(theta, float)
@@ -144,12 +169,26 @@ def _risks(
     ridge = np.array(np.broadcast_to(ridge, reps), float)
     own, privacy = score_variance(epsilon, users, weights)
     # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
-    noise, users = map(np.array, np.broadcast_arrays(
-        np.atleast_1d(_privacy_variance(epsilon)), np.asarray(users, float)))
+    noise, users = map(
+        np.array,
+        np.broadcast_arrays(np.atleast_1d(_privacy_variance(epsilon)), np.asarray(users, float)),
+    )
     sandwich, bound = np.empty(reps), np.empty(reps)
     if m <= MANY:
-        _compiled(m, reps, np.ascontiguousarray(theta), ridge, own, privacy, len(noise), users, noise,
-                  np.array(wanted, np.uint8), sandwich, bound)
+        _compiled(
+            m,
+            reps,
+            np.ascontiguousarray(theta),
+            ridge,
+            own,
+            privacy,
+            len(noise),
+            users,
+            noise,
+            np.array(wanted, np.uint8),
+            sandwich,
+            bound,
+        )
         return sandwich, bound
     for row in range(reps):
         curve = curvature(theta[row : row + 1])
@@ -162,11 +201,15 @@ def _risks(
     return sandwich, bound
 
 
-def _sandwich_of_one(curve: Floats, theta: Floats, ridge: Floats, own: float, privacy: float) -> float:
+def _sandwich_of_one(
+    curve: Floats, theta: Floats, ridge: Floats, own: float, privacy: float
+) -> float:
     # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is enough.
     m, inverse = len(theta), inverse_laplacian(curve, ridge)[0]
     bias = 2 * ridge[0] * inverse @ theta
-    variance = own * np.trace(inverse) + (privacy * m - 2 * own * ridge[0]) * np.vdot(inverse, inverse)
+    variance = own * np.trace(inverse) + (privacy * m - 2 * own * ridge[0]) * np.vdot(
+        inverse, inverse
+    )
     return float((variance + bias @ bias) / m)
 
 

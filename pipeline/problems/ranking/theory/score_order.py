@@ -22,7 +22,9 @@ def wrong_order(theta: Floats, epsilon: float, users: int) -> Floats:
     steps = 2 * half + 1
     least = users * 2 * (m - 2) * float((released * (1 - released)).min())  # of the variance
     turn = np.arccos(1 - SMALL / least) if least > SMALL / 2 else np.pi
-    angle = 2 * np.pi * np.arange(1, min(int(turn * steps / (2 * np.pi)) + 2, half + 1)) / steps  # of half of them
+    angle = (
+        2 * np.pi * np.arange(1, min(int(turn * steps / (2 * np.pi)) + 2, half + 1)) / steps
+    )  # of half of them
     one = users * np.log1p(released[..., None] * np.expm1(1j * angle))
     one[np.arange(m), np.arange(m)] = 0
     twice = users * np.log1p(released[..., None] * np.expm1(2j * angle))

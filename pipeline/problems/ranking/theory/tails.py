@@ -37,9 +37,14 @@ def surprisal_below(level: float, gap: float, epsilon: Floats, users: Integers) 
     return float(-logsumexp(below + (laws[1] if len(users) == 2 else 0)))
 
 
-def surprisal_outside(low: float, high: float, gap: float, epsilon: Floats, users: Integers) -> float:
+def surprisal_outside(
+    low: float, high: float, gap: float, epsilon: Floats, users: Integers
+) -> float:
     """−log P(z̄ ≤ low or z̄ ≥ high), low < high."""
-    both = surprisal_below(low, gap, epsilon, users), surprisal_below(1 - high, -gap, epsilon, users)
+    both = (
+        surprisal_below(low, gap, epsilon, users),
+        surprisal_below(1 - high, -gap, epsilon, users),
+    )
     return float(-np.logaddexp(-both[0], -both[1]))
 
 
@@ -53,13 +58,17 @@ def inversion_surprisal(gap: float, epsilon: Floats, users: Integers) -> float:
     return surprisal_below(0.5, gap, epsilon, users)
 
 
-def error_surprisal(radius: float, gap: float, ridge: float, epsilon: Floats, users: Integers) -> float:
+def error_surprisal(
+    radius: float, gap: float, ridge: float, epsilon: Floats, users: Integers
+) -> float:
     """−log P(‖θ̂ − θ*‖∞ ≥ radius), which is ‖·‖₂/√m here. Source: Xu, Sun and Cheng, Theorem 2."""
     low, high = (mean_of_estimate(gap + side * 2 * radius, ridge) for side in (-1, 1))
     return surprisal_outside(low, high, gap, epsilon, users)
 
 
-def excess_surprisal(excess: float, gap: float, ridge: float, epsilon: Floats, users: Integers) -> float:
+def excess_surprisal(
+    excess: float, gap: float, ridge: float, epsilon: Floats, users: Integers
+) -> float:
     """−log P(e_L(θ̂, θ*) ≥ excess), e_L = KL/4 for m = 2. Source: Xu, Sun and Cheng, Theorem 1, eq. (5)."""
 
     def over(error: float) -> float:
@@ -70,7 +79,9 @@ def excess_surprisal(excess: float, gap: float, ridge: float, epsilon: Floats, u
         reach = side
         while over(reach) < 0:
             reach *= 2
-        ends.append(mean_of_estimate(gap + float(scipy.optimize.brentq(over, 0, reach, xtol=1e-12)), ridge))
+        ends.append(
+            mean_of_estimate(gap + float(scipy.optimize.brentq(over, 0, reach, xtol=1e-12)), ridge)
+        )
     return surprisal_outside(ends[0], ends[1], gap, epsilon, users)
 
 

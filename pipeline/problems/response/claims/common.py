@@ -17,7 +17,9 @@ LOW_PRIVACY = 2.5  # ε from which the paper speaks of low privacy
 ROUNDING = 1e-6  # of numbers that are computed exactly
 EXACT = "Numbers without Monte Carlo error."
 DIRECTION = "The statement is one of direction."
-GRAPHS_EXCHANGED = NegativeControl("sparse and dense under each other's name", exchanged("graph", "dense", "sparse"))
+GRAPHS_EXCHANGED = NegativeControl(
+    "sparse and dense under each other's name", exchanged("graph", "dense", "sparse")
+)
 GRAPHS_THE_OTHER_WAY = PositiveControl(GRAPHS_EXCHANGED.description, GRAPHS_EXCHANGED.make)
 
 

@@ -22,8 +22,13 @@ def _spectral(results: xr.Dataset) -> Estimate:
 
 @measure("exponent in n of the mean ‖β̂ − β*‖₂/√m of joint maximum likelihood, at fixed m")
 def _joint_likelihood(results: xr.Dataset) -> Estimate:
-    data = select(results, "error_l2", at=dict(estimator="joint_likelihood"), min_levels=dict(m=1, n=2),
-                  within=lambda d: d["n"] >= 3000)
+    data = select(
+        results,
+        "error_l2",
+        at=dict(estimator="joint_likelihood"),
+        min_levels=dict(m=1, n=2),
+        within=lambda d: d["n"] >= 3000,
+    )
     return exponent(data, "error_l2", ("m",), n=data["n"])
 
 
@@ -31,14 +36,16 @@ CLAIMS = (
     Claim(
         id="nguyen.theorem_1_7",
         statement="With the number of items fixed, the error of the spectral estimator falls like 1/√n as persons are "
-                  "added.",
+        "added.",
         source="Nguyen and Zhang, supplement, Theorem 1.7",
         experiment="nguyen/consistency",
         measure=_spectral,
         tolerance=Within(-0.5, 0.05),
         why="The theorem, on consistency, has this rate in n; joint maximum likelihood has 0.",
         conditions="m = 3, 5, 10; p = 1.",
-        control=NegativeControl("joint maximum likelihood in place of the spectral estimator", _EXCHANGE),
+        control=NegativeControl(
+            "joint maximum likelihood in place of the spectral estimator", _EXCHANGE
+        ),
         simulated=GUESSED,
     ),
     Claim(
@@ -50,7 +57,9 @@ CLAIMS = (
         tolerance=AtLeast(-0.1),
         why="A fifth of the exponent −½ of consistent estimators.",
         conditions="m = 3, 5, 10; p = 1; n ≥ 3,000, where sampling error no longer hides the bias.",
-        control=NegativeControl("the spectral estimator in place of joint maximum likelihood", _EXCHANGE),
+        control=NegativeControl(
+            "the spectral estimator in place of joint maximum likelihood", _EXCHANGE
+        ),
         simulated=SPECTRAL,
     ),
 )

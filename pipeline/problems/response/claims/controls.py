@@ -48,7 +48,9 @@ def repeated(times: int) -> Change:
     def tiled(data: Responses, rng: np.random.Generator) -> GivenResponses:
         different = max(1, data.persons // times)
         rows = np.arange(data.persons) % different
-        return GivenResponses(data.answers[:, rows], None if data.observed is None else data.observed[:, rows])
+        return GivenResponses(
+            data.answers[:, rows], None if data.observed is None else data.observed[:, rows]
+        )
 
     return changed_data(tiled)
 
@@ -56,7 +58,9 @@ def repeated(times: int) -> Change:
 def _first_item_guessed(data: Responses, rng: np.random.Generator) -> GivenResponses:
     answers = data.answers.copy()
     answers[:, :, 0] = rng.spawn(1)[0].random(answers.shape[:2]) < 0.5
-    return GivenResponses(answers if data.observed is None else answers & data.observed, data.observed)
+    return GivenResponses(
+        answers if data.observed is None else answers & data.observed, data.observed
+    )
 
 
 def _guessing(model: Rasch) -> MisspecifiedRasch:
@@ -66,7 +70,9 @@ def _guessing(model: Rasch) -> MisspecifiedRasch:
 # ---------------------------------------------------------------------------------------------------------- releases
 
 
-def noisier(variance: Callable[[Differences], Floats], of: Callable[[Any], bool] | None = None) -> Change:
+def noisier(
+    variance: Callable[[Differences], Floats], of: Callable[[Any], bool] | None = None
+) -> Change:
     """More noise on counts than is said.
 
     variance: a release -> that of what is added, (reps,). of: whether a mechanism is meant; None is all.
@@ -75,8 +81,12 @@ def noisier(variance: Callable[[Differences], Floats], of: Callable[[Any], bool]
     def noisy(release: Any, rng: np.random.Generator) -> Any:
         if not isinstance(release, Differences):
             return release
-        noise = np.sqrt(variance(release))[:, None, None] * rng.standard_normal(release.counts.shape)
-        edges = ~np.eye(release.counts.shape[1], dtype=bool) if release.edges is None else release.edges
+        noise = np.sqrt(variance(release))[:, None, None] * rng.standard_normal(
+            release.counts.shape
+        )
+        edges = (
+            ~np.eye(release.counts.shape[1], dtype=bool) if release.edges is None else release.edges
+        )
         return replace(release, counts=release.counts + noise * edges)
 
     change = changed_release(noisy)
@@ -116,7 +126,11 @@ def _much_more(release: Differences) -> Floats:
 
 def own_noise(share: float) -> Change:
     """Noise of every person, with this share of m as variance, on every count."""
-    return noisier(lambda release: np.full(len(release.counts), share * release.persons * release.counts.shape[1]))
+    return noisier(
+        lambda release: np.full(
+            len(release.counts), share * release.persons * release.counts.shape[1]
+        )
+    )
 
 
 def is_laplace(mechanism: Any) -> bool:
@@ -151,37 +165,71 @@ def is_flipping(mechanism: Any) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ worlds
 
-FOLLOWERS = SimulatedControl("all persons beyond the first 250 copy others", persons(lambda n: min(n, 250)))
-NEWCOMERS = SimulatedControl("beyond 100 persons each brings others, up to 12,000: n are worth n²",
-                             persons(lambda n: min(n * max(1, n / 100), max(n, 12_000))))
+FOLLOWERS = SimulatedControl(
+    "all persons beyond the first 250 copy others", persons(lambda n: min(n, 250))
+)
+NEWCOMERS = SimulatedControl(
+    "beyond 100 persons each brings others, up to 12,000: n are worth n²",
+    persons(lambda n: min(n * max(1, n / 100), max(n, 12_000))),
+)
 SIXTEENTH = SimulatedControl("answers of a sixteenth of the persons", persons(lambda n: n / 16))
 CROWD = SimulatedControl("answers of 32 times as many persons", persons(lambda n: 32 * n))
 TWINS = SimulatedControl("persons in pairs who give the same answers", repeated(2))
-ONE_GUESSED = SimulatedControl("all responses to the first item guessed", changed_data(_first_item_guessed))
+ONE_GUESSED = SimulatedControl(
+    "all responses to the first item guessed", changed_data(_first_item_guessed)
+)
 GUESSED = SimulatedControl("half of all responses guessed", answers_of(_guessing))
-SPECTRAL = SimulatedControl("the spectral estimator under every name", replaced_part(
-    "estimator", lambda part: Spectral(m=part.m, pseudo_count=0.0, floor=0.0)))
-RING = SimulatedControl("counts of pairs of neighbours in a ring of items only",
-                        changed_release(_ring, privately=False, releases=Differences))
+SPECTRAL = SimulatedControl(
+    "the spectral estimator under every name",
+    replaced_part("estimator", lambda part: Spectral(m=part.m, pseudo_count=0.0, floor=0.0)),
+)
+RING = SimulatedControl(
+    "counts of pairs of neighbours in a ring of items only",
+    changed_release(_ring, privately=False, releases=Differences),
+)
 LOUD = SimulatedControl("noise of twice the variance that is said", noisier(_as_much_again))
 LOUDER = SimulatedControl("noise of 100 times the variance that is said", noisier(_much_more))
-OWN_NOISE = SimulatedControl("every person adds noise of variance m/60 to every count", own_noise(1 / 60))
-LITTLE_OWN_NOISE = SimulatedControl("every person adds noise of variance m/150 to every count", own_noise(1 / 150))
-LEAST_OWN_NOISE = SimulatedControl("every person adds noise of variance m/1000 to every count", own_noise(1 / 1000))
-QUIET = SimulatedControl("noise that is next to nothing, and said to be what it should", only(is_noisy, in_secret(
-    with_parameters("mechanism", epsilon_user=LARGE), "variance")))
-QUIET_LAPLACE = SimulatedControl("Laplace noise that is next to nothing", only(is_laplace, in_secret(
-    with_parameters("mechanism", epsilon_user=LARGE), "variance")))
-QUIET_NOISE = SimulatedControl("noise that is next to nothing", only(is_noisy, with_parameters(
-    "mechanism", epsilon_user=LARGE)))
-NO_FLIPS = SimulatedControl("randomized response that flips nothing, and says so", only(is_flipping, with_parameters(
-    "mechanism", epsilon_user=UNLIMITED)))
-SECRET_NO_FLIPS = SimulatedControl("randomized response that flips nothing", only(is_flipping, in_secret(
-    with_parameters("mechanism", epsilon_user=UNLIMITED))))
-LOUD_DENSE = SimulatedControl("noise of 100 times the variance on all pairs", noisier(_much_more, is_dense))
+OWN_NOISE = SimulatedControl(
+    "every person adds noise of variance m/60 to every count", own_noise(1 / 60)
+)
+LITTLE_OWN_NOISE = SimulatedControl(
+    "every person adds noise of variance m/150 to every count", own_noise(1 / 150)
+)
+LEAST_OWN_NOISE = SimulatedControl(
+    "every person adds noise of variance m/1000 to every count", own_noise(1 / 1000)
+)
+QUIET = SimulatedControl(
+    "noise that is next to nothing, and said to be what it should",
+    only(is_noisy, in_secret(with_parameters("mechanism", epsilon_user=LARGE), "variance")),
+)
+QUIET_LAPLACE = SimulatedControl(
+    "Laplace noise that is next to nothing",
+    only(is_laplace, in_secret(with_parameters("mechanism", epsilon_user=LARGE), "variance")),
+)
+QUIET_NOISE = SimulatedControl(
+    "noise that is next to nothing",
+    only(is_noisy, with_parameters("mechanism", epsilon_user=LARGE)),
+)
+NO_FLIPS = SimulatedControl(
+    "randomized response that flips nothing, and says so",
+    only(is_flipping, with_parameters("mechanism", epsilon_user=UNLIMITED)),
+)
+SECRET_NO_FLIPS = SimulatedControl(
+    "randomized response that flips nothing",
+    only(is_flipping, in_secret(with_parameters("mechanism", epsilon_user=UNLIMITED))),
+)
+LOUD_DENSE = SimulatedControl(
+    "noise of 100 times the variance on all pairs", noisier(_much_more, is_dense)
+)
 LOUD_DENSE_SUPPORTS = replace(LOUD_DENSE, verdict=SUPPORTED)
-LOUD_SPARSE = SimulatedControl("noise of 100 times the variance on sparse graphs", noisier(_much_more, is_sparse))
-QUIET_SPARSE = SimulatedControl("noise that is next to nothing on sparse graphs", only(is_sparse, with_parameters(
-    "mechanism", epsilon_user=LARGE)))
-LOUD_TIGHT = SimulatedControl("noise of 100 times the variance where it is made for what a row can change",
-                              noisier(_much_more, is_tight))
+LOUD_SPARSE = SimulatedControl(
+    "noise of 100 times the variance on sparse graphs", noisier(_much_more, is_sparse)
+)
+QUIET_SPARSE = SimulatedControl(
+    "noise that is next to nothing on sparse graphs",
+    only(is_sparse, with_parameters("mechanism", epsilon_user=LARGE)),
+)
+LOUD_TIGHT = SimulatedControl(
+    "noise of 100 times the variance where it is made for what a row can change",
+    noisier(_much_more, is_tight),
+)

@@ -30,7 +30,9 @@ def _dense(data: xr.Dataset) -> xr.DataArray:
 def _largest_error(results: xr.Dataset) -> Mapping[str, Estimate]:
     data = select(results, "error_inf", min_levels=_GRID, within=_dense)
     in_responses = exponent(data, "error_inf", ("m",), error_share=0.5, np=data["n"] * data["p"])
-    data["error_inf"] = data["error_inf"] * xr.ufuncs.sqrt(data["n"] * data["p"] / xr.ufuncs.log(data["m"]))
+    data["error_inf"] = data["error_inf"] * xr.ufuncs.sqrt(
+        data["n"] * data["p"] / xr.ufuncs.log(data["m"])
+    )
     in_items = exponent(data, "error_inf", ("n", "p"), error_share=0.5, m=data["m"])
     return {_IN_RESPONSES: in_responses, _IN_ITEMS: in_items}
 
@@ -40,10 +42,14 @@ def largest_gaussian(m: int) -> float:
     return float(integrate.quad(lambda z: 1 - erf(z / np.sqrt(2)) ** m, 0, 40)[0])
 
 
-@measure_every_cell("mean ‖β̂ − β*‖∞ over mean ‖β̂ − β*‖₂/√m times E max |Z| of m standard normal variables")
+@measure_every_cell(
+    "mean ‖β̂ − β*‖∞ over mean ‖β̂ − β*‖₂/√m times E max |Z| of m standard normal variables"
+)
 def _largest_over_gaussian(results: xr.Dataset) -> Cells:
     data = select(results, "error_inf", "error_l2", min_levels=dict(m=2, n=1, p=1), within=_dense)
-    expected = xr.DataArray([largest_gaussian(m) for m in data["m"].values], dims="m", coords={"m": data["m"]})
+    expected = xr.DataArray(
+        [largest_gaussian(m) for m in data["m"].values], dims="m", coords={"m": data["m"]}
+    )
     data["gaussian"] = data["error_l2"] * expected
     return ratio_cells(data, "error_inf", "gaussian", power=1)
 
@@ -52,8 +58,10 @@ def _largest_over_gaussian(results: xr.Dataset) -> Cells:
 def _squared_error(results: xr.Dataset) -> Mapping[str, Estimate]:
     data = select(results, "error_l2", min_levels=_GRID, within=_dense)
     data["square"] = data["m"] * data["error_l2"] ** 2
-    return {_IN_RESPONSES: exponent(data, "square", ("m",), error_share=0.5, np=data["n"] * data["p"]),
-            _IN_ITEMS: exponent(data, "square", ("n", "p"), error_share=0.5, m=data["m"])}
+    return {
+        _IN_RESPONSES: exponent(data, "square", ("m",), error_share=0.5, np=data["n"] * data["p"]),
+        _IN_ITEMS: exponent(data, "square", ("n", "p"), error_share=0.5, m=data["m"]),
+    }
 
 
 @measure_every_cell("mean ‖β̂ − β*‖₂²/m over the mean Cramér–Rao bound")
@@ -85,15 +93,17 @@ CLAIMS = (
     Claim(
         id="nguyen.theorem_3_1.spread",
         statement="The error is spread over the items: the largest error is to the root mean square error as in "
-                  "independent Gaussian errors.",
+        "independent Gaussian errors.",
         source="Nguyen and Zhang, after Theorem 3.1: ‖·‖∞ is at most √(log m/m)·‖·‖₂ up to a constant",
         experiment="nguyen/entrywise",
         measure=_largest_over_gaussian,
         tolerance=Within(1, 0.15),
         why="E max |Z| grows like √(2 log m). Items at the ends have errors up to a fifth larger than the others.",
         conditions=f"{_CONDITIONS}.",
-        control=NegativeControl("largest errors multiplied by (m/25)^(1/3)",
-                                scaled("error_inf", lambda r: (r["m"] / 25) ** (1 / 3))),
+        control=NegativeControl(
+            "largest errors multiplied by (m/25)^(1/3)",
+            scaled("error_inf", lambda r: (r["m"] / 25) ** (1 / 3)),
+        ),
         simulated=ONE_GUESSED,
     ),
     Claim(
@@ -116,10 +126,12 @@ CLAIMS = (
         measure=_over_cramer_rao,
         tolerance=Within(1.3, 0.4),
         why="Only bias can bring it below 1; 0.9 leaves room for that. The paper gives no constant. To first order it "
-            "is 1.05 to 1.2 here; 1.7 leaves room for few responses.",
+        "is 1.05 to 1.2 here; 1.7 leaves room for few responses.",
         conditions=f"{_CONDITIONS}. The bound is m/(np) times 5.8 or so.",
-        control=NegativeControl("errors as if np² responses counted, in place of np",
-                                scaled("error_l2", lambda r: 1 / r["p"] ** 0.5)),
+        control=NegativeControl(
+            "errors as if np² responses counted, in place of np",
+            scaled("error_l2", lambda r: 1 / r["p"] ** 0.5),
+        ),
         simulated=TWINS,
     ),
 )

@@ -5,7 +5,14 @@ import xarray as xr
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Cells, confidence_for, labelled, measure, measure_every_cell, share_above
+from pipeline.analysis.measures import (
+    Cells,
+    confidence_for,
+    labelled,
+    measure,
+    measure_every_cell,
+    share_above,
+)
 from pipeline.analysis.selection import at_levels, select
 from pipeline.analysis.summary import summarise, t_interval
 from pipeline.analysis.tolerances import AtMost, NoException
@@ -14,15 +21,23 @@ from .controls import GUESSED, RING
 
 DENSITY = 20  # np²/log m that the supplement's Lemma 1.1 calls sufficiently large
 CONSTANT = 15  # C of the theorem; the mean error is at 4
-_CONDITIONS = ("Cells with np² ≥ 20 log m, as the supplement's Lemma 1.1 asks, and p from 0.1, where mp = 5 or 10 is "
-               "no more than log n, to 1; β* uniform on (−2, 2). At np² = log m the chain is often not connected.")
+_CONDITIONS = (
+    "Cells with np² ≥ 20 log m, as the supplement's Lemma 1.1 asks, and p from 0.1, where mp = 5 or 10 is "
+    "no more than log n, to 1; β* uniform on (−2, 2). At np² = log m the chain is often not connected."
+)
 
 
 def _over_rate(results: xr.Dataset) -> xr.Dataset:
     """‖β̂ − β*‖∞ over √(log m/(np)) in the cells that are used."""
-    data = select(results, "error_inf", min_levels=dict(m=1, p=2, density=2),
-                  within=lambda d: d["density"] >= DENSITY)
-    data["over_rate"] = data["error_inf"] * xr.ufuncs.sqrt(data["n"] * data["p"] / xr.ufuncs.log(data["m"]))
+    data = select(
+        results,
+        "error_inf",
+        min_levels=dict(m=1, p=2, density=2),
+        within=lambda d: d["density"] >= DENSITY,
+    )
+    data["over_rate"] = data["error_inf"] * xr.ufuncs.sqrt(
+        data["n"] * data["p"] / xr.ufuncs.log(data["m"])
+    )
     return data
 
 
@@ -30,7 +45,9 @@ def _over_rate(results: xr.Dataset) -> xr.Dataset:
 def _over_complete(results: xr.Dataset) -> Cells:
     data = _over_rate(results)
     cells = summarise(data[["over_rate", "status"]])
-    pair = xr.Dataset(dict(mean=cells["over_rate"], relative=cells["over_rate_mcse"] / cells["over_rate"]))
+    pair = xr.Dataset(
+        dict(mean=cells["over_rate"], relative=cells["over_rate_mcse"] / cells["over_rate"])
+    )
     complete = at_levels(pair, dict(p=1))
     ratio = pair["mean"] / complete["mean"]
     error = ratio * xr.ufuncs.hypot(pair["relative"], complete["relative"])
@@ -48,15 +65,17 @@ CLAIMS = (
     Claim(
         id="nguyen.theorem_3_1.few",
         statement="With few responses of a person the largest error has the same constant over √(log m/(np)) as with "
-                  "all, up to a half.",
+        "all, up to a half.",
         source="Nguyen and Zhang, Theorem 3.1, where np² ≳ log m and mp ≳ log n bind",
         experiment="nguyen/few_responses",
         measure=_over_complete,
         tolerance=AtMost(1.5),
         why="If pairs of responses, np², counted in place of np, the ratio would be 1/√p, 3.2 at p = 0.1.",
         conditions=_CONDITIONS,
-        control=NegativeControl("errors as if np² responses counted, in place of np",
-                                scaled("error_inf", lambda r: 1 / r["p"] ** 0.5)),
+        control=NegativeControl(
+            "errors as if np² responses counted, in place of np",
+            scaled("error_inf", lambda r: 1 / r["p"] ** 0.5),
+        ),
         simulated=RING,
     ),
     Claim(

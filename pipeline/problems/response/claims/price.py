@@ -26,9 +26,16 @@ from .controls import LOUDER, OWN_NOISE
 ERRORS = 4  # standard errors on either side: wider than simultaneous intervals of up to 158 cells
 
 
-def _excess(results: xr.Dataset, within: Condition | None = None) -> tuple[xr.Dataset, xr.DataArray, xr.DataArray]:
+def _excess(
+    results: xr.Dataset, within: Condition | None = None
+) -> tuple[xr.Dataset, xr.DataArray, xr.DataArray]:
     """The data, the excess of the mean squared error with privacy relative to that without, and its standard error."""
-    data = select(results, "error_l2", min_levels=dict(m=2, item_noise=2, item_size=2, mechanism=2), within=within)
+    data = select(
+        results,
+        "error_l2",
+        min_levels=dict(m=2, item_noise=2, item_size=2, mechanism=2),
+        within=within,
+    )
     data["square"] = data["error_l2"] ** 2
     added = difference(data, "square", "mechanism", "discrete_gaussian", "none")
     without = summarise(data[["square", "status"]])["square"].sel(mechanism="none", drop=True)
@@ -40,7 +47,9 @@ def _large(data: xr.Dataset) -> xr.DataArray:
     return data["n"] * (data["epsilon_user"] / data["m"]) ** 2 >= 8
 
 
-@measure_every_cell("excess of the mean squared error with privacy over that without, relative to the latter")
+@measure_every_cell(
+    "excess of the mean squared error with privacy over that without, relative to the latter"
+)
 def _excess_where_large(results: xr.Dataset) -> Cells:
     _, excess, error = _excess(results, _large)
     half = ERRORS * error
@@ -53,8 +62,14 @@ def _exponents(results: xr.Dataset) -> Mapping[str, Estimate]:
     data, excess, error = _excess(results)
     small = (excess > 0.1) & (excess < 2)
     rho: xr.DataArray = xr.apply_ufunc(zcdp_rho, data["epsilon_user"], DELTA)
-    rate = fit_rate(excess.where(small), error, confidence=confidence_for(error_share=1 / 3), n=data["n"], m=data["m"],
-                    rho=rho)
+    rate = fit_rate(
+        excess.where(small),
+        error,
+        confidence=confidence_for(error_share=1 / 3),
+        n=data["n"],
+        m=data["m"],
+        rho=rho,
+    )
     return {"in n": rate.exponents["n"], "in m": rate.exponents["m"], "in ρ": rate.exponents["rho"]}
 
 
@@ -63,30 +78,37 @@ CLAIMS = (
         id="nguyen.supplement_3_3",
         statement="Where n is at least 8 m²/ε², privacy multiplies the squared error by four at most.",
         source="in the manner of Theorem 3.3 in the supplement of Nguyen and Zhang, which is about the spectral "
-               "algorithm: see nguyen/price_estimators; here with 8 for its constant",
+        "algorithm: see nguyen/price_estimators; here with 8 for its constant",
         experiment="nguyen/price",
         measure=_excess_where_large,
         tolerance=AtMost(3),
         why="The paper gives no constant; the excess goes on falling as n grows.",
         conditions="Cells with nε²/m² ≥ 8; p = 1, tight calibration, pairwise likelihood on the noisy counts; "
-                   f"intervals of ± {ERRORS} standard errors.",
-        control=NegativeControl("budgets read as four times what they are",
-                                lambda r: r.assign_coords(epsilon_user=4 * r["epsilon_user"])),
+        f"intervals of ± {ERRORS} standard errors.",
+        control=NegativeControl(
+            "budgets read as four times what they are",
+            lambda r: r.assign_coords(epsilon_user=4 * r["epsilon_user"]),
+        ),
         simulated=LOUDER,
     ),
     Claim(
-        id="nguyen.price", headline=True,
+        id="nguyen.price",
+        headline=True,
         statement="What privacy adds to the squared error, relative to the error without it, is proportional to "
-                  "m/(nρ), ρ of order ε²: a power of m less than the theorem's order, m²/(nε²).",
+        "m/(nρ), ρ of order ε²: a power of m less than the theorem's order, m²/(nε²).",
         source="against the order of Theorem 3.3 in the supplement of Nguyen and Zhang, which is sufficient only",
-        experiment="nguyen/price", measure=_exponents,
+        experiment="nguyen/price",
+        measure=_exponents,
         tolerance={"in n": Within(-1, 0.25), "in m": Within(1, 0.25), "in ρ": Within(-1, 0.25)},
         why="Noise of variance ∝ m²/ρ on every Y_ij is averaged over the m − 1 pairs of an item. The exponent of m in "
-            "the theorem's order is 2.",
+        "the theorem's order is 2.",
         conditions="Cells with an excess of 0.1 to 2, where the noise is a small disturbance. The factor is about 6: "
-                   "privacy doubles the squared error at n = 6m/ρ, or 130 to 190 m/ε², which is below m²/ε² only "
-                   "with that many items or more.",
-        control=NegativeControl("numbers of persons read as their square root",
-                                lambda r: r.assign_coords(n=r["n"] ** 0.5)), simulated=OWN_NOISE,
+        "privacy doubles the squared error at n = 6m/ρ, or 130 to 190 m/ε², which is below m²/ε² only "
+        "with that many items or more.",
+        control=NegativeControl(
+            "numbers of persons read as their square root",
+            lambda r: r.assign_coords(n=r["n"] ** 0.5),
+        ),
+        simulated=OWN_NOISE,
     ),
 )

@@ -15,7 +15,9 @@ from pipeline.analysis.tolerances import AtMost, Within
 from .common import DELTA, EXACT, ROUNDING
 from .controls import QUIET
 
-NOISE = 0.03  # of the variance of noise as drawn, all cells together: the small grid knows it to 0.015
+NOISE = (
+    0.03  # of the variance of noise as drawn, all cells together: the small grid knows it to 0.015
+)
 COARSE = 1e-3  # of noise on integers: its variance is less than σ² by up to this share, at σ² = 0.6
 _MECHANISMS = {"discrete Gaussian": "discrete_gaussian", "discrete Laplace": "discrete_laplace"}
 _GAUSSIAN = dict(mechanism="discrete_gaussian", calibration="tight")
@@ -35,25 +37,38 @@ def _audit(metric: str, estimand: str, at: Mapping[str, str] = _GAUSSIAN) -> Mea
 
 def _drawn(results: xr.Dataset, calibration: str, mechanisms: Sequence[str]) -> Cells:
     """Variance of the noise that was drawn over that charged, all cells of a mechanism together."""
-    data = select(results, "noise_drawn", at=dict(calibration=calibration),
-                  min_levels=dict(m=3, epsilon_user=3, mechanism=1))
+    data = select(
+        results,
+        "noise_drawn",
+        at=dict(calibration=calibration),
+        min_levels=dict(m=3, epsilon_user=3, mechanism=1),
+    )
     data = data.sel(mechanism=[*mechanisms])
     data["charged"] = xr.ones_like(data["noise_drawn"])
     return law_ratios(data, "noise_drawn", "charged", 1, "mechanism")[TOGETHER]
 
 
-@measure("what the released noise costs for the worst replacement of a person's row, over ½ε*², in every cell")
+@measure(
+    "what the released noise costs for the worst replacement of a person's row, over ½ε*², in every cell"
+)
 def _corrected(results: xr.Dataset) -> Mapping[str, Cells]:
     levels = dict(mechanism="discrete_gaussian", calibration="paper")
-    return {_COST: _audited(results, "person_spent", levels), _DRAWN: _drawn(results, "paper", ["discrete_gaussian"])}
+    return {
+        _COST: _audited(results, "person_spent", levels),
+        _DRAWN: _drawn(results, "paper", ["discrete_gaussian"]),
+    }
 
 
-@measure("what the released noise costs for the worst replacement of a person's row, over the declared budget, in "
-         "every cell")
+@measure(
+    "what the released noise costs for the worst replacement of a person's row, over the declared budget, in "
+    "every cell"
+)
 def _either_mechanism(results: xr.Dataset) -> Mapping[str, Cells]:
     costs: dict[str, Cells] = {}
     for name, mechanism in _MECHANISMS.items():
-        costs[name] = _audited(results, "person_spent", dict(mechanism=mechanism, calibration="tight"))
+        costs[name] = _audited(
+            results, "person_spent", dict(mechanism=mechanism, calibration="tight")
+        )
     return costs | {_DRAWN: _drawn(results, "tight", [*_MECHANISMS.values()])}
 
 
@@ -75,32 +90,45 @@ def _count_claim(mechanism: str, lemma: str, noise: str, budget: str) -> Claim:
         statement=f"A count that one person changes by up to Δ, with {noise}, is {budget}, and no better.",
         source=f"Nguyen and Zhang, supplement, Lemma {lemma}",
         experiment="nguyen/privacy",
-        measure=_audit("count_spent", "largest privacy loss over the declared one: Rényi divergence over its order, "
-                                      "or log ratio", dict(mechanism=mechanism, calibration="tight")),
+        measure=_audit(
+            "count_spent",
+            "largest privacy loss over the declared one: Rényi divergence over its order, "
+            "or log ratio",
+            dict(mechanism=mechanism, calibration="tight"),
+        ),
         tolerance=Within(1, ROUNDING),
         why=_WHY,
         conditions=_GRID + " Here the count is of all right answers, and Δ = m.",
-        control=_less_noise("count_spent"), simulated=_COMPUTED,
+        control=_less_noise("count_spent"),
+        simulated=_COMPUTED,
     )
 
 
 CLAIMS = (
-    _count_claim("discrete_gaussian", "3.2", "discrete Gaussian noise of variance Δ²/ε²", "½ε²-CDP"),
+    _count_claim(
+        "discrete_gaussian", "3.2", "discrete Gaussian noise of variance Δ²/ε²", "½ε²-CDP"
+    ),
     _count_claim("discrete_laplace", "4.2", "discrete Laplace noise of scale Δ/ε", "ε-DP"),
     Claim(
-        id="nguyen.lemma_4_1", row="N1",
+        id="nguyen.lemma_4_1",
+        row="N1",
         statement="As printed: noise of variance √(m(m−1))/ε*² on every measurement is ½ε*²-CDP.",
         source="Nguyen and Zhang, Lemma 4.1",
         experiment="nguyen/privacy",
-        measure=_audit("person_spent_printed",
-                       "what this noise costs for the worst replacement of a person's row, over ½ε*²"),
+        measure=_audit(
+            "person_spent_printed",
+            "what this noise costs for the worst replacement of a person's row, over ½ε*²",
+        ),
         tolerance=AtMost(1 + ROUNDING),
         why=_WHY,
         conditions=f"{_GRID}{_ROWS} The statement is false: √(m(m−1)) belongs to the standard deviation. The two "
-                   "claims that follow are about the corrected variance.",
-        control=_less_noise("person_spent_printed"), simulated=_COMPUTED,
-        positive=PositiveControl("the variance times √(m(m−1)), which its proof gives", scaled(
-            "person_spent_printed", lambda r: (r["m"] * (r["m"] - 1)) ** -0.5)),
+        "claims that follow are about the corrected variance.",
+        control=_less_noise("person_spent_printed"),
+        simulated=_COMPUTED,
+        positive=PositiveControl(
+            "the variance times √(m(m−1)), which its proof gives",
+            scaled("person_spent_printed", lambda r: (r["m"] * (r["m"] - 1)) ** -0.5),
+        ),
     ),
     Claim(
         id="nguyen.lemma_4_1.corrected",
@@ -111,8 +139,9 @@ CLAIMS = (
         tolerance={_COST: AtMost(1 + COARSE), _DRAWN: Within(1, NOISE)},
         why=_WHY,
         conditions=f"{_GRID}{_ROWS} calibration: paper. At m = 2 it costs all of the budget, at large m about half: "
-                   f"see the next claim. {_AS_DRAWN}",
-        control=_less_noise("person_spent"), simulated=QUIET,
+        f"see the next claim. {_AS_DRAWN}",
+        control=_less_noise("person_spent"),
+        simulated=QUIET,
     ),
     Claim(
         id="nguyen.lemma_4_1.tight",
@@ -123,12 +152,16 @@ CLAIMS = (
         tolerance=dict.fromkeys(_MECHANISMS, Within(1, COARSE)) | {_DRAWN: Within(1, NOISE)},
         why=_WHY,
         conditions=f"{_GRID}{_ROWS} calibration: tight. The variance of noise on integers is its σ² to 0.1 % here. "
-                   f"{_AS_DRAWN}",
-        control=NegativeControl("rows charged as if they were added or removed, and not replaced",
-                                scaled("person_spent", 2)), simulated=QUIET,
+        f"{_AS_DRAWN}",
+        control=NegativeControl(
+            "rows charged as if they were added or removed, and not replaced",
+            scaled("person_spent", 2),
+        ),
+        simulated=QUIET,
     ),
     Claim(
-        id="nguyen.lemma_4_3.cited", row="N3",
+        id="nguyen.lemma_4_3.cited",
+        row="N3",
         statement="By the conversion that the paper cites, ρ = ε²/(4 log(1/δ)) suffices for (ε, δ)-DP.",
         source="Nguyen and Zhang, supplement, below Lemma 4.3",
         experiment="nguyen/privacy",
@@ -136,11 +169,16 @@ CLAIMS = (
         tolerance=AtMost(1 + ROUNDING),
         why=_WHY,
         conditions=f"{_GRID} Does not hold: the shortcut, which the paper marks as an approximation, drops ρ, and for "
-                   "ε = 5 the conversion gives 5.68. The next claim is about the exact account.",
+        "ε = 5 the conversion gives 5.68. The next claim is about the exact account.",
         control=NegativeControl("budgets twice what they are", scaled("shortcut_epsilon_cited", 2)),
         simulated=_COMPUTED,
-        positive=PositiveControl("ρ + √(4ρ log(1/δ)) without its first term", lambda r: r.assign(
-            shortcut_epsilon_cited=r["shortcut_epsilon_cited"] + r["epsilon_user"] / (4 * math.log(DELTA)))),
+        positive=PositiveControl(
+            "ρ + √(4ρ log(1/δ)) without its first term",
+            lambda r: r.assign(
+                shortcut_epsilon_cited=r["shortcut_epsilon_cited"]
+                + r["epsilon_user"] / (4 * math.log(DELTA))
+            ),
+        ),
     ),
     Claim(
         id="nguyen.lemma_4_3.exact",
@@ -151,7 +189,8 @@ CLAIMS = (
         tolerance=AtMost(1 + ROUNDING),
         why=_WHY,
         conditions=f"{_GRID} By an exact account of Gaussian noise of that ρ. At ε = 7.5 it is 0.99, and above 1 from "
-                   "7.53 on. Discrete noise that is charged what a row costs is above 1 at 7.5 for m up to 5.",
-        control=NegativeControl("δ twice what it is", scaled("shortcut_delta_exact", 2)), simulated=_COMPUTED,
+        "7.53 on. Discrete noise that is charged what a row costs is above 1 at 7.5 for m up to 5.",
+        control=NegativeControl("δ twice what it is", scaled("shortcut_delta_exact", 2)),
+        simulated=_COMPUTED,
     ),
 )

@@ -31,21 +31,34 @@ EDUCATION = {
 }
 MODERATE = 1.0  # ε
 _ON_EDUCATION = RecordedData(EDUCATION, "data.path=lsat6.csv, student-por.csv or the ARFF file")
-_ON_MOVIELENS = RecordedData(dict.fromkeys(MOVIELENS, "MovieLens ml-latest-small"), "data.path=ratings.csv")
-_ESTIMATORS = dict(paper="spectral", tight="spectral_debiased")  # that randomized response is compared with
+_ON_MOVIELENS = RecordedData(
+    dict.fromkeys(MOVIELENS, "MovieLens ml-latest-small"), "data.path=ratings.csv"
+)
+_ESTIMATORS = dict(
+    paper="spectral", tight="spectral_debiased"
+)  # that randomized response is compared with
 _NOISE = dict(paper="noise charged as in the paper", tight="noise charged what a row costs")
-_SETTING = dict(paper=f"{_NOISE['paper']}, randomized response not debiased, as in the paper",
-                tight=f"{_NOISE['tight']}, randomized response debiased")
-_LESS_RANDOMIZED = {"Gaussian noise less randomized response": "discrete_gaussian",
-                    "Laplace noise less randomized response": "discrete_laplace"}
-_GAUSSIAN_LESS = {"Gaussian noise less Laplace noise": "discrete_laplace",
-                  "Gaussian noise less randomized response": "randomized_response"}
+_SETTING = dict(
+    paper=f"{_NOISE['paper']}, randomized response not debiased, as in the paper",
+    tight=f"{_NOISE['tight']}, randomized response debiased",
+)
+_LESS_RANDOMIZED = {
+    "Gaussian noise less randomized response": "discrete_gaussian",
+    "Laplace noise less randomized response": "discrete_laplace",
+}
+_GAUSSIAN_LESS = {
+    "Gaussian noise less Laplace noise": "discrete_laplace",
+    "Gaussian noise less randomized response": "randomized_response",
+}
 
 
 def _levels(mechanism: str, calibration: str, **graph: Level) -> dict[str, Level]:
     """Levels of a way to release and estimate; randomized response has one calibration and two estimators."""
     if mechanism == "randomized_response":
-        return dict(mechanism=mechanism, calibration="tight", estimator=_ESTIMATORS[calibration]) | graph
+        return (
+            dict(mechanism=mechanism, calibration="tight", estimator=_ESTIMATORS[calibration])
+            | graph
+        )
     return dict(mechanism=mechanism, calibration=calibration, estimator="spectral") | graph
 
 
@@ -64,16 +77,20 @@ def mean_difference(one: xr.DataArray, other: xr.DataArray, error_share: float =
 
 
 def _less_randomized(calibration: str, epsilon: float, epsilon_randomized: float) -> Measure:
-    @measure(f"difference of mean ‖β̃ − β̂‖₂/√m, noise at ε = {epsilon:g}, randomized response at "
-             f"ε = {epsilon_randomized:g}")
+    @measure(
+        f"difference of mean ‖β̃ − β̂‖₂/√m, noise at ε = {epsilon:g}, randomized response at "
+        f"ε = {epsilon_randomized:g}"
+    )
     def less(results: xr.Dataset) -> Mapping[str, Estimate]:
         def errors(mechanism: str, level: float) -> xr.DataArray:
             at = _levels(mechanism, calibration, epsilon_user=level)
             return select(results, "error_l2", at=at, least=FEW)["error_l2"]
 
         randomized = errors("randomized_response", epsilon_randomized)
-        return {name: mean_difference(errors(mechanism, epsilon), randomized, error_share=0.5)
-                for name, mechanism in _LESS_RANDOMIZED.items()}
+        return {
+            name: mean_difference(errors(mechanism, epsilon), randomized, error_share=0.5)
+            for name, mechanism in _LESS_RANDOMIZED.items()
+        }
 
     return less
 
@@ -81,14 +98,19 @@ def _less_randomized(calibration: str, epsilon: float, epsilon_randomized: float
 def _mechanisms_exchanged(calibration: str, **graph: Level) -> NegativeControl:
     return NegativeControl(
         "errors of Gaussian noise and of randomized response, exchanged",
-        errors_exchanged(_levels("discrete_gaussian", calibration, **graph),
-                         _levels("randomized_response", calibration, **graph)))
+        errors_exchanged(
+            _levels("discrete_gaussian", calibration, **graph),
+            _levels("randomized_response", calibration, **graph),
+        ),
+    )
 
 
 def _education_claims(calibration: str) -> Iterator[Claim]:
     source, setting = "Nguyen and Zhang, §5.2, Figure 2", _SETTING[calibration]
-    conditions = ("All persons of LSAT-6, of Three Grades or of UCI student (300 of them; the paper has 131), one file "
-                  "at a time; error against the fit without privacy.")
+    conditions = (
+        "All persons of LSAT-6, of Three Grades or of UCI student (300 of them; the paper has 131), one file "
+        "at a time; error against the fit without privacy."
+    )
     yield Claim(
         id=f"nguyen.figure_2.high_privacy.{calibration}",
         statement=f"At ε = 0.01 randomized response is the most accurate ({setting}).",
@@ -98,8 +120,10 @@ def _education_claims(calibration: str) -> Iterator[Claim]:
         tolerance=dict.fromkeys(_LESS_RANDOMIZED, AtLeast(0)),
         why=DIRECTION,
         conditions=f"{conditions} Randomized response has no information on the items there: its error is that of the "
-                   "estimate 0 for all.",
-        control=NegativeControl("errors in the opposite order of ε", reversed_along("error_l2", "epsilon_user")),
+        "estimate 0 for all.",
+        control=NegativeControl(
+            "errors in the opposite order of ε", reversed_along("error_l2", "epsilon_user")
+        ),
         simulated=QUIET_NOISE,
         recorded=_ON_EDUCATION,
     )
@@ -119,7 +143,7 @@ def _education_claims(calibration: str) -> Iterator[Claim]:
     yield Claim(
         id=f"nguyen.figure_2.randomized.{calibration}",
         statement="Randomized response needs more than five times the budget to be as accurate as noise at ε = 1 "
-                  f"({setting}).",
+        f"({setting}).",
         source=source,
         experiment="nguyen/figure_2",
         measure=_less_randomized(calibration, MODERATE, 5 * MODERATE),
@@ -136,13 +160,20 @@ def _gaussian_less(calibration: str) -> Measure:
     @measure("difference of mean ‖β̃ − β̂‖₂/√m, mean over cells, all pairs")
     def less(results: xr.Dataset) -> Mapping[str, Estimate]:
         def errors(mechanism: str) -> xr.DataArray:
-            data = select(results, "error_l2", at=_levels(mechanism, calibration, graph="dense"),
-                          min_levels=dict(m=2, epsilon_user=2), least=FEW)
+            data = select(
+                results,
+                "error_l2",
+                at=_levels(mechanism, calibration, graph="dense"),
+                min_levels=dict(m=2, epsilon_user=2),
+                least=FEW,
+            )
             return data["error_l2"].sel(epsilon_user=data["epsilon_user"] >= MODERATE)
 
         gaussian = errors("discrete_gaussian")
-        return {name: mean_difference(gaussian, errors(mechanism), error_share=0.5)
-                for name, mechanism in _GAUSSIAN_LESS.items()}
+        return {
+            name: mean_difference(gaussian, errors(mechanism), error_share=0.5)
+            for name, mechanism in _GAUSSIAN_LESS.items()
+        }
 
     return less
 
@@ -151,8 +182,13 @@ def _sparse_less_dense(calibration: str, m: int) -> Measure:
     @measure(f"difference of mean ‖β̃ − β̂‖₂/√m, sparse less dense graph, mean over ε, at m = {m}")
     def less(results: xr.Dataset) -> Estimate:
         def errors(graph: str) -> xr.DataArray:
-            data = select(results, "error_l2", at=_levels("discrete_gaussian", calibration, graph=graph, m=m),
-                          min_levels=dict(epsilon_user=2), least=FEW)
+            data = select(
+                results,
+                "error_l2",
+                at=_levels("discrete_gaussian", calibration, graph=graph, m=m),
+                min_levels=dict(epsilon_user=2),
+                least=FEW,
+            )
             return data["error_l2"].sel(epsilon_user=data["epsilon_user"] >= LOW_PRIVACY)
 
         return mean_difference(errors("sparse"), errors("dense"))
@@ -160,23 +196,31 @@ def _sparse_less_dense(calibration: str, m: int) -> Measure:
     return less
 
 
-_FILMS = "600 of 601 persons, m of the 200 most-rated films of ml-latest-small; the paper has ML-100K."
-_OWN_FIT = ("Completed ratings do not follow the model, so that a sparse fit is 0.09 logits off even without noise, "
-            "0.04 under the model, where it does help (nguyen.figure_1.sparse).")
+_FILMS = (
+    "600 of 601 persons, m of the 200 most-rated films of ml-latest-small; the paper has ML-100K."
+)
+_OWN_FIT = (
+    "Completed ratings do not follow the model, so that a sparse fit is 0.09 logits off even without noise, "
+    "0.04 under the model, where it does help (nguyen.figure_1.sparse)."
+)
 
 
-def _sparse_claim(calibration: str, name: str, m: int, tolerance: AtLeast | AtMost, verb: str, remark: str) -> Claim:
+def _sparse_claim(
+    calibration: str, name: str, m: int, tolerance: AtLeast | AtMost, verb: str, remark: str
+) -> Claim:
     return Claim(
-        id=f"nguyen.figure_3.{name}.{calibration}", row="N8",
+        id=f"nguyen.figure_3.{name}.{calibration}",
+        row="N8",
         statement=f"On binarised ratings and from ε = 2.5 on a sparse graph of pairs {verb} items "
-                  f"({_NOISE[calibration]}).",
+        f"({_NOISE[calibration]}).",
         source="Nguyen and Zhang, §5.2, Figure 3",
         experiment="nguyen/figure_3",
         measure=_sparse_less_dense(calibration, m),
         tolerance=tolerance,
         why=DIRECTION,
         conditions=f"{_FILMS} ε ≥ {LOW_PRIVACY:g}, m = {m}, p0 = log₂(m)/m.{remark}",
-        control=GRAPHS_EXCHANGED, positive=GRAPHS_THE_OTHER_WAY,
+        control=GRAPHS_EXCHANGED,
+        positive=GRAPHS_THE_OTHER_WAY,
         simulated=LOUD_DENSE if name == "few" else LOUD_DENSE_SUPPORTS,
         recorded=_ON_MOVIELENS,
     )
@@ -186,7 +230,7 @@ def _ratings_claims(calibration: str) -> Iterator[Claim]:
     yield Claim(
         id=f"nguyen.figure_3.gaussian.{calibration}",
         statement="On binarised ratings and from ε = 1 on, on average, Gaussian noise is more accurate than Laplace "
-                  f"noise and randomized response ({_SETTING[calibration]}).",
+        f"noise and randomized response ({_SETTING[calibration]}).",
         source="Nguyen and Zhang, §5.2, Figure 3",
         experiment="nguyen/figure_3",
         measure=_gaussian_less(calibration),
@@ -197,9 +241,15 @@ def _ratings_claims(calibration: str) -> Iterator[Claim]:
         simulated=NO_FLIPS,
         recorded=_ON_MOVIELENS,
     )
-    yield _sparse_claim(calibration, "few", 25, AtLeast(0), "does not help with few", f" {_OWN_FIT}")
+    yield _sparse_claim(
+        calibration, "few", 25, AtLeast(0), "does not help with few", f" {_OWN_FIT}"
+    )
     yield _sparse_claim(calibration, "many", 200, AtMost(0), "helps with many", "")
 
 
-CLAIMS = tuple(claim for make in (_education_claims, _ratings_claims) for calibration in _SETTING
-               for claim in make(calibration))
+CLAIMS = tuple(
+    claim
+    for make in (_education_claims, _ratings_claims)
+    for calibration in _SETTING
+    for claim in make(calibration)
+)

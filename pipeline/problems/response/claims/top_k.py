@@ -7,7 +7,14 @@ import xarray as xr
 from pipeline.analysis.boundaries import INSIDE, boundary_exponent, crossing
 from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.estimate import Estimate
-from pipeline.analysis.measures import Cells, Measure, confidence_for, labelled, measure, measure_every_cell
+from pipeline.analysis.measures import (
+    Cells,
+    Measure,
+    confidence_for,
+    labelled,
+    measure,
+    measure_every_cell,
+)
 from pipeline.analysis.selection import Condition, InsufficientEvidence, select
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import AtLeast, AtMost, Within
@@ -24,7 +31,9 @@ def _signal(data: xr.Dataset) -> xr.DataArray:
 def _recovered(within: Condition) -> Measure:
     @measure_every_cell("share of replications with the exact top K")
     def recovered(results: xr.Dataset) -> Cells:
-        data = select(results, "exact_top_k", min_levels=dict(m=1, spacing=1, p=1, recovery=2), within=within)
+        data = select(
+            results, "exact_top_k", min_levels=dict(m=1, spacing=1, p=1, recovery=2), within=within
+        )
         cells = summarise(data, confidence_for(data))
         return labelled(cells, *(f"exact_top_k{end}" for end in ("", "_low", "_high", "_mcse")))
 
@@ -33,18 +42,29 @@ def _recovered(within: Condition) -> Measure:
 
 @measure("exponents of the n at which 8 of 10 replications find the exact top K, at fixed m")
 def _persons_needed(results: xr.Dataset) -> Mapping[str, Estimate]:
-    data = select(results, "exact_top_k", min_levels=dict(m=1, spacing=2, p=2, recovery=3),
-                  within=lambda d: d["m"] >= 20)
+    data = select(
+        results,
+        "exact_top_k",
+        min_levels=dict(m=1, spacing=2, p=2, recovery=3),
+        within=lambda d: d["m"] >= 20,
+    )
     cells = summarise(data).sel(m=data["m"] >= 20)
-    boundary = crossing(cells["exact_top_k"], cells["exact_top_k_mcse"], "recovery", 0.8, at=cells["n"])
+    boundary = crossing(
+        cells["exact_top_k"], cells["exact_top_k_mcse"], "recovery", 0.8, at=cells["n"]
+    )
     if (boundary["side"] != INSIDE).any():
-        raise InsufficientEvidence("some curve reaches 0.8 outside the grid: add levels of recovery")
+        raise InsufficientEvidence(
+            "some curve reaches 0.8 outside the grid: add levels of recovery"
+        )
     rate = boundary_exponent(
-        boundary, ("m",), confidence_for(error_share=0.5), gap=boundary["spacing"], p=boundary["p"])
+        boundary, ("m",), confidence_for(error_share=0.5), gap=boundary["spacing"], p=boundary["p"]
+    )
     return {"in Δ": rate.exponents["gap"], "in p": rate.exponents["p"]}
 
 
-def _gaps_read_as(gap: Callable[[xr.DataArray], xr.DataArray]) -> Callable[[xr.Dataset], xr.Dataset]:
+def _gaps_read_as(
+    gap: Callable[[xr.DataArray], xr.DataArray],
+) -> Callable[[xr.Dataset], xr.Dataset]:
     return lambda results: results.assign_coords(spacing=gap(results["spacing"]))
 
 
@@ -57,9 +77,11 @@ CLAIMS = (
         measure=_recovered(lambda d: _signal(d) >= 7.9),
         tolerance=AtLeast(0.8),
         why="The theorem's probability tends to 1, and its constant is open: with 8 Gaussian errors give 0.88 to 0.96 "
-            "here.",
+        "here.",
         conditions="Cells with npΔ²/log m ≥ 7.9; β* evenly spaced, K = m/2.",
-        control=NegativeControl("gaps read as twice what they are", _gaps_read_as(lambda gap: 2 * gap)),
+        control=NegativeControl(
+            "gaps read as twice what they are", _gaps_read_as(lambda gap: 2 * gap)
+        ),
         simulated=SIXTEENTH,
     ),
     Claim(
@@ -70,9 +92,11 @@ CLAIMS = (
         measure=_recovered(lambda d: _signal(d) <= 0.26),
         tolerance=AtMost(0.5),
         why="The theorem is about every estimator and the worst items; this is one estimator and one set of items. Its "
-            "constant is open: with ¼ Gaussian errors give 0.14 to 0.27 here.",
+        "constant is open: with ¼ Gaussian errors give 0.14 to 0.27 here.",
         conditions="Cells with npΔ²/log m ≤ 0.26; β* evenly spaced, K = m/2.",
-        control=NegativeControl("gaps read as a quarter of what they are", _gaps_read_as(lambda gap: gap / 4)),
+        control=NegativeControl(
+            "gaps read as a quarter of what they are", _gaps_read_as(lambda gap: gap / 4)
+        ),
         simulated=CROWD,
     ),
     Claim(
@@ -85,7 +109,9 @@ CLAIMS = (
         tolerance={"in Δ": Within(-2, 0.3), "in p": Within(-1, 0.45)},
         why="Distinguishes 2 from 1 and 3, and 1 from ½ and from 2, the exponent if pairs of responses (np²) counted.",
         conditions="m ≥ 20: with fewer items mp ≳ log n, a condition of the theorem, does not hold at p = ½.",
-        control=NegativeControl("gaps Δ raised to the power 3/2", _gaps_read_as(lambda gap: gap**1.5)),
+        control=NegativeControl(
+            "gaps Δ raised to the power 3/2", _gaps_read_as(lambda gap: gap**1.5)
+        ),
         simulated=NEWCOMERS,
     ),
 )

@@ -42,7 +42,9 @@ class PairwiseLikelihood(PairCountEstimator):
         both = right + wrong
         mean = np.divide(wrong, both, out=np.full(both.shape, 0.5), where=both != 0)
         loss = Logistic(mean, both / release.persons)
-        minimum = minimise_pairs(loss, np.zeros((len(counts), self.m)), self.ridge / release.persons)
+        minimum = minimise_pairs(
+            loss, np.zeros((len(counts), self.m)), self.ridge / release.persons
+        )
         return ItemEstimate.of(minimum.theta, minimum.converged & release.identifies())
 
     def cost(self) -> float:
@@ -148,7 +150,9 @@ def joint(weight: Floats, persons: Floats, items: Floats) -> tuple[Floats, Boole
         done = (change <= TOLERANCE) & (information > INFORMED).all(axis=1)
         beta[left], converged[left[done]] = now, True
         if done.any():
-            left, weight, persons, items, theta, now = (a[~done] for a in (left, weight, persons, items, theta, now))
+            left, weight, persons, items, theta, now = (
+                a[~done] for a in (left, weight, persons, items, theta, now)
+            )
     return beta, converged
 
 
@@ -161,4 +165,6 @@ def _expected(weight: Floats, theta: Floats, beta: Floats) -> tuple[Floats, Floa
 
 def _step(gradient: Floats, information: Floats) -> Floats:
     """Newton step, at most one logit; 0 where there is no information."""
-    return np.clip(np.divide(gradient, information, out=np.zeros_like(gradient), where=information > 0), -1, 1)
+    return np.clip(
+        np.divide(gradient, information, out=np.zeros_like(gradient), where=information > 0), -1, 1
+    )

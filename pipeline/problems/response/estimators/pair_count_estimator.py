@@ -39,8 +39,12 @@ class PairCountEstimator(Checked):
     """
 
     m: int = parameter("items", unit="items", low=2)
-    pseudo_count: float = parameter("λ, added to every released count", unit="persons", default=1.0, low=0)
-    floor: float = parameter("lowest count: smaller ones are raised to it", unit="persons", default=1.0, low=0)
+    pseudo_count: float = parameter(
+        "λ, added to every released count", unit="persons", default=1.0, low=0
+    )
+    floor: float = parameter(
+        "lowest count: smaller ones are raised to it", unit="persons", default=1.0, low=0
+    )
 
     accepts: ClassVar[type] = PairwiseRelease
     debiased: ClassVar[bool] = False
@@ -51,7 +55,9 @@ class PairCountEstimator(Checked):
 
     def counts(self, release: PairwiseRelease) -> Floats:
         """Cleaned counts, (reps, m, m), 0 on the diagonal and off the edges; a new array."""
-        counts: Floats = np.maximum(release.differences(self.debiased), self.floor, dtype=float, order="C")
+        counts: Floats = np.maximum(
+            release.differences(self.debiased), self.floor, dtype=float, order="C"
+        )
         counts += self.pseudo_count
         if release.edges is not None:
             counts *= release.edges

@@ -13,7 +13,9 @@ from ..connectivity import strongly_connected
 from ..releases import FlippedResponses, PairwiseRelease
 from .pair_count_estimator import ItemEstimate, PairCountEstimator
 
-SLICE_BYTES = 1 << 23  # of one (rep, item, item) array: long enough to amortise calls on small blocks
+SLICE_BYTES = (
+    1 << 23
+)  # of one (rep, item, item) array: long enough to amortise calls on small blocks
 TOLERANCE = 1e-14  # largest relative change of π in the last step of power iteration
 ITERATIONS = 100_000
 
@@ -32,7 +34,9 @@ class Spectral(PairCountEstimator):
 
     by_replication: ClassVar[bool] = True
 
-    solver: str = parameter("how the stationary law is found", default="direct", choices=("direct", "power"))
+    solver: str = parameter(
+        "how the stationary law is found", default="direct", choices=("direct", "power")
+    )
 
     def fit(self, release: PairwiseRelease, rng: np.random.Generator) -> ItemEstimate:
         """Estimate of a block. O(reps · m³), or O(reps · m²) a step of power iteration."""

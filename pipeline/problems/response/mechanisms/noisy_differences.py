@@ -33,8 +33,11 @@ from ..theory.sensitivity import (
 from .public_graph import TRIES, random_graphs
 
 CONVERSIONS: dict[str, Callable[[float, float], Floats | float]] = {
-    "tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho, "paper": accounting.paper_rho,
-    "exact": gaussian_account.exact_rho}
+    "tight": accounting.zcdp_rho,
+    "bun_steinke": accounting.bun_steinke_rho,
+    "paper": accounting.paper_rho,
+    "exact": gaussian_account.exact_rho,
+}
 
 
 @dataclass(frozen=True)
@@ -53,15 +56,26 @@ class NoisyDifferences(Checked, ABC):
     """
 
     m: int = parameter("items", unit="items", low=2)
-    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
-    calibration: str = parameter("sensitivity that is charged", default="tight", choices=CALIBRATIONS)
-    neighbours_are: str = parameter("what a person may change: the row replaced, or there or not",
-                                    default="replace_one", choices=tuple(ROWS))
-    p0: float = parameter("edge probability of the public graph; 1 releases all pairs", default=1.0, above=0, high=1)
+    epsilon_user: float = parameter(
+        "privacy budget of all responses of a person", unit="nats", above=0
+    )
+    calibration: str = parameter(
+        "sensitivity that is charged", default="tight", choices=CALIBRATIONS
+    )
+    neighbours_are: str = parameter(
+        "what a person may change: the row replaced, or there or not",
+        default="replace_one",
+        choices=tuple(ROWS),
+    )
+    p0: float = parameter(
+        "edge probability of the public graph; 1 releases all pairs", default=1.0, above=0, high=1
+    )
 
     unit: ClassVar[str] = "all responses of one person"
-    neighbours: ClassVar[str] = ("one person's row replaced by another; with neighbours_are=add_remove, by one without "
-                                 "answers; n is public")
+    neighbours: ClassVar[str] = (
+        "one person's row replaced by another; with neighbours_are=add_remove, by one without "
+        "answers; n is public"
+    )
     accepts: ClassVar[type] = Responses
     releases: ClassVar[type] = Differences
 
@@ -73,10 +87,15 @@ class NoisyDifferences(Checked, ABC):
         with np.errstate(all="ignore"):  # of the tiniest and the largest budgets
             widest = self._law(self._charged())
         if widest == 0:
-            raise InvalidInput("epsilon_user", self.epsilon_user, "asks for no noise at all; must be smaller")
+            raise InvalidInput(
+                "epsilon_user", self.epsilon_user, "asks for no noise at all; must be smaller"
+            )
         if not widest <= self._widest:
-            raise InvalidInput("epsilon_user", self.epsilon_user,
-                               f"asks for noise wider than {LARGEST**0.5:g} at m={self.m}; must be larger")
+            raise InvalidInput(
+                "epsilon_user",
+                self.epsilon_user,
+                f"asks for noise wider than {LARGEST**0.5:g} at m={self.m}; must be larger",
+            )
 
     @abstractmethod
     def _law(self, charge: int) -> float:
@@ -123,7 +142,9 @@ class NoisyDifferences(Checked, ABC):
         noisy = self._draw(rng, law, counts.shape)
         noisy += counts  # which may share memory with the data
         np.einsum("rii->ri", noisy)[...] = 0
-        return Differences(noisy, data.persons, np.full(len(counts), self._variance(law)), linked=data.linked())
+        return Differences(
+            noisy, data.persons, np.full(len(counts), self._variance(law)), linked=data.linked()
+        )
 
     def _release_on_graphs(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noise on the edges of a graph for each replication, by the charge of that graph."""
@@ -131,7 +152,9 @@ class NoisyDifferences(Checked, ABC):
         reps = len(counts)
         edges, charges = random_graphs(rng, reps, self.m, self.p0), np.zeros(reps, int)
         some = edges.any(axis=(1, 2))
-        charges[some] = charged_sensitivity(self.calibration, self.m, self.neighbours_are, edges[some])
+        charges[some] = charged_sensitivity(
+            self.calibration, self.m, self.neighbours_are, edges[some]
+        )
         noisy, variance = counts * edges, np.zeros(reps)
         for charge in np.unique(charges[some]).tolist():  # graphs of one charge share a law
             rows, law = np.flatnonzero(charges == charge), self._law(charge)
@@ -167,7 +190,9 @@ class NoisyDifferences(Checked, ABC):
             sensitivity = named_sensitivity(self.m, self.neighbours_are, graph)
         exact = self._of(sensitivity)
         charge = self._charged(graph) * exact // plain
-        noise = vetted_noise.within_budget(self._parameter, self._law(charge), self._norm(charge), self._asked)
+        noise = vetted_noise.within_budget(
+            self._parameter, self._law(charge), self._norm(charge), self._asked
+        )
         counts = weighted_differences(answers, observed, persons)
         noisy = np.zeros_like(counts)
         noisy[edges] = vetted_noise.release(counts[edges], **noise)
@@ -180,7 +205,9 @@ class NoisyDifferences(Checked, ABC):
             return None
         graph: Booleans = random_graphs(np.random.default_rng(), 1, self.m, self.p0)[0]
         if not connected(graph[None]).all():
-            raise InvalidInput("p0", self.p0, f"no graph of {TRIES} connected the {self.m} items; must be larger")
+            raise InvalidInput(
+                "p0", self.p0, f"no graph of {TRIES} connected the {self.m} items; must be larger"
+            )
         return graph
 
     def _charged(self, graph: Booleans | None = None) -> int:
@@ -203,7 +230,10 @@ class NoisyDifferences(Checked, ABC):
         """
         if self.p0 < 1:
             return {"person": self._bound()}
-        law, most = self._law(self._charged()), int(squared_sensitivity(self.m, self.neighbours_are))
+        law, most = (
+            self._law(self._charged()),
+            int(squared_sensitivity(self.m, self.neighbours_are)),
+        )
         return {"answer": self._attack(law, self.m - 1), "person": self._attack(law, most)}
 
     @abstractmethod
@@ -239,7 +269,9 @@ class DiscreteGaussian(NoisyDifferences):
     """
 
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
-    conversion: str = parameter("how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS))
+    conversion: str = parameter(
+        "how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS)
+    )
 
     budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
     _parameter, _widest = "variance", LARGEST
@@ -253,13 +285,20 @@ class DiscreteGaussian(NoisyDifferences):
     def __post_init__(self) -> None:
         Checked.__post_init__(self)  # ρ is computed from values that are allowed
         if self.conversion == "exact" and self.epsilon_user > gaussian_account.LARGEST:
-            raise InvalidInput("epsilon_user", self.epsilon_user,
-                               f"must be at most {gaussian_account.LARGEST:g} with conversion=exact")
+            raise InvalidInput(
+                "epsilon_user",
+                self.epsilon_user,
+                f"must be at most {gaussian_account.LARGEST:g} with conversion=exact",
+            )
         with np.errstate(all="ignore"):
             rho = self.rho
         if not 0 < rho < math.inf:
-            raise InvalidInput("epsilon_user", self.epsilon_user, f"has no ρ within the range of numbers at δ = "
-                               f"{self.delta:g}; must be {'larger' if rho == 0 else 'smaller'}")
+            raise InvalidInput(
+                "epsilon_user",
+                self.epsilon_user,
+                f"has no ρ within the range of numbers at δ = "
+                f"{self.delta:g}; must be {'larger' if rho == 0 else 'smaller'}",
+            )
         super().__post_init__()
 
     @cached_property
@@ -271,12 +310,16 @@ class DiscreteGaussian(NoisyDifferences):
         """What a person's responses really cost, `used` · ρ: ε at δ by the tight conversion and by the closed form."""
         rho, person = self.used * self.rho, f"all responses of a person, ε at δ = {self.delta:g}"
         if self.conversion == "exact":  # at most: where too much is charged it is less
-            return {f"{person}, by the noise's own law": self.epsilon_user,
-                    f"{person}, by zCDP": float(accounting.zcdp_epsilon(rho, self.delta)),
-                    "all responses of a person, zCDP ρ": rho}
-        return {person: float(accounting.zcdp_epsilon(rho, self.delta)),
-                f"{person}, by Bun and Steinke": float(accounting.bun_steinke_epsilon(rho, self.delta)),
-                "all responses of a person, zCDP ρ": rho}
+            return {
+                f"{person}, by the noise's own law": self.epsilon_user,
+                f"{person}, by zCDP": float(accounting.zcdp_epsilon(rho, self.delta)),
+                "all responses of a person, zCDP ρ": rho,
+            }
+        return {
+            person: float(accounting.zcdp_epsilon(rho, self.delta)),
+            f"{person}, by Bun and Steinke": float(accounting.bun_steinke_epsilon(rho, self.delta)),
+            "all responses of a person, zCDP ρ": rho,
+        }
 
     def _law(self, charge: int) -> float:
         if self.conversion == "exact":

@@ -33,17 +33,28 @@ class RandomizedResponse(Checked):
 
     n: int = parameter("persons", unit="persons", low=1)
     m: int = parameter("items", unit="items", low=2)
-    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
+    epsilon_user: float = parameter(
+        "privacy budget of all responses of a person", unit="nats", above=0
+    )
     p: float = parameter("probability that a response is observed", default=1.0, above=0, high=1)
     shuffled: bool = parameter("charge the amplification by shuffling", default=False)
-    delta: float = parameter("δ of the (ε, δ)-guarantee when shuffled", default=1e-4, above=0, below=1)
-    data_path: DataFile | None = parameter("file of the responses, whose missing answers rule out amplification",
-                                           default=None)
-    other_ratings: bool = parameter("accept ratings that are not MovieLens's ml-latest-small", default=False)
+    delta: float = parameter(
+        "δ of the (ε, δ)-guarantee when shuffled", default=1e-4, above=0, below=1
+    )
+    data_path: DataFile | None = parameter(
+        "file of the responses, whose missing answers rule out amplification", default=None
+    )
+    other_ratings: bool = parameter(
+        "accept ratings that are not MovieLens's ml-latest-small", default=False
+    )
 
-    stream_label: ClassVar[str] = "randomized_responses"  # its former name: streams, and so numbers, stay
+    stream_label: ClassVar[str] = (
+        "randomized_responses"  # its former name: streams, and so numbers, stay
+    )
     unit: ClassVar[str] = "all responses of one person"
-    neighbours: ClassVar[str] = "one person's answers replaced by others; n and who answered what are public"
+    neighbours: ClassVar[str] = (
+        "one person's answers replaced by others; n and who answered what are public"
+    )
     budget: ClassVar[str] = "pure ε-LDP for all responses of a person; shuffled, (ε, δ)-DP"
     accepts: ClassVar[type] = Responses
     releases: ClassVar[type] = FlippedResponses
@@ -55,8 +66,10 @@ class RandomizedResponse(Checked):
         if not self.shuffled:
             return self.epsilon_user, "reports are not shuffled"
         if self.p < 1 or not all_observed(self.data_path, self.other_ratings):
-            return self.epsilon_user, ("amplification by shuffling does not apply where responses are missing; the "
-                                       f"local budget is epsilon itself, {self.epsilon_user:g}")
+            return self.epsilon_user, (
+                "amplification by shuffling does not apply where responses are missing; the "
+                f"local budget is epsilon itself, {self.epsilon_user:g}"
+            )
         local, reason = accounting.local_budget(self.epsilon_user, self.n, self.delta)
         return local, reason
 
@@ -82,14 +95,18 @@ class RandomizedResponse(Checked):
         answers, observed = data.answers, data.observed
         shuffle = self.unamplified is None
         if shuffle and observed is not None:
-            raise ValueError("shuffled reports have missing answers, though p is 1 and data_path has none")
+            raise ValueError(
+                "shuffled reports have missing answers, though p is 1 and data_path has none"
+            )
         epsilon = float(response_budget(self.local_epsilon, self.m))
         answers = answers ^ draw_flips(answers.shape, float(flip_probability(epsilon)), rng)
         if observed is not None:
             answers &= observed
         if shuffle:
             reps, n, _ = answers.shape
-            answers = answers[np.arange(reps)[:, None], rng.permuted(np.tile(np.arange(n), (reps, 1)), axis=1)]
+            answers = answers[
+                np.arange(reps)[:, None], rng.permuted(np.tile(np.arange(n), (reps, 1)), axis=1)
+            ]
         return FlippedResponses(answers, observed, epsilon)
 
     def spent(self) -> dict[str, float]:
@@ -97,9 +114,13 @@ class RandomizedResponse(Checked):
         local = self.local_epsilon
         if self.unamplified is not None:
             return {"all responses of a person": local, "one response": local / self.m}
-        return {f"all responses of a person, ε at δ = {self.delta:g}":
-                float(accounting.shuffled_epsilon(local, self.n, self.delta)),
-                "all responses of a person, before shuffling": local, "one response": local / self.m}
+        return {
+            f"all responses of a person, ε at δ = {self.delta:g}": float(
+                accounting.shuffled_epsilon(local, self.n, self.delta)
+            ),
+            "all responses of a person, before shuffling": local,
+            "one response": local / self.m,
+        }
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one response and on all of a person; shuffled, bounds of both."""

@@ -1,5 +1,4 @@
-"""The noise that was released, in each replication: its variance as drawn, and the error that it adds, to first order.
-"""
+"""The noise that was released, in each replication: its variance as drawn, and the error that it adds, to first order."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -30,7 +30,9 @@ def _constant(truth: ItemParameters, value: float) -> Floats:
 class _Audit(Checked):
     m: int = parameter("items", unit="items", low=2)
     mechanism: str = parameter("mechanism, whose declaration is audited")
-    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0)
+    epsilon_user: float = parameter(
+        "privacy budget of all responses of a person", unit="nats", above=0
+    )
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
 
     units: ClassVar[str] = "1"
@@ -56,7 +58,9 @@ class PersonSpent(_Audit):
     Source: Nguyen and Zhang, Lemma 4.1, and Lemma 4.2 of the supplement, composed.
     """
 
-    conversion: str = parameter("how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS))
+    conversion: str = parameter(
+        "how ε at δ becomes zCDP", default="tight", choices=tuple(CONVERSIONS)
+    )
 
     long_name: ClassVar[str] = "share of a person's declared budget that is spent"
 
@@ -65,16 +69,24 @@ class PersonSpent(_Audit):
         if self.mechanism not in ("discrete_gaussian", "discrete_laplace"):
             return _constant(truth, np.nan)
         entries = privacy_loss.changed_entries(self.m)
-        spent = {variance: self._spent(entries, variance) for variance in np.unique(release.variance).tolist()}
+        spent = {
+            variance: self._spent(entries, variance)
+            for variance in np.unique(release.variance).tolist()
+        }
         return np.array([spent[variance] for variance in np.asarray(release.variance).tolist()])
 
     def _spent(self, entries: int, variance: float) -> float:
         if self.gaussian and self.conversion == "exact":
-            return gaussian_account.discrete_gaussians_delta(self.epsilon_user, entries, variance) / self.delta
+            return (
+                gaussian_account.discrete_gaussians_delta(self.epsilon_user, entries, variance)
+                / self.delta
+            )
         if self.gaussian:
             rho = float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
             return privacy_loss.gaussian_spent(entries, variance, rho)
-        return entries * 2 * math.asinh(1 / math.sqrt(2 * variance)) / self.epsilon_user  # 1/t, from Var = 1/(2 sinh²)
+        return (
+            entries * 2 * math.asinh(1 / math.sqrt(2 * variance)) / self.epsilon_user
+        )  # 1/t, from Var = 1/(2 sinh²)
 
 
 @dataclass(frozen=True)
@@ -84,11 +96,15 @@ class PersonSpentPrinted(_Audit):
     Source: Nguyen and Zhang, Lemma 4.1.
     """
 
-    long_name: ClassVar[str] = "share of a person's declared budget that the printed variance spends"
+    long_name: ClassVar[str] = (
+        "share of a person's declared budget that the printed variance spends"
+    )
 
     def __call__(self, truth: ItemParameters, release: Any, estimate: Any) -> Floats:
         """The share or ratio, (reps,)."""
-        return _constant(truth, privacy_loss.printed_spent(self.m, self.rho) if self.gaussian else np.nan)
+        return _constant(
+            truth, privacy_loss.printed_spent(self.m, self.rho) if self.gaussian else np.nan
+        )
 
 
 @dataclass(frozen=True)
@@ -103,7 +119,9 @@ class CountSpent(_Audit):
 
     def __call__(self, truth: ItemParameters, release: Any, estimate: Any) -> Floats:
         """The share or ratio, (reps,)."""
-        share = privacy_loss.gaussian_count_spent if self.gaussian else privacy_loss.laplace_count_spent
+        share = (
+            privacy_loss.gaussian_count_spent if self.gaussian else privacy_loss.laplace_count_spent
+        )
         return _constant(truth, share(self.m, self.epsilon_user))
 
 
@@ -119,7 +137,9 @@ class ShortcutEpsilonCited(_Audit):
     def __call__(self, truth: ItemParameters, release: Any, estimate: Any) -> Floats:
         """The share or ratio, (reps,)."""
         rho = accounting.paper_rho(self.epsilon_user, self.delta)
-        return _constant(truth, float(accounting.bun_steinke_epsilon(rho, self.delta)) / self.epsilon_user)
+        return _constant(
+            truth, float(accounting.bun_steinke_epsilon(rho, self.delta)) / self.epsilon_user
+        )
 
 
 @dataclass(frozen=True)
@@ -137,7 +157,9 @@ class ShortcutDeltaExact(_Audit):
 @dataclass(frozen=True)
 class _Shuffled(Checked, ABC):
     n: int = parameter("persons", unit="persons", low=1)
-    epsilon_user: float = parameter("privacy budget of all responses of a person", unit="nats", above=0, high=500)
+    epsilon_user: float = parameter(
+        "privacy budget of all responses of a person", unit="nats", above=0, high=500
+    )
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
 
     units: ClassVar[str] = "nats"

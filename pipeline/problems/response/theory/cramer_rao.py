@@ -7,7 +7,10 @@ import numpy as np
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.kernels import function
 
-_information_sums = function(__file__, "information_sums", """
+_information_sums = function(
+    __file__,
+    "information_sums",
+    """
     reps: size
     n: size
     r: size; r >= 1
@@ -16,7 +19,8 @@ _information_sums = function(__file__, "information_sums", """
     ability: f8[reps, n]
     own: out f8[reps, r]
     core: out f8[reps, r, r]
-""")
+""",
+)
 
 WIDEST = 4.0  # half of the range of difficulties, logits, up to which σ' is interpolated: rounding grows with it
 DIGITS = 33.0  # −log of what is neglected
@@ -96,7 +100,10 @@ def _interpolation(theta: Floats, r: int) -> tuple[Floats, Floats]:
     reps, m = theta.shape
     if r == m:
         return theta, np.broadcast_to(np.eye(m), (reps, m, m))
-    middle, half = (theta.max(axis=1) + theta.min(axis=1))[:, None] / 2, np.ptp(theta, axis=1)[:, None] / 2
+    middle, half = (
+        (theta.max(axis=1) + theta.min(axis=1))[:, None] / 2,
+        np.ptp(theta, axis=1)[:, None] / 2,
+    )
     angle, degree = np.pi * (np.arange(r) + 0.5) / r, np.arange(r)
     coefficients = np.cos(np.outer(degree, angle)) * (2 / r)
     coefficients[0] /= 2

@@ -22,7 +22,9 @@ def checked_graphs(graph: Array, m: int) -> Booleans:
     """
     graph = np.asarray(graph)
     if graph.shape[-2:] != (m, m) or not np.isin(graph, (0, 1)).all():
-        raise InvalidInput("graph", graph.shape, f"must be an adjacency matrix (m, m) of 0 and 1, with m={m}")
+        raise InvalidInput(
+            "graph", graph.shape, f"must be an adjacency matrix (m, m) of 0 and 1, with m={m}"
+        )
     edges = graph.astype(bool)
     if (edges != np.swapaxes(edges, -1, -2)).any() or np.diagonal(edges, axis1=-2, axis2=-1).any():
         raise InvalidInput("graph", graph.shape, "must be symmetric, with zeros on the diagonal")
@@ -37,9 +39,13 @@ def exact_cut(graph: Array) -> Integers:
     graph: symmetric (..., m, m) of 0 and 1 -> (...), whole. Memory and time O(2^m) per graph: m ≤ 20 or so.
     """
     graph = np.asarray(graph).astype(np.int16)
-    cuts = np.zeros(graph.shape[:-2] + (1,), np.int16)  # of the items so far; last axis: sides of items 1, 2, …
+    cuts = np.zeros(
+        graph.shape[:-2] + (1,), np.int16
+    )  # of the items so far; last axis: sides of items 1, 2, …
     for k in range(1, graph.shape[-1]):
-        other = np.zeros_like(cuts[..., :1])  # neighbours of k on the side away from item 0, in the same order
+        other = np.zeros_like(
+            cuts[..., :1]
+        )  # neighbours of k on the side away from item 0, in the same order
         for j in range(1, k):
             other = np.concatenate([other, other + graph[..., k, j, None]], axis=-1)
         earlier = graph[..., k, :k].sum(axis=-1, dtype=np.int16)[..., None]
@@ -60,10 +66,14 @@ def cut_bound(graph: Array) -> Integers:
     m, degrees = graph.shape[-1], graph.sum(axis=-1)
     edges = degrees.sum(axis=-1) / 2
     spectral = np.asarray(edges / 2 - m * np.linalg.eigvalsh(graph)[..., 0] / 4)
-    other = np.asarray(m**2 / (m - 1) * degrees.max(axis=-1) / 4 < spectral)  # may be less (Fiedler, 1973)
+    other = np.asarray(
+        m**2 / (m - 1) * degrees.max(axis=-1) / 4 < spectral
+    )  # may be less (Fiedler, 1973)
     laplacian = np.eye(m) * degrees[other][..., None] - graph[other]
     spectral[other] = np.minimum(spectral[other], m * np.linalg.eigvalsh(laplacian)[..., -1] / 4)
-    bound: Integers = np.floor(np.minimum(edges, spectral + 1e-6)).astype(int)  # eigenvalues are off by far less
+    bound: Integers = np.floor(np.minimum(edges, spectral + 1e-6)).astype(
+        int
+    )  # eigenvalues are off by far less
     return bound
 
 

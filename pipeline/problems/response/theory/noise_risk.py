@@ -10,7 +10,10 @@ from pipeline.study.parameters import InvalidInput, nearest
 ESTIMATORS = ("spectral", "pairwise_likelihood")
 LARGEST = 700  # logits: e^β stays finite
 NEAR = 1e-5  # logits: where a difference quotient and a derivative are about as accurate
-_sums = function(__file__, "sums", """
+_sums = function(
+    __file__,
+    "sums",
+    """
     reps: size
     n: size
     m: size; m >= 1
@@ -19,7 +22,8 @@ _sums = function(__file__, "sums", """
     wrong: out f8[reps, m]
     right: out f8[reps, m]
     spread: out f8[reps, m]
-""")
+""",
+)
 
 
 def expected_counts(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
@@ -32,15 +36,21 @@ def expected_counts(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
     """
     (reps, m), n = theta.shape, ability.shape[1]
     wrong, right, spread = np.empty((3, reps, m))
-    skill, difficulty = (np.ascontiguousarray(np.exp(np.minimum(x, LARGEST))) for x in (ability, theta))
+    skill, difficulty = (
+        np.ascontiguousarray(np.exp(np.minimum(x, LARGEST))) for x in (ability, theta)
+    )
     _sums(reps, n, m, skill, difficulty, wrong, right, spread)
     gap = theta[:, :, None] - theta[:, None]
     near = np.abs(gap) < NEAR
     of_wrong = wrong[:, :, None] - wrong[:, None], np.maximum(wrong[:, :, None], wrong[:, None])
     of_right = right[:, None] - right[:, :, None], np.maximum(right[:, :, None], right[:, None])
     with np.errstate(over="ignore"):
-        quotient = np.where(of_wrong[1] < of_right[1], of_wrong[0], of_right[0]) / np.where(near, 1, np.expm1(gap))
-        counts: Floats = np.where(near, (1 - gap / 2) * (spread[:, :, None] + spread[:, None]) / 2, quotient)
+        quotient = np.where(of_wrong[1] < of_right[1], of_wrong[0], of_right[0]) / np.where(
+            near, 1, np.expm1(gap)
+        )
+        counts: Floats = np.where(
+            near, (1 - gap / 2) * (spread[:, :, None] + spread[:, None]) / 2, quotient
+        )
     np.einsum("rii->ri", counts)[...] = 0
     return p**2 * counts
 
@@ -64,9 +74,15 @@ def noise_risk(estimator: str, theta: Floats, counts: Floats, variance: Floats) 
         weight = expit(theta[:, :, None] - theta[:, None])
         slope = weight * weight.swapaxes(1, 2) * (counts + counts.swapaxes(1, 2))
     laplacian = _laplacian((slope + slope.swapaxes(1, 2)) / 2)
-    inverse = np.linalg.inv(laplacian + np.einsum("rii->r", laplacian)[:, None, None])  # L⁺ and a multiple of 11ᵀ
+    inverse = np.linalg.inv(
+        laplacian + np.einsum("rii->r", laplacian)[:, None, None]
+    )  # L⁺ and a multiple of 11ᵀ
     spread = _laplacian(weight**2 + weight.swapaxes(1, 2) ** 2)
-    risk: Floats = variance * np.einsum("rij,rjk,rki->r", inverse, spread, inverse, optimize=True) / theta.shape[1]
+    risk: Floats = (
+        variance
+        * np.einsum("rij,rjk,rki->r", inverse, spread, inverse, optimize=True)
+        / theta.shape[1]
+    )
     return risk
 
 

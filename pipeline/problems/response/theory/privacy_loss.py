@@ -16,7 +16,14 @@ from pipeline.study.arrays import Floats, Integers
 
 from .sensitivity import printed_variance
 
-ORDERS = (1.01, 1.5, 2.0, 3.0, 8.0, 40.0)  # of Rényi divergences; zCDP is spent in full at the whole ones
+ORDERS = (
+    1.01,
+    1.5,
+    2.0,
+    3.0,
+    8.0,
+    40.0,
+)  # of Rényi divergences; zCDP is spent in full at the whole ones
 
 
 def changed_entries(m: int) -> int:
@@ -45,7 +52,9 @@ def gaussian_count_spent(sensitivity: int, epsilon: float) -> float:
     variance, worst = (sensitivity / epsilon) ** 2, 0.0
     reach, whole = math.ceil(12 * math.sqrt(variance)) + 10, math.log(gaussian_normaliser(variance))
     for order in ORDERS:
-        x = round(order * sensitivity) + np.arange(-reach, reach + 1.0)  # where the terms are: complete the square
+        x = round(order * sensitivity) + np.arange(
+            -reach, reach + 1.0
+        )  # where the terms are: complete the square
         logs = -(order * (x - sensitivity) ** 2 + (1 - order) * x**2) / (2 * variance) - whole
         worst = max(worst, float(logsumexp(logs)) / ((order - 1) * order * epsilon**2 / 2))
     return worst
@@ -91,7 +100,9 @@ def shuffled_exact_epsilon(local_epsilon: float, n: int, delta: float) -> float:
         low, high, law = epsilon, float(local_epsilon), _laws(local_epsilon, n, np.array([ones]))
         for _ in range(50):  # no root finder of scipy: it returns other last digits
             middle = (low + high) / 2
-            low, high = (middle, high) if _deltas(middle, local_epsilon, law)[0] > delta else (low, middle)
+            low, high = (
+                (middle, high) if _deltas(middle, local_epsilon, law)[0] > delta else (low, middle)
+            )
         epsilon = high
 
 
@@ -101,7 +112,9 @@ def _worst(epsilon: float, local_epsilon: float, n: int) -> tuple[float, int]:
     Up to (n − 1)/2 ones are tried: more ones than zeros are the mirror image.
     """
     numbers = np.array_split(np.arange((n - 1) // 2 + 1), n // 1000 + 1)
-    deltas = np.concatenate([_deltas(epsilon, local_epsilon, _laws(local_epsilon, n, ones)) for ones in numbers])
+    deltas = np.concatenate(
+        [_deltas(epsilon, local_epsilon, _laws(local_epsilon, n, ones)) for ones in numbers]
+    )
     return float(deltas.max()), int(deltas.argmax())
 
 
@@ -115,8 +128,12 @@ def _laws(local_epsilon: float, n: int, ones: Integers) -> Floats:
     length = 2 * math.ceil(reach) + 4
     first = np.floor(ones * (1 - flip) + (n - 1 - ones) * flip) - length // 2
     angle = -2j * np.pi / length * np.arange(length // 2 + 1)
-    of_one, of_zero = (np.log(p + (1 - p) * np.exp(angle) + 1e-300) for p in (flip, 1 - flip))  # finite if ε0 is 0
-    laws: Floats = np.fft.irfft(np.exp(ones * of_one + (n - 1 - ones) * of_zero - first * angle), length)
+    of_one, of_zero = (
+        np.log(p + (1 - p) * np.exp(angle) + 1e-300) for p in (flip, 1 - flip)
+    )  # finite if ε0 is 0
+    laws: Floats = np.fft.irfft(
+        np.exp(ones * of_one + (n - 1 - ones) * of_zero - first * angle), length
+    )
     return laws
 
 
@@ -125,7 +142,9 @@ def _deltas(epsilon: float, local_epsilon: float, laws: Floats) -> Floats:
     flip, odds = 1 / (1 + math.exp(local_epsilon)), math.exp(epsilon)
     more, less = 1 - flip - odds * flip, odds * (1 - flip) - flip
     before, after = np.pad(laws, ((0, 0), (1, 0))), np.pad(laws, ((0, 0), (0, 1)))
-    up, down = (np.maximum(more * a - less * b, 0).sum(1) for a, b in ((before, after), (after, before)))
+    up, down = (
+        np.maximum(more * a - less * b, 0).sum(1) for a, b in ((before, after), (after, before))
+    )
     worse: Floats = np.maximum(up, down)
     return worse
 

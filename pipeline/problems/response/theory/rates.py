@@ -78,7 +78,9 @@ def _whole(name: str, value: float, persons: float) -> int:
 
 
 def persons_from_recovery(
-    recovery: Annotated[float, "npΔ²/log m"], m: int, p: float,
+    recovery: Annotated[float, "npΔ²/log m"],
+    m: int,
+    p: float,
     spacing: Annotated[float, "gap Δ between neighbours in β*, logits"],
 ) -> int:
     """Persons n = recovery·log m/(pΔ²), rounded; InvalidInput outside 1 to 10⁷."""
@@ -86,7 +88,9 @@ def persons_from_recovery(
 
 
 def persons_from_density(
-    density: Annotated[float, "np²/log m, pairs of responses over Theorem 3.1's order"], m: int, p: float
+    density: Annotated[float, "np²/log m, pairs of responses over Theorem 3.1's order"],
+    m: int,
+    p: float,
 ) -> int:
     """Persons n = density·log m/p², rounded; InvalidInput outside 1 to 10⁷. Source: Nguyen and Zhang, Theorem 3.1."""
     return _whole("density", density, density * np.log(m) / p**2)

@@ -29,7 +29,10 @@ from pipeline.study.parameters import InvalidInput, nearest
 from .cuts import checked_graphs, checked_items, largest_cut
 
 CALIBRATIONS = ("paper", "tight")
-ROWS = {"replace_one": 2, "add_remove": 1}  # rows that are in one of two neighbouring data sets only
+ROWS = {
+    "replace_one": 2,
+    "add_remove": 1,
+}  # rows that are in one of two neighbouring data sets only
 
 
 def _rows(neighbours: str) -> int:
@@ -91,7 +94,9 @@ def noise_variance(
     ε*²/2 for ρ is the paper's ½ε*²-CDP: then paper m(m−1)/ε*², tight 2⌊m²/4⌋/ε*² (replace one).
     Source: Nguyen and Zhang, Lemma 4.1, corrected.
     """
-    variance: Floats = calibrated_variance(charged_sensitivity(calibration, m, neighbours, graph), rho)
+    variance: Floats = calibrated_variance(
+        charged_sensitivity(calibration, m, neighbours, graph), rho
+    )
     return variance
 
 
@@ -102,7 +107,9 @@ def laplace_scale(
 
     Source: Nguyen and Zhang, supplement, Lemma 4.2, composed over entries (paper) or by L1 sensitivity (tight).
     """
-    scale: Floats = charged_sensitivity(calibration, m, neighbours, graph) / positive("epsilon", epsilon)
+    scale: Floats = charged_sensitivity(calibration, m, neighbours, graph) / positive(
+        "epsilon", epsilon
+    )
     return scale
 
 

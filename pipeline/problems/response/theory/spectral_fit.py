@@ -5,7 +5,10 @@ import numpy as np
 from pipeline.problems.common.stationary import stationary
 from pipeline.study.arrays import Array, Floats
 
-PSEUDO_COUNT, FLOOR = 1.0, 1.0  # the estimators' defaults: without noise, everybody's responses give the truth
+PSEUDO_COUNT, FLOOR = (
+    1.0,
+    1.0,
+)  # the estimators' defaults: without noise, everybody's responses give the truth
 
 
 def spectral_fit(differences: Array, pairs: Array | None = None) -> Floats:
