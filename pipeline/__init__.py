@@ -8,7 +8,7 @@ by their names, such as `pl.ranking`:
 - decisions: `advise`, how small ε may be or how many people are needed
 - one data set: parts of a problem such as `pl.ranking.Debiased(m=10).fit(release)`; `simulate_data`,
   `simulate_release`
-- parts of your own: `register`, `Problem`, `Checked`, `parameter`
+- parts of your own: `register`, `Problem`, `Checked`, `parameter`, `metric`
 - errors, one line each: `PipelineError` and its kinds `InvalidInput`, `SweepError`, `Stopped`, `FailedUnits`
 """
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pipeline.study.errors import PipelineError as PipelineError
     from pipeline.study.errors import Stopped as Stopped
     from pipeline.study.grid import Grid as Grid
+    from pipeline.study.metric import metric as metric
     from pipeline.study.parameters import Checked as Checked
     from pipeline.study.parameters import InvalidInput as InvalidInput
     from pipeline.study.parameters import parameter as parameter
@@ -48,7 +49,7 @@ _NAMES = {  # name -> module that holds it
     "Checked": "study.parameters", "FailedUnits": "study.errors", "Grid": "study.grid",
     "InvalidInput": "study.parameters", "PipelineError": "study.errors", "Problem": "study.problem",
     "Stopped": "study.errors", "Study": "study.study", "SweepError": "execution.errors", "advise": "library.advise",
-    "boundary": "library.results", "judge": "library.results",
+    "boundary": "library.results", "judge": "library.results", "metric": "study.metric",
     "open_results": "library.results", "parameter": "study.parameters", "register": "study.registry",
     "report": "library.runs", "run": "library.runs", "simulate": "library.runs", "simulate_data": "library.single",
     "simulate_release": "library.single", "summarise": "library.results",
