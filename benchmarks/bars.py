@@ -22,7 +22,7 @@ from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
-from pipeline.problems.crowd.mechanisms import RandomizedResponse as FlippedAnswers
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse as FlippedAnswers
 from pipeline.problems.crowd.model import DawidSkene as Crowd
 from pipeline.problems.ranking.estimators import newton
 from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn

@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
-from pipeline.problems.crowd.mechanisms import RandomizedResponse
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.crowd.model import DawidSkene as Crowd
 
 N, M, REPS, ROUNDS = 50, 1000, 200, 9

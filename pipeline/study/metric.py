@@ -87,6 +87,11 @@ def metric(
     return lambda formula: _class_of(formula, attributes)
 
 
+def share(long_name: str, units: str = "1") -> Callable[[Callable[..., Any]], type[Formula]]:
+    """Decorator: the function computes this share, or probability; otherwise as `metric`."""
+    return metric(long_name, units, least=0.0, most=1.0)
+
+
 def _class_of(formula: Callable[..., Any], attributes: Mapping[str, Any]) -> type[Formula]:
     arguments = inspect.signature(formula).parameters.values()
     inputs = tuple(argument.name for argument in arguments if argument.name in INPUTS)

@@ -12,7 +12,7 @@ from pipeline.privacy.integer_laws import gaussian_pmf
 from pipeline.privacy.integer_noise import discrete_laplace
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
-from pipeline.problems.crowd.mechanisms import RandomizedResponse as Crowd
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse as Crowd
 from pipeline.problems.ranking.mechanisms import Laplace
 from pipeline.problems.ranking.mechanisms import RandomizedResponse as Ranking
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse as Response

@@ -6,7 +6,7 @@ NAMES = "labels", "abilities", "answered", "change", "unsure", "taken"
 
 
 def em_steps(answers, start, limit, steps, least):
-    """As `pipeline.problems.crowd.signed_sums.em_steps`, one replication at a time, in float64; by name."""
+    """As `pipeline.problems.crowd.estimators.signed_sums.em_steps`, one replication at a time, in float64; by name."""
     found = [_one(signs, u, limit, steps, least) for signs, u in zip(answers.astype(float), start, strict=True)]
     return {name: np.array(each) for name, each in zip(NAMES, zip(*found, strict=True), strict=True)}
 

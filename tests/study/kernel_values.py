@@ -92,7 +92,7 @@ def cramer_rao():
 
 def signed_sums():
     """Votes and steps from complete and incomplete answers, of one group of workers and of several sets of groups."""
-    from pipeline.problems.crowd.signed_sums import agreement, em_steps, mean_vote, weighted_votes
+    from pipeline.problems.crowd.estimators.signed_sums import agreement, em_steps, mean_vote, weighted_votes
 
     for n, m in ((1, 1), (9, 40), (70, 300), (130, 1100)):
         rng = np.random.default_rng(n)

@@ -11,7 +11,7 @@ from engine import ROOT
 import pipeline as pl
 from pipeline.problems.clustering.pair_throws import put_pairs
 from pipeline.problems.common.stationary import stationary
-from pipeline.problems.crowd.signed_sums import em_steps, weighted_votes
+from pipeline.problems.crowd.estimators.signed_sums import em_steps, weighted_votes
 from pipeline.problems.ranking.estimators.newton import minimise
 from pipeline.problems.response.answers import draw_answers
 from pipeline.problems.response.pair_counts import differences_of

@@ -10,7 +10,7 @@ from engine import mapping
 
 from pipeline.cli.config import read_experiment
 from pipeline.privacy import integer_noise
-from pipeline.problems.crowd.mechanisms import RandomizedResponse
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.crowd.releases import ReleasedAnswers
 from pipeline.problems.response import pair_counts
 from pipeline.problems.response.estimators import likelihood, spectral

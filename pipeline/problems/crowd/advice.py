@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from pipeline.study.advice import Advice, Atlas, Unknown
 
-from .mechanisms import RandomizedResponse
+from .mechanisms.randomized_response import RandomizedResponse
 from .model import DawidSkene
 from .theory.wisdom import private_ability
 

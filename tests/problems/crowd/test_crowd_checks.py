@@ -3,15 +3,19 @@
 import numpy as np
 import pytest
 
-from pipeline.problems.crowd.derivations import crowd_strength, initial_error_from_lead, lead_realised
+from pipeline.problems.crowd.data.files import load
+from pipeline.problems.crowd.data.recorded import RecordedCrowd
+from pipeline.problems.crowd.derivations import (
+    crowd_strength,
+    initial_error_from_lead,
+    lead_realised,
+)
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene as Fit
 from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
-from pipeline.problems.crowd.files import load
-from pipeline.problems.crowd.mechanisms import RandomizedResponse
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.crowd.metrics import abilities, answers, labels
 from pipeline.problems.crowd.metrics import recorded as crowd_recorded
 from pipeline.problems.crowd.model import Answers, DawidSkene
-from pipeline.problems.crowd.recorded import RecordedCrowd
 from pipeline.problems.crowd.theory.wisdom import wisdom
 from pipeline.study.parameters import InvalidInput
 
@@ -33,13 +37,13 @@ def test_against_loops(crowd):
     for r in range(REPS):
         given = [(i, j) for i in range(N) for j in range(M) if release.answers[r, i, j]]
         wrong = sum(release.answers[r, i, j] != 2 * truth.labels[r, j] - 1 for i, j in given) / len(given)
-        assert answers.AnswersWrong()(*crowd)[r] == pytest.approx(wrong)
+        assert answers.answers_wrong()(*crowd)[r] == pytest.approx(wrong)
         expected = np.mean([p * flip + (1 - p) * (1 - flip) for p in truth.abilities[r]])
-        assert answers.AnswersWrongExpected()(*crowd)[r] == pytest.approx(expected)
+        assert answers.answers_wrong_expected()(*crowd)[r] == pytest.approx(expected)
         agreed = [np.mean([release.answers[r, i, j] == 2 * fit.labels[r, j] - 1 for k, j in given if k == i])
                   for i in range(N)]
         plain = np.abs(agreed - truth.abilities[r]).max()
-        assert abilities.AbilityErrorInfPlain()(*crowd)[r] == pytest.approx(plain, abs=1e-6)
+        assert abilities.ability_error_inf_plain()(*crowd)[r] == pytest.approx(plain, abs=1e-6)
 
 
 def test_labels_come_out_flipped():
@@ -49,7 +53,7 @@ def test_labels_come_out_flipped():
     right[1] = 1 - right[1]
     right[2, :2] = 1 - right[2, :2]
     fit = type("Fit", (), {"labels": right})
-    assert labels.LabelFlipped()(truth, None, fit).tolist() == [0, 1, 0.5]
+    assert labels.label_flipped()(truth, None, fit).tolist() == [0, 1, 0.5]
 
 
 @pytest.mark.parametrize("n", [39, 20])

@@ -9,25 +9,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import crowd_em
 
-from pipeline.problems.crowd import signed_sums
+from pipeline.problems.crowd.estimators import signed_sums
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene, KnownFlip
 from pipeline.problems.crowd.estimators.estimate import CrowdEstimate
 from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
+from pipeline.problems.crowd.estimators.signed_sums import agreement, mean_vote, weighted_votes
 from pipeline.problems.crowd.estimators.spectral import leading_vector, spectral_start
-from pipeline.problems.crowd.mechanisms import RandomizedResponse
-from pipeline.problems.crowd.metrics.abilities import AbilityErrorInf, AbilityErrorInfPlain, AbilityErrorL2
-from pipeline.problems.crowd.metrics.labels import LabelError, SoftLabelError, StartError
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.crowd.metrics.abilities import (
+    ability_error_inf,
+    ability_error_inf_plain,
+    ability_error_l2,
+)
+from pipeline.problems.crowd.metrics.labels import label_error, soft_label_error, start_error
 from pipeline.problems.crowd.metrics.yardsticks import (
-    LabelErrorBound,
-    MajorityErrorExact,
-    OracleError,
-    Theorem2Holds,
-    Wisdom,
+    label_error_bound,
+    majority_error_exact,
+    oracle_error,
+    theorem_2_holds,
+    wisdom,
 )
 from pipeline.problems.crowd.model import CrowdTruth
 from pipeline.problems.crowd.model import DawidSkene as Crowd
 from pipeline.problems.crowd.releases import ReleasedAnswers
-from pipeline.problems.crowd.signed_sums import agreement, mean_vote, weighted_votes
 from pipeline.study.parameters import InvalidInput
 
 RNG = np.random.default_rng
@@ -407,8 +411,8 @@ def test_what_has_converged_is_a_number(estimator, epsilon):
         truth = crowd.truth(rng, 40, rng)
         release = RandomizedResponse(n, m, epsilon).release(crowd.simulate(truth, rng), rng)
         fit = estimator(n, m).fit(release, rng)
-        for metric in (LabelError, SoftLabelError, StartError, AbilityErrorInf, AbilityErrorL2, AbilityErrorInfPlain,
-                       Wisdom, LabelErrorBound, Theorem2Holds, MajorityErrorExact, OracleError):
+        for metric in (label_error, soft_label_error, start_error, ability_error_inf, ability_error_l2, ability_error_inf_plain,
+                       wisdom, label_error_bound, theorem_2_holds, majority_error_exact, oracle_error):
             assert np.isfinite(metric()(truth, release, fit)[fit.converged]).all(), metric
 
 

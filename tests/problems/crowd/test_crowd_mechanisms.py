@@ -10,7 +10,7 @@ from checks import counts_agree
 
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.privacy.randomized_response_laws import flip_probability
-from pipeline.problems.crowd.mechanisms import RandomizedResponse
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.crowd.model import Answers
 from pipeline.problems.crowd.releases import ReleasedAnswers
 from pipeline.study.parameters import InvalidInput

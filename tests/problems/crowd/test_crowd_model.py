@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pipeline.problems.common.sampling import bernoulli
-from pipeline.problems.crowd.mechanisms import RandomizedResponse
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.crowd.model import CrowdTruth, DawidSkene
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build

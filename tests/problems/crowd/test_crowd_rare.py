@@ -9,8 +9,12 @@ from checks import mean_agrees
 
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene as Method
 from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
-from pipeline.problems.crowd.mechanisms import RandomizedResponse
-from pipeline.problems.crowd.metrics.rare import FirstLabelWrong, FirstLabelWrongWeighted, log_weights
+from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.crowd.metrics.rare import (
+    first_label_wrong,
+    first_label_wrong_weighted,
+    log_weights,
+)
 from pipeline.problems.crowd.model import Answers, CrowdTruth, DawidSkene
 from pipeline.problems.crowd.releases import ReleasedAnswers
 from pipeline.problems.crowd.theory.vote_errors import expert_vote_error, vote_error
@@ -18,7 +22,7 @@ from pipeline.problems.crowd.theory.wisdom import private_ability
 from pipeline.problems.crowd.tilted import TiltedCrowd, TiltedTruth, vote_tilt
 from pipeline.study.study import build
 
-UNWEIGHTED, WEIGHTED = FirstLabelWrong(), FirstLabelWrongWeighted()
+UNWEIGHTED, WEIGHTED = first_label_wrong(), first_label_wrong_weighted()
 
 
 def simulated(reps, epsilon=None, estimator=MajorityVote, model=TiltedCrowd, seed=1, **values):

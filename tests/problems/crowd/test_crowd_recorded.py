@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from real_data import real
 
-from pipeline.problems.crowd import files as crowd_files
-from pipeline.problems.crowd.files import UNKNOWN, crowd_tasks, crowd_workers, load
-from pipeline.problems.crowd.recorded import RecordedCrowd
+from pipeline.problems.crowd.data import files as crowd_files
+from pipeline.problems.crowd.data.files import UNKNOWN, crowd_tasks, crowd_workers, load
+from pipeline.problems.crowd.data.recorded import RecordedCrowd
 from pipeline.study.parameters import DataFile, InvalidInput
 from pipeline.study.study import build
 

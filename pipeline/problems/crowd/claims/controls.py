@@ -24,14 +24,14 @@ from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.protocols import Components
 from pipeline.study.wrong_worlds import Change
 
+from ..data.recorded import RecordedCrowd
 from ..estimators.dawid_skene import DawidSkene as Method
 from ..estimators.estimate import CrowdEstimate
 from ..estimators.majority_vote import MajorityVote
-from ..mechanisms import RandomizedResponse
-from ..metrics.rare import FirstLabelWrong, FirstLabelWrongWeighted
+from ..mechanisms.randomized_response import RandomizedResponse
+from ..metrics.rare import first_label_wrong, first_label_wrong_weighted
 from ..model import Answers, CrowdTruth
 from ..model import DawidSkene as Crowd
-from ..recorded import RecordedCrowd
 from ..releases import ReleasedAnswers
 
 NO_FLIP = 50.0  # ε at which no answer is ever flipped
@@ -235,6 +235,6 @@ UNWEIGHTED = SimulatedControl(
     "wrong labels of tilted answers, counted as if nothing were tilted",
     replaced_part(
         "metric",
-        lambda part: FirstLabelWrong() if isinstance(part, FirstLabelWrongWeighted) else part,
+        lambda part: first_label_wrong() if isinstance(part, first_label_wrong_weighted) else part,
     ),
 )

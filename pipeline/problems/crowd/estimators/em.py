@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.study.arrays import Array, Booleans, Floats
 
-from ..signed_sums import Signs, Steps, em_steps
+from .signed_sums import Signs, Steps, em_steps
 
 ALIKE = 1e-5  # difference up to which two |c| count as equal by symmetry: EM may have begun to leave the saddle slowly
 ROUGH = 1e-3  # error of eigenvalues in float32 that is allowed for: most are farther below 1

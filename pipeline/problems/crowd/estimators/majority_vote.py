@@ -8,8 +8,8 @@ import numpy as np
 from pipeline.study.parameters import Checked, parameter
 
 from ..releases import ReleasedAnswers
-from ..signed_sums import agreement, mean_vote
 from .estimate import CrowdEstimate
+from .signed_sums import agreement, mean_vote
 
 
 @dataclass(frozen=True)

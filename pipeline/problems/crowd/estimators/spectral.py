@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from pipeline.study.arrays import Floats
 
-from ..signed_sums import Signs, weighted_votes
+from .signed_sums import Signs, weighted_votes
 
 TOLERANCE = 1e-6  # change of a unit vector's entries in the last step of power iteration
 STEPS = 1000

@@ -1,89 +1,65 @@
-"""Errors of abilities; one value per replication. "Up to a flip": the better of p̂ and 1 − p̂, as in `labels`."""
+"""Errors of abilities; one value per replication. "Up to a flip": the better of p̂ and 1 − p̂.
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+Estimates that are debiased may leave [0, 1], so that errors have no upper end.
+"""
 
 import numpy as np
 
 from pipeline.study.arrays import Floats
+from pipeline.study.metric import metric
 
 from ..estimators.estimate import CrowdEstimate
 from ..model import CrowdTruth
 from ..releases import ReleasedAnswers
 
-
-class _AbilityError(ABC):
-    """A metric on abilities; debiased estimates may leave [0, 1], so it has no upper end."""
-
-    units: ClassVar[str] = "probability"
-    least: ClassVar[float] = 0.0
-
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Floats:
-        return self._size(estimate.abilities - truth.abilities)
-
-    @abstractmethod
-    def _size(self, error: Floats) -> Floats:
-        """(reps,): one number for the errors (reps, n) of all workers."""
+UNIT = "probability"
 
 
-@dataclass(frozen=True)
-class AbilityErrorInf(_AbilityError):
+def _largest(errors: Floats) -> Floats:
+    """(reps,): largest absolute value of the errors (reps, n) of all workers."""
+    largest: Floats = np.abs(errors).max(axis=1)
+    return largest
+
+
+def _root_mean_square(errors: Floats) -> Floats:
+    """(reps,): root mean square of the errors (reps, n) of all workers."""
+    root_mean_square: Floats = np.sqrt(np.square(errors).mean(axis=1))
+    return root_mean_square
+
+
+@metric("largest error of an ability", UNIT, least=0.0)
+def ability_error_inf(truth: CrowdTruth, estimate: CrowdEstimate) -> Floats:
     """max_i |p̂_i − p*_i|. Source: Wang and Xu, Theorem 3, eq. (17)."""
-
-    long_name: ClassVar[str] = "largest error of an ability"
-
-    def _size(self, error: Floats) -> Floats:
-        largest: Floats = np.abs(error).max(axis=1)
-        return largest
+    return _largest(estimate.abilities - truth.abilities)
 
 
-@dataclass(frozen=True)
-class AbilityErrorL2(_AbilityError):
+@metric("root mean square error of abilities", UNIT, least=0.0)
+def ability_error_l2(truth: CrowdTruth, estimate: CrowdEstimate) -> Floats:
     """‖p̂ − p*‖₂/√n."""
-
-    long_name: ClassVar[str] = "root mean square error of abilities"
-
-    def _size(self, error: Floats) -> Floats:
-        root_mean_square: Floats = np.sqrt(np.square(error).mean(axis=1))
-        return root_mean_square
+    return _root_mean_square(estimate.abilities - truth.abilities)
 
 
-class _UpToFlip(_AbilityError):
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Floats:
-        return np.minimum(
-            self._size(estimate.abilities - truth.abilities),
-            self._size(1 - estimate.abilities - truth.abilities),
-        )
-
-
-@dataclass(frozen=True)
-class AbilityErrorInfFlip(_UpToFlip, AbilityErrorInf):
+@metric("largest error of an ability, up to a flip of all", UNIT, least=0.0)
+def ability_error_inf_flip(truth: CrowdTruth, estimate: CrowdEstimate) -> Floats:
     """The smaller of max_i |p̂_i − p*_i| and max_i |1 − p̂_i − p*_i|."""
+    as_estimated = _largest(estimate.abilities - truth.abilities)
+    flipped = _largest(1 - estimate.abilities - truth.abilities)
+    return np.minimum(as_estimated, flipped)
 
-    long_name: ClassVar[str] = "largest error of an ability, up to a flip of all"
 
-
-@dataclass(frozen=True)
-class AbilityErrorL2Flip(_UpToFlip, AbilityErrorL2):
+@metric("root mean square error of abilities, up to a flip of all", UNIT, least=0.0)
+def ability_error_l2_flip(truth: CrowdTruth, estimate: CrowdEstimate) -> Floats:
     """The smaller of ‖p̂ − p*‖₂/√n and ‖1 − p̂ − p*‖₂/√n."""
+    as_estimated = _root_mean_square(estimate.abilities - truth.abilities)
+    flipped = _root_mean_square(1 - estimate.abilities - truth.abilities)
+    return np.minimum(as_estimated, flipped)
 
-    long_name: ClassVar[str] = "root mean square error of abilities, up to a flip of all"
 
-
-@dataclass(frozen=True)
-class AbilityErrorInfPlain(AbilityErrorInf):
-    """max_i |p_i − p*_i| of abilities before step 7 of Algorithm 1 debiases them, the error without that step."""
-
-    long_name: ClassVar[str] = "largest error of an ability that is not debiased"
-
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Floats:
-        return self._size(
-            0.5 + (1 - 2 * release.flip) * (estimate.abilities - 0.5) - truth.abilities
-        )
+@metric("largest error of an ability that is not debiased", UNIT, least=0.0)
+def ability_error_inf_plain(
+    truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+) -> Floats:
+    """max_i |p_i − p*_i| of abilities before step 7 of Algorithm 1, which debiases them."""
+    lean = estimate.abilities - 0.5
+    biased = 0.5 + (1 - 2 * release.flip) * lean
+    return _largest(biased - truth.abilities)

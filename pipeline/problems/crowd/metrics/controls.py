@@ -1,30 +1,22 @@
 """Control variate of crowds: a metric whose mean is 0 exactly, in every cell; see `analysis.control_variates`."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from pipeline.problems.common.controls import Control
 from pipeline.study.arrays import Floats
+from pipeline.study.metric import metric
 
-from ..estimators.estimate import CrowdEstimate
 from ..model import CrowdTruth
 from ..releases import ReleasedAnswers
-from .yardsticks import MajorityErrorExact
+from .yardsticks import exact_vote_error
 
 
-@dataclass(frozen=True)
-class VoteControl(Control):
-    """Share of labels that a majority vote on the same release gets wrong, less its exact mean given the abilities."""
+@metric("share of labels that a vote gets wrong, less its mean", expected=0.0)
+def vote_control(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
+    """Share of labels that a majority vote on the same release gets wrong, less its exact mean.
 
-    long_name: ClassVar[str] = "share of labels that a vote gets wrong, less its mean"
-
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Floats:
-        """One value per replication, (reps,). O(reps · n · (n + m)), as `majority_error_exact`."""
-        votes = release.answers.sum(axis=1, dtype=np.int64)
-        wrong = ((votes >= 0) != truth.labels).mean(axis=1)
-        control: Floats = wrong - MajorityErrorExact()(truth, release, estimate)
-        return control
+    The mean is the one given the abilities. O(reps · n · (n + m)), as `majority_error_exact`.
+    """
+    votes = release.answers.sum(axis=1, dtype=np.int64)
+    wrong = ((votes >= 0) != truth.labels).mean(axis=1)
+    control: Floats = wrong - exact_vote_error(truth, release)
+    return control

@@ -1,6 +1,5 @@
-"""Recorded answers of a crowd: how far private estimates are from those without privacy; one value per replication."""
+"""Recorded answers of a crowd: how far private estimates are from those without privacy."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,16 +8,18 @@ import numpy as np
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
+from ..data.recorded import RecordedCrowdTruth
 from ..estimators.estimate import CrowdEstimate
 from ..estimators.without_privacy import fit_without_privacy
-from ..recorded import RecordedCrowdTruth
 from ..releases import ReleasedAnswers
-from .labels import Share
 
 
 @dataclass(frozen=True)
-class _Unlike(Checked, ABC):
-    """A distance from Dawid and Skene's fit without privacy, started at the mean vote, to the same workers' answers."""
+class _OfRecordedAnswers(Checked):
+    """Compares with Dawid and Skene's fit without privacy to the same workers' answers.
+
+    That fit starts at the mean vote.
+    """
 
     model: str = parameter("model, whose workers must be recorded")
     projection: float = parameter(
@@ -28,35 +29,34 @@ class _Unlike(Checked, ABC):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.model != "recorded":
-            raise InvalidInput(
-                "model", self.model, "the fit without privacy is of model=recorded only"
-            )
+            allowed = "the fit without privacy is of model=recorded only"
+            raise InvalidInput("model", self.model, allowed)
+
+    def without_privacy(self, truth: RecordedCrowdTruth) -> CrowdEstimate:
+        """The fit; it has one replication where all have the same workers."""
+        return fit_without_privacy(truth.recorded_answers(), self.projection)
+
+
+@dataclass(frozen=True)
+class LabelsUnlikePlain(_OfRecordedAnswers):
+    """Share of labels that differ from those of Dawid and Skene's fit without privacy."""
+
+    long_name: ClassVar[str] = "share of labels unlike those fitted without privacy"
+    units: ClassVar[str] = "1"
+    least: ClassVar[float] = 0.0
+    most: ClassVar[float] = 1.0
 
     def __call__(
         self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
     ) -> Floats:
-        return self._distance(
-            estimate, fit_without_privacy(truth.recorded_answers(), self.projection)
-        )
-
-    @abstractmethod
-    def _distance(self, estimate: CrowdEstimate, reference: CrowdEstimate) -> Floats:
-        """(reps,); the reference has one replication where all have the same workers."""
+        """One value per replication, (reps,). O(reps · n · m) a step of the fit."""
+        plain = self.without_privacy(truth)
+        unlike: Floats = (estimate.labels != plain.labels).mean(axis=1)
+        return unlike
 
 
 @dataclass(frozen=True)
-class LabelsUnlikePlain(Share, _Unlike):
-    """Share of labels that differ from those of Dawid and Skene's fit without privacy."""
-
-    long_name: ClassVar[str] = "share of labels unlike those fitted without privacy"
-
-    def _distance(self, estimate: CrowdEstimate, reference: CrowdEstimate) -> Floats:
-        share: Floats = (estimate.labels != reference.labels).mean(axis=1)
-        return share
-
-
-@dataclass(frozen=True)
-class AbilitiesUnlikePlain(_Unlike):
+class AbilitiesUnlikePlain(_OfRecordedAnswers):
     """Root mean square difference of abilities from those of Dawid and Skene's fit without privacy."""
 
     long_name: ClassVar[str] = (
@@ -65,8 +65,11 @@ class AbilitiesUnlikePlain(_Unlike):
     units: ClassVar[str] = "probability"
     least: ClassVar[float] = 0.0
 
-    def _distance(self, estimate: CrowdEstimate, reference: CrowdEstimate) -> Floats:
-        root_mean_square: Floats = np.sqrt(
-            np.square(estimate.abilities - reference.abilities).mean(axis=1)
-        )
+    def __call__(
+        self, truth: RecordedCrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
+    ) -> Floats:
+        """One value per replication, (reps,). O(reps · n · m) a step of the fit."""
+        plain = self.without_privacy(truth)
+        squares = np.square(estimate.abilities - plain.abilities)
+        root_mean_square: Floats = np.sqrt(squares.mean(axis=1))
         return root_mean_square

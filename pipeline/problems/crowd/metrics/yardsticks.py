@@ -1,20 +1,18 @@
 """What errors are compared with: wisdom, bounds, exact errors of votes; one value per replication."""
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 
-from pipeline.study.arrays import Array, Floats
-from pipeline.study.parameters import Checked, parameter
+from pipeline.study.arrays import Array, Booleans, Floats
+from pipeline.study.metric import metric, share
+from pipeline.study.parameters import parameter
 
 from ..estimators.estimate import CrowdEstimate
+from ..estimators.signed_sums import weighted_votes
 from ..model import CrowdTruth
 from ..releases import ReleasedAnswers
-from ..signed_sums import weighted_votes
 from ..theory import bounds, vote_errors
-from ..theory.wisdom import wisdom
-from .labels import Share, StartError
+from ..theory.wisdom import wisdom as wisdom_of
+from .labels import distance_from_labels
 
 
 def _right(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
@@ -22,96 +20,74 @@ def _right(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     return 0.5 + (1 - 2 * release.flip) * (truth.abilities - 0.5)
 
 
-@dataclass(frozen=True)
-class Wisdom(Share):
+@share("collective private wisdom v̂")
+def wisdom(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """v̂ of the abilities that were drawn, at the release's flip. Source: Wang and Xu, eq. (13)."""
-
-    long_name: ClassVar[str] = "collective private wisdom v̂"
-
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Array:
-        return wisdom(_right(truth, release))
+    return wisdom_of(_right(truth, release))
 
 
-@dataclass(frozen=True)
-class LabelErrorBound:
+@metric("Theorem 2's bound on the share of wrong labels", least=0.0, most=2.0)
+def label_error_bound(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """Theorem 2's 2exp(−n v̂/2) at the abilities that were drawn; vacuous where it is ½ or more."""
-
-    long_name: ClassVar[str] = "Theorem 2's bound on the share of wrong labels"
-    units: ClassVar[str] = "1"
-    least: ClassVar[float] = 0.0
-    most: ClassVar[float] = 2.0
-
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Array:
-        return bounds.label_error_bound(truth.abilities.shape[1], wisdom(_right(truth, release)))
+    workers = truth.abilities.shape[1]
+    return bounds.label_error_bound(workers, wisdom_of(_right(truth, release)))
 
 
-@dataclass(frozen=True)
-class Theorem2Holds(Share, Checked):
-    """1 where Theorem 2's printed conditions hold for the drawn abilities and the initial vector used, 0 elsewhere."""
-
+@share("conditions of Theorem 2 hold")
+def theorem_2_holds(
+    truth: CrowdTruth,
+    release: ReleasedAnswers,
+    estimate: CrowdEstimate,
+    *,
     projection: float = parameter(
         "λ: abilities of released answers are kept in [λ, 1 − λ]", default=1e-3, above=0, below=0.5
-    )
+    ),
+) -> Booleans:
+    """1 where Theorem 2's printed conditions hold, 0 elsewhere.
 
-    long_name: ClassVar[str] = "conditions of Theorem 2 hold"
-
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Array:
-        _, n, m = release.answers.shape
-        drawn, wrong = wisdom(_right(truth, release)), StartError()(truth, release, estimate)
-        with np.errstate(divide="ignore", invalid="ignore"):  # no wisdom at all, or one task
-            return bounds.theorem_2_holds(n, m, drawn, self.projection, wrong)
+    They are those for the drawn abilities and the initial vector that was used.
+    """
+    _, n, m = release.answers.shape
+    drawn = wisdom_of(_right(truth, release))
+    initial_error = distance_from_labels(truth, estimate.start)
+    with np.errstate(divide="ignore", invalid="ignore"):  # no wisdom at all, or one task
+        return bounds.theorem_2_holds(n, m, drawn, projection, initial_error)
 
 
-@dataclass(frozen=True)
-class MajorityErrorExact(Share):
-    """Expected share of labels that majority vote gets wrong, given abilities, labels, and who answered what.
+@share("exact error of majority vote")
+def majority_error_exact(truth: CrowdTruth, release: ReleasedAnswers) -> Array:
+    """Expected share of labels that majority vote gets wrong.
 
-    Exact, from the Poisson–binomial law of right answers; ties and tasks without answers are labelled 1. O(reps · n²),
+    The expectation is given abilities, labels, and who answered what: exact, from the
+    Poisson–binomial law of right answers. Ties and tasks without answers are labelled 1. O(reps · n²),
     and O(reps · n² m) where answers are missing.
     """
-
-    long_name: ClassVar[str] = "exact error of majority vote"
-
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Array:
-        right, ties = _right(truth, release), truth.labels == 0
-        if release.answers.all():
-            return vote_errors.vote_error(right, ties=ties.mean(axis=1))
-        answered = release.answers.swapaxes(1, 2) != 0
-        return np.array(
-            [
-                vote_errors.vote_error(p, which.astype(float), tie).mean()
-                for p, which, tie in zip(right, answered, ties, strict=True)
-            ]
-        )
+    return exact_vote_error(truth, release)
 
 
-@dataclass(frozen=True)
-class OracleError(Share):
-    """Share of wrong labels, on the same release, of a vote that uses the true abilities and flip; ties are labelled 1.
+@share("share of labels that an oracle gets wrong")
+def oracle_error(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
+    """Share of wrong labels, on the same release, of a vote that uses the true abilities and flip.
 
-    It weighs answers by log p̂/(1 − p̂), the Bayes rule if both labels are equally likely. A worker who cannot err
-    decides alone. O(reps · n · m).
+    It weighs answers by log p̂/(1 − p̂), the Bayes rule if both labels are equally likely. Ties are
+    labelled 1. A worker who cannot err decides alone. O(reps · n · m).
     """
+    lean = 2 * _right(truth, release) - 1
+    cannot_err = np.abs(lean) == 1
+    weights = np.arctanh(np.where(cannot_err, 0, lean))
+    decisive = 1 + np.abs(weights).sum(axis=1, keepdims=True)
+    weights = np.where(cannot_err, lean * decisive, weights)
+    labels = weighted_votes(release.answers, weights) >= 0
+    wrong: Floats = np.mean(labels != truth.labels, axis=1)
+    return wrong
 
-    long_name: ClassVar[str] = "share of labels that an oracle gets wrong"
 
-    def __call__(
-        self, truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
-    ) -> Array:
-        lean = 2 * _right(truth, release) - 1
-        sure = np.abs(lean) == 1
-        weights = np.arctanh(np.where(sure, 0, lean))
-        decisive = 1 + np.abs(weights).sum(axis=1, keepdims=True)
-        weights = np.where(sure, lean * decisive, weights)
-        wrong: Array = np.mean(
-            (weighted_votes(release.answers, weights) >= 0) != truth.labels, axis=1
-        )
-        return wrong
+def exact_vote_error(truth: CrowdTruth, release: ReleasedAnswers) -> Array:
+    """(reps,): expected share of labels that majority vote gets wrong, as `majority_error_exact`."""
+    right = _right(truth, release)
+    ties = truth.labels == 0
+    if release.answers.all():
+        return vote_errors.vote_error(right, ties=ties.mean(axis=1))
+    answered = (release.answers.swapaxes(1, 2) != 0).astype(float)
+    replications = zip(right, answered, ties, strict=True)
+    return np.array([vote_errors.vote_error(*replication).mean() for replication in replications])

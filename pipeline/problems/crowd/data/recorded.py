@@ -8,9 +8,9 @@ import numpy as np
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import Checked, DataFile, InvalidInput, parameter
 
+from ..model import Answers, CrowdTruth
+from ..releases import ReleasedAnswers
 from .files import BOTH, Crowd, load
-from .model import Answers, CrowdTruth
-from .releases import ReleasedAnswers
 
 
 @dataclass(frozen=True)

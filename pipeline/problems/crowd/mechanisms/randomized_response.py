@@ -10,8 +10,8 @@ from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli, whole_words
 from pipeline.study.parameters import Checked, parameter
 
-from .model import Answers
-from .releases import ReleasedAnswers
+from ..model import Answers
+from ..releases import ReleasedAnswers
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from pipeline.study.arrays import Floats
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile, InvalidInput
 
-from .estimators.estimate import CrowdEstimate
-from .estimators.without_privacy import fit_without_privacy
+from ..estimators.estimate import CrowdEstimate
+from ..estimators.without_privacy import fit_without_privacy
+from ..model import Answers
 from .files import load
-from .model import Answers
 
 ALL = "all tasks"
 
