@@ -38,8 +38,8 @@ class MisspecifiedCrowd(DawidSkene):
         """p* (reps, n) and y* (reps, m) of a block of replications."""
         plain = super().truth(rng, reps, population)
         guesses = bernoulli(self.at_random, plain.abilities.shape, rng)
-        kept = np.where(guesses, 0.0, 1 - self.ability_loss)
-        return CrowdTruth(0.5 + kept * (plain.abilities - 0.5), plain.labels)
+        remaining = np.where(guesses, 0.0, 1 - self.ability_loss)
+        return CrowdTruth(0.5 + remaining * (plain.abilities - 0.5), plain.labels)
 
     def simulate(self, truth: CrowdTruth, rng: np.random.Generator) -> Answers:
         """Answers of n workers to m tasks. O(reps · n · m) bytes and steps."""

@@ -1,10 +1,10 @@
-"""Crowds whose answers to one task are drawn from a tilted law, so that rare errors are seen often and can be weighed.
+"""Crowds whose answers to one task are drawn from a tilted law: rare errors are seen often, and weighed.
 
-The error of a label falls as exp(−c n v̂): at 10⁻⁹ plain replications show none. Here the workers answer the first task
-as if they were less able, by abilities p' for p; all other tasks, and the mechanism, are as they are. The release of
-that task then has the weight Π_i P(x_i | p_i)/P(x_i | p'_i), and the mean of weight · 1{label wrong} is the probability
-of a wrong label, exactly (`metrics.rare`). Source: importance sampling by exponential tilting, Siegmund, Annals of
-Statistics 4 (1976).
+The error of a label falls as exp(−c n v̂): at 10⁻⁹ plain replications show none. Here the workers answer
+the first task as if they were less able, by abilities p' for p; all other tasks, and the mechanism, are
+as they are. The release of that task then has the weight Π_i P(x_i | p_i)/P(x_i | p'_i), and the mean of
+weight · 1{label wrong} is the probability of a wrong label, exactly (`metrics.rare`).
+Source: importance sampling by exponential tilting, Siegmund, Annals of Statistics 4 (1976).
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ from pipeline.study.parameters import parameter
 from .model import CrowdTruth, DawidSkene
 
 HALVINGS = 12  # of the interval of the tilt; any tilt is right, a better one has less variance
-KEPT = 1e-3  # share of a chance that stays at least, so that nothing that can happen becomes impossible
+# Share of a chance that stays at least, so that nothing that can happen becomes impossible.
+LEAST_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,10 @@ class TiltedTruth(CrowdTruth):
 class TiltedCrowd(DawidSkene):
     """`dawid_skene` with the first task's answers drawn from a tilted law; truth and other tasks as they are.
 
-    In half log-odds of released answers, h = artanh(2p̂ − 1), the tilt is h' = h − tilt·s by `vote`, where s makes the
-    mean released vote 0, which is best for majority vote, and h' = (1 − tilt) h by `odds`, best for rules that weigh
-    answers by their log-odds, as Dawid and Skene's; tilt 1 makes a wrong label about as likely as a right one.
+    In half log-odds of released answers, h = artanh(2p̂ − 1), the tilt is h' = h − tilt·s by `vote`,
+    where s makes the mean released vote 0, which is best for majority vote; and h' = (1 − tilt) h by
+    `odds`, which is best for rules that weigh answers by their log-odds, as Dawid and Skene's. Tilt 1
+    makes a wrong label about as likely as a right one.
     """
 
     tilt: float = parameter(
@@ -67,19 +69,24 @@ class TiltedCrowd(DawidSkene):
 
     def tilted(self, abilities: Floats) -> Floats:
         """p' (reps, n) of abilities (reps, n)."""
-        kept = float(attenuation(np.inf if self.epsilon is None else self.epsilon))
+        epsilon = np.inf if self.epsilon is None else self.epsilon
+        factor = float(attenuation(epsilon))
+        lean = 2 * abilities - 1
         with np.errstate(divide="ignore", invalid="ignore"):
-            half_odds = np.arctanh(kept * (2 * abilities - 1))
-            moved = (
-                half_odds - self.tilt * vote_tilt(half_odds)[:, None]
-                if self.tilt_by == "vote"
-                else (1 - self.tilt) * half_odds
-            )
-        lean = np.where(
-            np.isfinite(half_odds), np.tanh(moved) / kept, 2 * abilities - 1
-        )  # ±1 cannot be tilted
-        proposal: Floats = np.clip((1 + lean) / 2, KEPT * abilities, 1 - KEPT * (1 - abilities))
+            half_odds = np.arctanh(factor * lean)
+            tilted_odds = self._tilted_odds(half_odds)
+        can_be_tilted = np.isfinite(half_odds)  # a lean of ±1 cannot
+        tilted_lean = np.where(can_be_tilted, np.tanh(tilted_odds) / factor, lean)
+        lowest = LEAST_SHARE * abilities
+        highest = 1 - LEAST_SHARE * (1 - abilities)
+        proposal: Floats = np.clip((1 + tilted_lean) / 2, lowest, highest)
         return proposal
+
+    def _tilted_odds(self, half_odds: Floats) -> Floats:
+        """h' of half log-odds h, both (reps, n)."""
+        if self.tilt_by == "vote":
+            return half_odds - self.tilt * vote_tilt(half_odds)[:, None]
+        return (1 - self.tilt) * half_odds
 
     def _right(self, truth: CrowdTruth) -> Floats:
         """(reps, n, m): chance that a worker is right on a task."""
@@ -94,11 +101,15 @@ class TiltedCrowd(DawidSkene):
 
 
 def vote_tilt(half_odds: Floats) -> Floats:
-    """(reps,): s ≥ 0 with Σ_i tanh(h_i − s) = 0, or 0 where the sum is negative at 0; h: (reps, n), by bisection."""
+    """(reps,): s ≥ 0 with Σ_i tanh(h_i − s) = 0, or 0 where the sum is negative at 0, by bisection.
+
+    half_odds: h, (reps, n).
+    """
     low = np.zeros(len(half_odds))
     high = np.where(np.isfinite(half_odds), half_odds, 0.0).max(axis=1, initial=0.0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         right = np.tanh(half_odds - middle[:, None]).sum(axis=1) > 0
-        low, high = np.where(right, middle, low), np.where(right, high, middle)
+        low = np.where(right, middle, low)
+        high = np.where(right, high, middle)
     return low

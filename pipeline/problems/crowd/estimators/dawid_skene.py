@@ -20,11 +20,12 @@ TOLERANCE = 1e-8  # change of the abilities of released answers at which steps e
 class DawidSkene(Checked):
     """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are, abilities debiased at the end.
 
-    Steps (10), (7), (8) until no ability changes by 1e-8, or at most T times if that is all that is asked for (`until:
-    iterations`, as in the paper). Not converged if some ability still changes after `iterations` steps and convergence
-    is asked for, or at a saddle point of the likelihood, where EM stays if the answers are exactly symmetric. Missing
-    answers are left out of all sums. initialisation: y⁽⁰⁾ is the mean vote, the labels at spectral abilities, or the
-    vector that the model supplies. λ: the range of Theorem 2 is empty below m ≈ 2·10⁵, hence a small default.
+    Steps (10), (7), (8) until no ability changes by 1e-8, or T steps with `until: iterations`, as in
+    the paper. A replication has not converged if some ability still changes after `iterations` steps
+    with `until: convergence`, or at a saddle point of the likelihood, where EM stays if the answers are
+    exactly symmetric. Missing answers are left out of all sums. initialisation: y⁽⁰⁾ is the mean vote,
+    the labels at spectral abilities, or the vector that the model supplies. λ: the range of Theorem 2
+    is empty below m ≈ 2·10⁵, hence a small default.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -73,8 +74,9 @@ class DawidSkene(Checked):
                 "given",
                 "this model lends no initial vector: majority or spectral",
             )
-        limit = min(1 - 2 * self._projection(release.flip), float(np.nextafter(1, 0)))
-        found, converged = maximise(
+        largest_limit = float(np.nextafter(1, 0))
+        limit = min(1 - 2 * self._projection(release.flip), largest_limit)
+        fit, converged = maximise(
             release.answers,
             self._start(release, limit),
             limit,
@@ -82,9 +84,7 @@ class DawidSkene(Checked):
             TOLERANCE,
             all_steps=self.until == "iterations",
         )
-        return CrowdEstimate.of(
-            release, found.labels, found.abilities, found.start, converged, found.taken
-        )
+        return CrowdEstimate.of(release, fit.labels, fit.abilities, fit.start, converged, fit.taken)
 
     def _start(self, release: ReleasedAnswers, limit: float) -> Floats | None:
         """u⁽⁰⁾, (reps, m); None is the mean vote."""
@@ -99,17 +99,20 @@ class DawidSkene(Checked):
 
         It takes 6 in a strong crowd, and hundreds in a weak one.
         """
-        spectral = 0.06 * self.n**2 * self.m if self.initialisation == "spectral" else 0
-        return min(self.iterations, 30) * (0.1 * self.n + 3) * self.m + spectral
+        steps = min(self.iterations, 30) * (0.1 * self.n + 3) * self.m
+        if self.initialisation == "spectral":
+            return steps + 0.06 * self.n**2 * self.m
+        return steps
 
 
 @dataclass(frozen=True)
 class KnownFlip(DawidSkene):
     """EM of the likelihood in which the probability f of a flip is known; abilities p are of unflipped answers.
 
-    A released answer is right with probability p̂ = f + (1 − 2f)p, which p ∈ [0, 1] keeps in [f, 1 − f]. The M-step's
-    objective is concave in p̂, so its maximiser is (6) projected there: the estimator is Algorithm 1 with λ = f, and
-    knowing f gains nothing else. The debiased abilities are then in [0, 1] without clipping. A larger λ still applies.
+    A released answer is right with probability p̂ = f + (1 − 2f)p, which p ∈ [0, 1] keeps in [f, 1 − f].
+    The M-step's objective is concave in p̂, so its maximiser is (6) projected there: the estimator is
+    Algorithm 1 with λ = f, and knowing f gains nothing else. The debiased abilities are then in [0, 1]
+    without clipping. A larger λ still applies.
     """
 
     by_replication: ClassVar[bool] = True

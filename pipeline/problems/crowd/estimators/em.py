@@ -13,9 +13,12 @@ from pipeline.study.arrays import Array, Booleans, Floats
 
 from .signed_sums import Signs, Steps, em_steps
 
-ALIKE = 1e-5  # difference up to which two |c| count as equal by symmetry: EM may have begun to leave the saddle slowly
-ROUGH = 1e-3  # error of eigenvalues in float32 that is allowed for: most are farther below 1
-MARGIN = 1e-6  # from 1: of eigenvalues, which are 1 where the likelihood is level in some direction, and of |c|
+# Difference up to which two |c| count as equal by symmetry: EM may have begun to leave a saddle slowly.
+ALIKE = 1e-5
+# Error of eigenvalues in float32 that is allowed for: most are farther below 1.
+ROUGH = 1e-3
+# Distance from 1 of eigenvalues, which are 1 where the likelihood is level in some direction, and of |c|.
+MARGIN = 1e-6
 
 
 def maximise(
@@ -28,77 +31,99 @@ def maximise(
 ) -> tuple[Steps, Booleans]:
     """Abilities c, labels u and more after some steps, and whether they converged, (reps,).
 
-    answers: (reps, n, m) in {−1, 0, 1}. start: the first u, (reps, m), None the mean vote. limit: 1 − 2λ < 1. Converged
-    when a step changed no p_i = (1 + c_i)/2 by as much as the tolerance, or with all_steps when so many were done, and
-    not at a saddle point of the likelihood (`at_saddle`) where further steps change nothing.
+    answers: (reps, n, m) in {−1, 0, 1}. start: the first u, (reps, m); None is the mean vote.
+    limit: 1 − 2λ < 1. A replication has converged when a step changed no p_i = (1 + c_i)/2 by as much
+    as the tolerance, or with all_steps when so many were done. It has not converged at a saddle point
+    of the likelihood (`at_saddle`), where further steps change nothing.
     A replication's numbers do not depend on the others. O(reps · n · m) a step.
     """
-    found = em_steps(answers, start, limit, steps, 2 * tolerance)
-    settled, saddle = found.change < 2 * tolerance, at_saddle(answers, found, limit)
+    least_change = 2 * tolerance
+    fit = em_steps(answers, start, limit, steps, least_change)
+    settled = fit.change < least_change
+    saddle = at_saddle(answers, fit, limit)
     if not all_steps:
-        return found, settled & ~saddle
-    some = np.flatnonzero(saddle & ~settled)
-    if some.size:  # two steps more, of which the second shows a change
-        saddle[some] = (
-            em_steps(answers[some], found.labels[some], limit, 2, 2 * tolerance).change
-            < 2 * tolerance
-        )
-    return found, (settled | (found.taken == steps)) & ~saddle
+        return fit, settled & ~saddle
+    moving = np.flatnonzero(saddle & ~settled)
+    if moving.size:  # two steps more, of which the second shows a change
+        more = em_steps(answers[moving], fit.labels[moving], limit, 2, least_change)
+        saddle[moving] = more.change < least_change
+    finished = settled | (fit.taken == steps)
+    return fit, finished & ~saddle
 
 
-def at_saddle(answers: Signs, found: Steps, limit: float) -> Booleans:
+def at_saddle(answers: Signs, fit: Steps, limit: float) -> Booleans:
     """(reps,): is this fixed point of EM, c (reps, n) and u (reps, m), a saddle point of the likelihood?
 
-    It is one where the derivative of a step, diag(1/k) S diag(1 − u²) Sᵀ diag(1/(1 − c²)), with 0 for a c that is cut,
-    has an eigenvalue above 1: EM moves away from it if the answers differ a little, and stays only where a symmetry of
-    the answers makes it. A symmetry moves a worker, whose |c| is then another's, or flips one, whose c is then 0.
-    So only replications with two |c| alike, or one of 0, are examined, of these only those in which eigenvalues may
-    add up to more than 1, and of these only those in which other sums are alike as well. One costs O(n m min(n, m)).
+    It is one where the derivative of a step, diag(1/k) S diag(1 − u²) Sᵀ diag(1/(1 − c²)), with 0 for
+    a c that is cut, has an eigenvalue above 1. EM moves away from it if the answers differ a little,
+    and stays only where a symmetry of the answers makes it. A symmetry moves a worker, whose |c| is
+    then another's, or flips one, whose c is then 0. So only replications with two equal |c|, or one
+    of 0, are examined; of these only those in which eigenvalues may add up to more than 1; and of
+    these only those in which other sums are equal as well. One costs O(n m min(n, m)).
     """
-    abilities, labels = found.abilities, found.labels
-    free = np.abs(abilities) < min(
+    free = np.abs(fit.abilities) < min(
         limit, 1 - MARGIN
-    )  # so near to 1 that steps do not change it, it counts as cut
-    gain = np.where(free, 1 / (found.answered * (1 - np.where(free, abilities, 0) ** 2)), 0)
-    saddle: Booleans = gain.sum(axis=1) * found.unsure > 1
-    sizes = np.sort(
-        np.where(free, np.abs(abilities), 2.0 + np.arange(abilities.shape[1]))[saddle], axis=1
-    )
-    saddle[saddle] = (np.diff(sizes, axis=1, prepend=0.0) < ALIKE).any(axis=1)
+    )  # nearer to 1 no step changes it: it is cut
+    of_free = np.where(free, fit.abilities, 0)
+    gain = np.where(free, 1 / (fit.answered * (1 - of_free**2)), 0)
+    saddle: Booleans = gain.sum(axis=1) * fit.unsure > 1
+    saddle[saddle] = _have_equal_sizes(fit.abilities[saddle], free[saddle])
     for r in np.flatnonzero(saddle):
-        if not _symmetric(
-            np.abs(abilities[r, free[r]]),
-            answers[r, free[r]],
-            labels[r],
-            found.answered[r, free[r]],
-        ):
-            saddle[r] = False
-            continue
-        left, right = np.sqrt(gain[r])[:, None], np.sqrt(1 - labels[r] ** 2)
-        saddle[r] = all(
-            _eigenvalue_above(bound, left.astype(kind), answers[r], right.astype(kind))
-            for bound, kind in ((1 - ROUGH, np.float32), (1 + MARGIN, np.float64))
-        )
+        workers = free[r]
+        sizes = np.abs(fit.abilities[r, workers])
+        signs = answers[r, workers]
+        saddle[r] = _symmetric(
+            sizes, signs, fit.labels[r], fit.answered[r, workers]
+        ) and _step_expands(gain[r], answers[r], fit.labels[r])
     return saddle
 
 
-def _symmetric(sizes: Floats, signs: Signs, labels: Floats, answered: Floats) -> bool:
-    """Whether a symmetry may move a worker, or flip one: |Σ_j s_ij u_j³| / k_i is then another's or 0, like |c_i|.
+def _have_equal_sizes(abilities: Floats, free: Booleans) -> Booleans:
+    """(reps,): whether two free |c| are equal, or one is 0. abilities, free: (reps, n)."""
+    apart = 2.0 + np.arange(abilities.shape[1])  # sizes of those that are cut: none is equal
+    sizes = np.sort(np.where(free, np.abs(abilities), apart), axis=1)
+    equal: Booleans = (np.diff(sizes, axis=1, prepend=0.0) < ALIKE).any(axis=1)
+    return equal
 
-    sizes: |c| of some workers, whose answers are `signs` (workers, m), `answered` of them.
+
+def _symmetric(sizes: Floats, signs: Signs, labels: Floats, answered: Floats) -> bool:
+    """Whether a symmetry may move a worker, or flip one.
+
+    Then |Σ_j s_ij u_j³| / k_i is another worker's or 0, as |c_i| is. sizes: |c| of some workers, whose
+    answers are `signs` (workers, m), `answered` of them.
     """
-    some = (np.abs(sizes[:, None] - np.append(sizes, 0.0)) < ALIKE).sum(axis=1) > 1
-    cubes = np.append(np.abs(signs[some] @ (labels * labels * labels)) / answered[some], 0.0)
-    sizes = np.append(sizes[some], 0.0)
-    alike = (np.abs(sizes[:, None] - sizes) < ALIKE) & (np.abs(cubes[:, None] - cubes) < 10 * ALIKE)
-    return bool(alike.sum() > len(sizes))
+    equal_sizes = np.abs(sizes[:, None] - np.append(sizes, 0.0)) < ALIKE
+    paired = equal_sizes.sum(axis=1) > 1
+    cubes = np.abs(signs[paired] @ (labels * labels * labels)) / answered[paired]
+    cubes = np.append(cubes, 0.0)
+    sizes = np.append(sizes[paired], 0.0)
+    equal_sizes = np.abs(sizes[:, None] - sizes) < ALIKE
+    equal_cubes = np.abs(cubes[:, None] - cubes) < 10 * ALIKE
+    pairs = (equal_sizes & equal_cubes).sum()
+    return bool(pairs > len(sizes))
+
+
+def _step_expands(gain: Floats, signs: Signs, labels: Floats) -> bool:
+    """Whether the derivative of a step has an eigenvalue above 1: roughly first, then exactly.
+
+    gain: (n,), 1/(k(1 − c²)). signs: (n, m). labels: (m,), u.
+    """
+    left = np.sqrt(gain)[:, None]
+    right = np.sqrt(1 - labels**2)
+    roughly = _eigenvalue_above(1 - ROUGH, left.astype(np.float32), signs, right.astype(np.float32))
+    return roughly and _eigenvalue_above(1 + MARGIN, left, signs, right)
 
 
 def _eigenvalue_above(bound: float, left: Array, signs: Signs, right: Array) -> bool:
-    """Whether R Rᵀ, R = left · signs · right, has an eigenvalue above: then bound − R Rᵀ has no Cholesky factor."""
+    """Whether R Rᵀ, R = left · signs · right, has an eigenvalue above a bound.
+
+    Then bound − R Rᵀ has no Cholesky factor.
+    """
     root = left * signs
     root *= right
-    square = root @ root.T if len(root) <= root.shape[1] else root.T @ root
+    if len(root) > root.shape[1]:
+        root = root.T
+    square = root @ root.T
     try:
         np.linalg.cholesky(bound * np.eye(len(square)) - square)
     except np.linalg.LinAlgError:

@@ -1,7 +1,8 @@
 """Sums of a crowd's answers with signs, compiled: votes, agreement, and steps of expectation–maximisation.
 
-Answers s_ij = ±1 of worker i to task j, 0 for none, are (reps, n, m) int8. Weights are added up as whole numbers of a
-unit that is some 10⁻¹⁶ of the largest possible sum: the order of workers and tasks does not matter, and ties are exact.
+Answers s_ij = ±1 of worker i to task j, 0 for none, are (reps, n, m) int8. Weights are added up as
+whole numbers of a unit that is some 10⁻¹⁶ of the largest possible sum: the order of workers and tasks
+does not matter, and ties are exact.
 """
 
 from typing import NamedTuple
@@ -76,7 +77,10 @@ def mean_vote(answers: Signs) -> Floats:
 
 
 def agreement(answers: Signs, labels: Floats) -> Floats:
-    """(reps, n): mean of s_ij · sign(u_j) over a worker's answers, 0 without any; sign(0) = 1; labels u: (reps, m)."""
+    """(reps, n): mean of s_ij · sign(u_j) over a worker's answers, 0 without any; sign(0) = 1.
+
+    labels: u, (reps, m).
+    """
     reps, n, m = answers.shape
     agree = np.empty((reps, n))
     _agreement(
@@ -98,9 +102,9 @@ def weighted_votes(answers: Signs, weights: Floats) -> Floats:
 class Steps(NamedTuple):
     """What steps of expectation–maximisation end with, for each replication.
 
-    start: (reps, m), the first u. labels: (reps, m), u. abilities: (reps, n), c. answered: (reps, n), numbers k of
-    answers, 1 for a worker without any. change: (reps,), the largest one of a c in the last step, infinite after one
-    step. unsure: (reps,), Σ (1 − u²). taken: (reps,), steps.
+    start: (reps, m), the first u. labels: (reps, m), u. abilities: (reps, n), c. answered: (reps, n),
+    numbers k of answers, 1 for a worker without any. change: (reps,), the largest change of a c in the
+    last step, infinite after one step. unsure: (reps,), Σ (1 − u²). taken: (reps,), steps.
     """
 
     start: Floats
@@ -118,15 +122,18 @@ def em_steps(answers: Signs, start: Floats | None, limit: float, steps: int, lea
     start: the first u, (reps, m); None is the mean vote. limit < 1. O(reps · n · m) a step.
     """
     reps, n, m = answers.shape
-    first = np.empty((reps, m)) if start is None else np.array(start, float, order="C")
-    found = Steps(
-        first,
-        np.empty((reps, m)),
-        np.empty((reps, n)),
-        np.empty((reps, n)),
-        np.empty(reps),
-        np.empty(reps),
-        np.empty(reps, np.int64),
+    first = np.empty((reps, m))
+    if start is not None:
+        first[...] = start
+    fit = Steps(
+        start=first,
+        labels=np.empty((reps, m)),
+        abilities=np.empty((reps, n)),
+        answered=np.empty((reps, n)),
+        change=np.empty(reps),
+        unsure=np.empty(reps),
+        taken=np.empty(reps, np.int64),
     )
-    _em_steps(reps, n, m, np.ascontiguousarray(answers), start is None, limit, steps, least, *found)
-    return found
+    signs = np.ascontiguousarray(answers)
+    _em_steps(reps, n, m, signs, start is None, limit, steps, least, *fit)
+    return fit

@@ -14,13 +14,13 @@ STEPS = 1000
 def spectral_start(answers: Signs, limit: float) -> Floats:
     """(reps, m): u of eqs. (7), (8) at abilities from the leading eigenvector of the workers' agreement.
 
-    answers: (reps, n, m) in {−1, 0, 1}. limit: 1 − 2λ, the largest |c|. Two workers agree in Ĝ_il =
-    Σ_j s_ij s_lj / k_il over the k_il tasks that both answered, 0 if none; E Ĝ_il = c_i c_l for i ≠ l and Ĝ_ii = 1,
-    so c ≈ √(λ₁ − 1) v. Its sign: mean ability at least ½. Where all answer, v is the leading left singular vector
-    of S. O(reps · n² m).
+    answers: (reps, n, m) in {−1, 0, 1}. limit: 1 − 2λ, the largest |c|. Two workers agree in
+    Ĝ_il = Σ_j s_ij s_lj / k_il over the k_il tasks that both answered, 0 if none. E Ĝ_il = c_i c_l for
+    i ≠ l and Ĝ_ii = 1, so c ≈ √(λ₁ − 1) v. Its sign: mean ability at least ½. Where all answer, v is
+    the leading left singular vector of S. O(reps · n² m).
     Source: Ghosh, Kale and McAfee (2011); Zhang, Chen, Zhou and Jordan (2016), one-coin case.
     """
-    agreement = np.array([_agreement(one.astype(np.float32)) for one in answers])
+    agreement = np.array([_agreement(signs.astype(np.float32)) for signs in answers])
     vector = leading_vector(agreement)
     size = np.sqrt(np.maximum(np.vecdot(vector, np.matvec(agreement, vector)) - 1, 0))
     vector *= np.where(vector.sum(axis=1) < 0, -size, size)[:, None]
@@ -40,17 +40,19 @@ def leading_vector(matrix: Floats) -> Floats:
     Until no entry changes by more than 1e-6, 1000 steps at most: it need not be exact. O(reps · n²) a step.
     """
     reps, n = matrix.shape[:2]
-    vector, moving = np.full((reps, n), n**-0.5), np.arange(reps)
+    vector = np.full((reps, n), n**-0.5)
+    moving = np.arange(reps)
     current = vector
     for _ in range(STEPS):
         following = np.matvec(matrix, current)
-        following /= np.maximum(
-            np.linalg.norm(following, axis=1, keepdims=True), np.finfo(float).tiny
-        )
+        length = np.linalg.norm(following, axis=1, keepdims=True)
+        following /= np.maximum(length, np.finfo(float).tiny)
         still = np.abs(following - current).max(axis=1) <= TOLERANCE
         current = vector[moving] = following
         if still.all():
             break
         if still.any():
-            moving, matrix, current = moving[~still], matrix[~still], current[~still]
+            moving = moving[~still]
+            matrix = matrix[~still]
+            current = current[~still]
     return vector

@@ -38,9 +38,8 @@ class RandomizedResponse(Checked):
         low=1,
     )
 
-    stream_label: ClassVar[str] = (
-        "randomized_answers"  # its former name: streams, and so numbers, stay
-    )
+    # The name of its streams. With another one all numbers would be other draws.
+    stream_label: ClassVar[str] = "randomized_answers"
     unit: ClassVar[str] = "one answer of one worker"
     neighbours: ClassVar[str] = (
         "that answer replaced by its opposite; which tasks a worker answered is public"
@@ -58,21 +57,26 @@ class RandomizedResponse(Checked):
         return ReleasedAnswers(answers, flip, data.start_among(answers))
 
     def spent(self) -> dict[str, float]:
-        """Budgets, in nats: of one answer, and of the worker who gave most answers, or of one who answers all m tasks."""
+        """Budgets, in nats: of one answer, and of all answers of one worker.
+
+        That is the worker who gave most answers, or one who answers all m tasks.
+        """
         if self.given is not None:
-            return {
-                "one answer": self.epsilon,
-                "all answers of the worker who gave most": self.given * self.epsilon,
-            }
-        return {
-            "one answer": self.epsilon,
-            "all answers of a worker who answers every task": self.m * self.epsilon,
-        }
+            whose = "all answers of the worker who gave most"
+        else:
+            whose = "all answers of a worker who answers every task"
+        return {"one answer": self.epsilon, whose: self._most_answers() * self.epsilon}
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on one answer, and on all of the worker who gives most."""
-        given = self.m if self.given is None else self.given
-        return {"answer": FlippedBits(self.epsilon, 1), "person": FlippedBits(self.epsilon, given)}
+        return {
+            "answer": FlippedBits(self.epsilon, 1),
+            "person": FlippedBits(self.epsilon, self._most_answers()),
+        }
+
+    def _most_answers(self) -> int:
+        """Answers of the worker who gives most."""
+        return self.m if self.given is None else self.given
 
     def cost(self) -> float:
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
