@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from pipeline.study.metric import Formula
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import problem
 
@@ -31,7 +32,11 @@ def reads_estimate(attributes: Mapping[Any, Any], name: str) -> bool:
     True where the metric is not known, or not written in Python.
     """
     metric = metric_class(attributes, name)
-    return metric is None or _loads_last_argument(metric)
+    if metric is None:
+        return True
+    if issubclass(metric, Formula):
+        return "estimate" in metric.inputs
+    return _loads_last_argument(metric)
 
 
 @cache
