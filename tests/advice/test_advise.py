@@ -8,8 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import toy_paper
-from engine import ROOT
 from scipy import stats
 
 import pipeline as pl
@@ -25,6 +23,8 @@ from pipeline.study import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import Study
+from tests.helpers import toy_paper
+from tests.helpers.engine import ROOT
 
 N = 20
 OWN = dataclasses.replace(toy_paper.PROBLEM, name="own_mean", derivations={}, claims=(), advice=Advice(

@@ -7,12 +7,12 @@ import re
 import shlex
 
 import pytest
-from test_advise import OWN
 
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.advice import certificate
 from pipeline.study import registry
+from tests.advice.test_advise import OWN
 
 ASKED = {"problem": "own_mean", "n": 20, "target": "error_squared<=0.1"}
 WORDS = [f"{name}={value}" for name, value in ASKED.items()]

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from test_advise import OWN, truth
 
 import pipeline as pl
 from pipeline.__main__ import main
@@ -21,6 +20,7 @@ from pipeline.advice.simulation import Simulator
 from pipeline.study import registry
 from pipeline.study.advice import Atlas
 from pipeline.study.parameters import InvalidInput
+from tests.advice.test_advise import OWN, truth
 
 SHIPPED = ["clustering", "crowd", "ranking", "response"]
 CELLS = Atlas({"n": (5, 20, 80), "epsilon": (0.3, 1, 3, 10)}, ("laplace",), ("error_squared",))

@@ -6,8 +6,6 @@ import re
 
 import numpy as np
 import pytest
-import toy_paper
-from test_advise import OWN
 
 from pipeline.advice import atlas, certificate, solve
 from pipeline.advice.answer import answer
@@ -22,6 +20,8 @@ from pipeline.analysis.paired_crossing import Crossing
 from pipeline.study import registry
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.parameters import InvalidInput
+from tests.advice.test_advise import OWN
+from tests.helpers import toy_paper
 
 
 class LouderNoise(toy_paper.LaplaceNoise):
@@ -39,7 +39,7 @@ def exact(mechanism, target, epsilon=1.0):
 
 TWO = dataclasses.replace(
     toy_paper.PROBLEM, name="own_two", derivations={}, claims=(), package=__name__,
-    mechanisms={"laplace": "toy_paper:LaplaceNoise", "louder": f"{__name__}:LouderNoise"},
+    mechanisms={"laplace": "tests.helpers.toy_paper:LaplaceNoise", "louder": f"{__name__}:LouderNoise"},
     advice=Advice({"epsilon": Unknown("epsilon", "budget of an answer", 0.1, 2.0, 1.0),
                    "people": Unknown("n", "people", 2, 500, 100, helps=None)},
                   {"model": "answers", "mechanism": "laplace"}, ("mean",),

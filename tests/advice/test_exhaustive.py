@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from test_advise import OWN, truth
 
 from benchmarks import advise, exhaustive
 from pipeline.advice.answer import answer
 from pipeline.study import registry
 from pipeline.study.problem import Problem
 from pipeline.study.registry import problem
+from tests.advice.test_advise import OWN, truth
 
 NUMBERS = (4, 15)  # mixed budgets with people unknown; a crowd
 FRESH, REPS = 6000, (200, 1000)

@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-from test_advise import OWN
 
 from pipeline.advice import processes
 from pipeline.advice.answer import answer
@@ -15,6 +14,7 @@ from pipeline.advice.question import read
 from pipeline.advice.simulation import Simulator
 from pipeline.study import registry
 from pipeline.study.parameters import InvalidInput
+from tests.advice.test_advise import OWN
 
 ASKED = {"problem": "own_mean", "target": "error_squared<=0.1", "n": 20}
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import xarray as xr
-from checks import mean_agrees
 
 from pipeline.analysis.control_variates import controlled, controls_of
 from pipeline.analysis.summary import summarise
 from pipeline.storage.results import in_chunks
+from tests.helpers.checks import mean_agrees
 
 
 def with_control(sealed, y, *controls, expected=0.0):

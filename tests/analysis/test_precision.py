@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from engine import study
 from scipy import stats
 
 from pipeline.analysis.intervals import mean_interval
@@ -14,6 +13,7 @@ from pipeline.analysis.precision import Prefix, Rule
 from pipeline.analysis.ratio import risk_ratio
 from pipeline.analysis.summary import paired_difference
 from pipeline.study.status import FAILED, OK
+from tests.helpers.engine import study
 
 BLOCK, BLOCKS = 10, 200
 

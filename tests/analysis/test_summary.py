@@ -3,13 +3,13 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import mean_over_replications, paired_difference, summarise, t_interval
+from tests.helpers.checks import mean_agrees
 
 RESPONSE = json.dumps({"problem": "response"})  # study of results
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import BROWSER, Chromium
 
 from pipeline.__main__ import main
 from pipeline.advice import atlas
 from pipeline.advice.first import first
 from pipeline.advice.question import read
+from tests.helpers.chromium import BROWSER, Chromium
 
 if BROWSER is None:
     warnings.warn("no chromium here: the page was not looked at in a browser", stacklevel=1)

@@ -5,9 +5,9 @@ import warnings
 from pathlib import Path
 
 import pytest
-from chromium import BROWSER, Chromium
 
 from pipeline.__main__ import main
+from tests.helpers.chromium import BROWSER, Chromium
 
 if BROWSER is None:
     warnings.warn("no chromium here: the page was not looked at in a browser", stacklevel=1)

@@ -9,12 +9,12 @@ from types import SimpleNamespace as Plain
 import numpy as np
 import pytest
 import xarray as xr
-from chromium import BROWSER, Chromium
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.summary import summarise
 from pipeline.reporting import page, specs
 from pipeline.reporting.drawn import render
+from tests.helpers.chromium import BROWSER, Chromium
 
 if BROWSER is None:
     warnings.warn("no chromium here: the page was not looked at in a browser", stacklevel=1)

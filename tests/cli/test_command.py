@@ -7,12 +7,12 @@ import sys
 import zipfile
 
 import pytest
-from engine import ROOT, arguments, command, environment
 
 from pipeline.__main__ import main
 from pipeline.cli.config import TASKS, Settings
 from pipeline.cli.config_files import options as names_of
 from pipeline.study.parameters import fields
+from tests.helpers.engine import ROOT, arguments, command, environment
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "help"])

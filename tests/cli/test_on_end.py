@@ -1,11 +1,11 @@
 """`on_end=COMMAND`: once, when a run has ended, with its exit code and outputs."""
 
 import pytest
-from engine import arguments, without_report
 
 from pipeline.__main__ import main
 from pipeline.cli import own_experiments
 from pipeline.study.study import Study
+from tests.helpers.engine import arguments, without_report
 
 
 @pytest.fixture

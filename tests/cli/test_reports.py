@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from types import SimpleNamespace as Plain
 
 import pytest
-import toy_paper
 
 from pipeline.cli import reports as present
 from pipeline.cli import statements
@@ -15,6 +14,7 @@ from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.cli.help import text
 from pipeline.study import registry
+from tests.helpers import toy_paper
 
 CONFIG = dict(
     name="present/small", problem="ranking", seed=11, replications=20, block=20, metrics=["error_l2"],

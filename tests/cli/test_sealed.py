@@ -2,13 +2,12 @@
 
 import json
 
-import engine
-from engine import stored, study
-
 from pipeline.analysis import moments
 from pipeline.cli import reduce, sealed
 from pipeline.execution.clusters import Executor
 from pipeline.storage.replications import Store
+from tests.helpers import engine
+from tests.helpers.engine import stored, study
 
 
 def other(a, b):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import xarray as xr
 import yaml
-from own_parts import CONFIG, PRELUDE, REGISTER, alone, fits, values
 
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.analysis import shortfalls
 from pipeline.analysis.summary import moments_of, summarise_moments
+from tests.helpers.own_parts import CONFIG, PRELUDE, REGISTER, alone, fits, values
 
 __all__ = ["alone"]  # the fixture, here too
 HALF = "(np.arange(len(made.theta)) % 2 == 0)"

@@ -4,11 +4,11 @@ import json
 import shutil
 
 import pytest
-from engine import arguments, sealed, study
 
 from pipeline.__main__ import main
 from pipeline.storage.datasets import ZarrLocation
 from pipeline.storage.folder import Folder
+from tests.helpers.engine import arguments, sealed, study
 
 
 @pytest.fixture(scope="module")

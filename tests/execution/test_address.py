@@ -17,8 +17,6 @@ import time
 import distributed
 import pytest
 from distributed.security import Security
-from engine import ROOT, arguments, command, environment, without_report
-from servers import waiting
 
 from pipeline.__main__ import main
 from pipeline.execution import task
@@ -29,6 +27,8 @@ from pipeline.execution.sweep import SweepError, run
 from pipeline.execution.task import TOPIC
 from pipeline.problems.ranking.model import BTL
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import ROOT, arguments, command, environment, without_report
+from tests.helpers.servers import waiting
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +50,7 @@ def running(keys=None, path=None, workers=1):
     where = ["--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0", *tls]
     with contextlib.ExitStack() as stack:
         def start(*words, path=path, **variables):
-            shell = environment(**variables)
-            shell["PYTHONPATH"] = os.pathsep.join([path or shell["PYTHONPATH"], os.path.dirname(__file__)])
+            shell = environment(**variables) if path is None else environment(**variables, PYTHONPATH=path)
             process = subprocess.Popen([sys.executable, "-m", *words], env=shell, cwd="/", text=True,
                                        stderr=subprocess.PIPE)
             stack.callback(process.wait)
@@ -129,8 +128,7 @@ def test_other_versions_are_refused(encrypted, monkeypatch):
 
 def test_other_code_is_refused_and_plain_tcp_warned_of(tmp_path, capsys):
     changed_code(tmp_path)
-    tests = str(ROOT / "tests")
-    with running(path=f"{tmp_path}:{tests}") as address:
+    with running(path=f"{tmp_path}:{ROOT}") as address:
         with distributed.Client(address, set_as_default=False) as client:
             client.wait_for_workers(1)
         words = arguments(tmp_path / "outputs", cluster="address", **{"cluster.address": address})
@@ -276,7 +274,7 @@ def left(client, address):
 
 def test_workers_of_other_code_or_without_it_are_left_alone_and_nothing_is_left_behind(keys, tmp_path):
     """They serve others on meanwhile, and one without this package can join before, during and after the sweep."""
-    tests, changed, lines = str(ROOT / "tests"), tmp_path / "changed", []
+    changed, lines = tmp_path / "changed", []
     changed_code(changed)
     bare = without("pipeline", tmp_path)
     with running(keys, workers=0) as (address, join), \
@@ -286,7 +284,7 @@ def test_workers_of_other_code_or_without_it_are_left_alone_and_nothing_is_left_
         client.wait_for_workers(1)
         (fit,) = client.nthreads()
         before = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.worker_plugins))
-        join(path=f"{changed}:{tests}")
+        join(path=f"{changed}:{ROOT}")
         join(path=bare)
         client.wait_for_workers(3)
         with cluster.open() as executor:
@@ -310,7 +308,7 @@ def test_a_worker_that_cannot_load_the_runner_is_left_alone(keys, tmp_path):
     with running(keys, workers=0) as (address, join):
         cluster, lines = Address(address, **keys), []
         join()
-        join(path=without("test_address", tmp_path))
+        join(path=without(__name__, tmp_path))
         wait_for_workers(cluster, 2)
         with cluster.open() as executor:
             assert run(executor, pause, pairs(50), on_retired=lines.append).units_done == 50

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import pytest
-from engine import ROOT, environment
 
 from pipeline.execution import arithmetic
 from pipeline.execution.environment import environment as arithmetic_of_this_process
 from pipeline.execution.workers import variables_of_workers
+from tests.helpers.engine import ROOT, environment
 
 X86 = pytest.mark.skipif(not arithmetic.has_baseline(), reason="no x86-64 with AVX2: nothing is pinned here")
 KERNELS = """

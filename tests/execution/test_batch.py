@@ -12,7 +12,6 @@ import time
 import types
 
 import pytest
-from engine import ROOT, arguments, study
 
 from pipeline.__main__ import main
 from pipeline.execution import arithmetic, plan
@@ -22,6 +21,7 @@ from pipeline.execution.clusters.jobs import Jobs, Refused, call
 from pipeline.execution.clusters.private_files import LINES, check_sourced
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import ROOT, arguments, study
 
 FIELDS = dict(cores=4, memory="8GiB", walltime="02:30:00", queue="long", account="stat", interface="ib0")
 WANTED = {

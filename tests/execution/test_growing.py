@@ -6,13 +6,13 @@ import time
 
 import distributed
 import pytest
-from engine import pending, sealed, stored, study
 
 from pipeline.cli import reduce
 from pipeline.execution.clusters import Address
 from pipeline.execution.runner import Runner
 from pipeline.execution.sweep import run
 from pipeline.storage.replications import Store
+from tests.helpers.engine import pending, sealed, stored, study
 
 MANY, PATIENCE = 8, 60.0
 STUDY = study(replications=160)  # 128 units: for every worker as many as are handed out at once

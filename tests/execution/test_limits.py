@@ -5,7 +5,6 @@ import threading
 import time
 
 import pytest
-from engine import arguments, pending, study, without_report
 
 from pipeline.__main__ import main
 from pipeline.execution import limits, runner
@@ -16,6 +15,7 @@ from pipeline.execution.runner import Runner
 from pipeline.execution.sweep import run
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
+from tests.helpers.engine import arguments, pending, study, without_report
 
 
 def endless():

@@ -5,7 +5,6 @@ import math
 import re
 
 import pytest
-from engine import arguments, contents, without_report
 
 from pipeline.__main__ import main
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads, cores
@@ -13,6 +12,7 @@ from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.workers import Processes
 from pipeline.storage.folder import Folder
 from pipeline.study import registry
+from tests.helpers.engine import arguments, contents, without_report
 
 HERE = "no workers, computing in this process"
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine import arguments, environment, study
 
 from pipeline.__main__ import main
 from pipeline.execution import probe, room
 from pipeline.execution.schedule import Schedule
 from pipeline.storage.replications import Listing
 from pipeline.study.study import Study
+from tests.helpers.engine import arguments, environment, study
 
 
 def costs(one):

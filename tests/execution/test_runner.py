@@ -7,7 +7,6 @@ import time
 
 import numpy as np
 import pytest
-from engine import pending, study
 
 from pipeline.execution import runner
 from pipeline.execution.bundles import Bundle
@@ -21,6 +20,7 @@ from pipeline.storage import agreement
 from pipeline.storage.backend import Unreachable
 from pipeline.storage.replications import RAW, Store
 from pipeline.study.study import Study
+from tests.helpers.engine import pending, study
 
 
 def fails(*_):

@@ -7,12 +7,12 @@ import sys
 import time
 
 import pytest
-from engine import arguments, environment, without_report
 
 from pipeline.__main__ import main
 from pipeline.execution import sessions
 from pipeline.execution.progress import Advance
 from pipeline.execution.sessions import SILENT, Session
+from tests.helpers.engine import arguments, environment, without_report
 
 
 def states(folder):

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from engine import advance, arguments, contents, mapping, sealed, stored, study, without_report
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from pipeline.execution.schedule import Schedule
 from pipeline.execution.sweep import run
 from pipeline.storage.replications import Listing, Store
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import advance, arguments, contents, mapping, sealed, stored, study, without_report
 
 STUDY = study()
 SIZE = (len(STUDY.grid), STUDY.blocks)

@@ -6,7 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from engine import mapping, stored, study
 
 from pipeline.cli.config import read_settings
 from pipeline.cli.studies import scheduled
@@ -15,6 +14,7 @@ from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.sweep import run
 from pipeline.storage.replications import Listing, Store
+from tests.helpers.engine import mapping, stored, study
 
 UNITS, DRIVERS = 320, 3
 WHAT = study(grid={"m": [3, 4], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=10, replications=1600)

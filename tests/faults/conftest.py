@@ -6,7 +6,8 @@ import os
 import signal
 
 import pytest
-from runs import DRIVERS, TALLIES, undisturbed
+
+from tests.helpers.fault_runs import DRIVERS, TALLIES, undisturbed
 
 
 @pytest.fixture(scope="session")

@@ -11,10 +11,10 @@ from pathlib import Path
 import distributed
 import pytest
 from distributed.security import Security
-from engine import environment
-from runs import FULL, Tally, complete, folder, grows, reaches, start
 
 from pipeline.execution.clusters.keys import temporary
+from tests.helpers.engine import environment
+from tests.helpers.fault_runs import FULL, Tally, complete, folder, grows, reaches, start
 
 HOUR, DAY = 3600, 86400
 JUMPS = [-2, HOUR, -HOUR, 30 * DAY, -DAY, 0, 300 * DAY, -30 * DAY]  # s from the right time

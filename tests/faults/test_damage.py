@@ -3,10 +3,10 @@
 import random
 
 import pytest
-from engine import arguments, contents, without_report
-from runs import FULL, Tally
 
 from pipeline.__main__ import main
+from tests.helpers.engine import arguments, contents, without_report
+from tests.helpers.fault_runs import FULL, Tally
 
 GRID = {"grid.m": "[3,4,5,6]", "grid.L": "[20,30]", "replications": "200", "metrics": "[lean_true,lean_debiased]"}
 KINDS = ("bit flip", "truncation", "deletion", "stray partial file")

@@ -8,7 +8,8 @@ import time
 
 import psutil
 import pytest
-from runs import FULL, Tally, ended, finish, grows, one_line, reaches, start, units, workers
+
+from tests.helpers.fault_runs import FULL, Tally, ended, finish, grows, one_line, reaches, start, units, workers
 
 SEEDS = range(5) if FULL else [0]
 

@@ -9,14 +9,14 @@ from importlib.metadata import version
 
 import numpy as np
 import pytest
-from engine import ROOT, arguments, command, contents, environment, without_report
-from runs import FULL, Tally, one_line
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.storage.agreement import FOLDER
 from pipeline.storage.replications import Store
+from tests.helpers.engine import ROOT, arguments, command, contents, environment, without_report
+from tests.helpers.fault_runs import FULL, Tally, one_line
 
 RANKINGS = {"grid.m": "[10,20]", "grid.L": "[20]", "replications": "200", "block": "100"}
 ITEMS = {"experiment": "nguyen/figure_3", "size": "quick", "replications": "4", "block": "2"}

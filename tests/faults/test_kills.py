@@ -8,7 +8,21 @@ import time
 
 import psutil
 import pytest
-from runs import FULL, UNITS, Tally, complete, ended, finish, folder, grows, reaches, start, units, workers
+
+from tests.helpers.fault_runs import (
+    FULL,
+    UNITS,
+    Tally,
+    complete,
+    ended,
+    finish,
+    folder,
+    grows,
+    reaches,
+    start,
+    units,
+    workers,
+)
 
 
 def moments(chance):

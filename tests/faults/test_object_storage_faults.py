@@ -11,12 +11,12 @@ import time
 
 import psutil
 import pytest
-from engine import ROOT, arguments, contents, environment, without_report
-from servers.buckets import Objects, server
-from servers.faulty import KINDS, Faulty
 
 import pipeline.storage.s3
 from pipeline.__main__ import main
+from tests.helpers.engine import ROOT, arguments, contents, environment, without_report
+from tests.helpers.servers.buckets import Objects, server
+from tests.helpers.servers.faulty import KINDS, Faulty
 
 GRID = {"grid.m": "[10,20]", "grid.L": "[20,50]", "replications": "600", "block": "100",
         "metrics": "[lean_true,lean_debiased]"}

@@ -8,8 +8,9 @@ import sys
 import time
 
 import pytest
-from engine import ROOT, arguments, command, contents, environment
-from runs import DRIVERS, FULL, Tally, ended, folder, grows, reaches
+
+from tests.helpers.engine import ROOT, arguments, command, contents, environment
+from tests.helpers.fault_runs import DRIVERS, FULL, Tally, ended, folder, grows, reaches
 
 SMALL = {"grid.m": "[5]", "grid.L": "[20]", "grid.epsilon": "[0.5,1,2]", "figures": "[]", "block": "20",
          **({"cluster": "local", "cluster.workers": "2"} if FULL else {})}

@@ -10,8 +10,9 @@ import time
 import distributed
 import psutil
 import pytest
-from engine import environment
-from runs import FULL, Tally, ended, finish, grows, one_line, reaches, start, units, workers
+
+from tests.helpers.engine import environment
+from tests.helpers.fault_runs import FULL, Tally, ended, finish, grows, one_line, reaches, start, units, workers
 
 MINUTE = 60  # seconds from the fault to the exit, at most
 GRACE = 15  # for a machine that does other things as well

@@ -16,10 +16,11 @@ import pytest
 
 from pipeline.execution.clusters import Local
 from pipeline.execution.sweep import SweepError, run
+from tests.helpers.engine import environment
 
 DRIVER = """
 import functools, pathlib, sys
-from test_sweep_faults import record
+from tests.faults.test_sweep_faults import record
 from pipeline.execution.clusters import Local, Synchronous
 from pipeline.execution.progress import interruptible
 from pipeline.execution.sweep import run
@@ -149,9 +150,8 @@ def test_workers_that_never_come_back_end_the_sweep(tmp_path):
 
 def drive(folder, kind, seconds):
     """A driver in a process group of its own, as a shell starts it."""
-    path = os.pathsep.join([os.path.dirname(__file__), os.getcwd()])
-    environment = os.environ | {"PYTHONPATH": path, "TMPDIR": str(folder)}
-    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder), kind, str(seconds)], env=environment,
+    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder), kind, str(seconds)],
+                            env=environment(TMPDIR=str(folder)),
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 

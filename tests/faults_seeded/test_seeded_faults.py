@@ -6,11 +6,11 @@
 import subprocess
 
 import pytest
-from engine import ROOT
-from seeded import NEVER, Fault, faults, main
 
 from pipeline.study.build_kernels import compilers
 from pipeline.study.kernels import HEADERS
+from tests.faults_seeded.seeded import NEVER, Fault, faults, main
+from tests.helpers.engine import ROOT
 
 ALL = faults()
 

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from engine import ROOT, environment
+
+from tests.helpers.engine import ROOT, environment
 
 # What a folder may import besides the standard library and itself. A problem's claims may also import `analysis`.
 ALLOWED = {

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from engine import mapping
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from pipeline.study.protocols import PROTOCOLS
 from pipeline.study.registry import problems
 from pipeline.study.study import Study
 from pipeline.study.targets import Target
+from tests.helpers.engine import mapping
 
 PARTS = {f"{one.name}-{kind}-{name}": one.part(kind, name)
          for one in problems().values() for kind in PROTOCOLS for name in one.names(kind)}

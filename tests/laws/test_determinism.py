@@ -11,19 +11,6 @@ import sys
 import numpy as np
 import pytest
 import yaml
-from engine import ROOT, environment, without_report
-from engine import command as run_command
-from own_parts import (
-    CONFIG,
-    PRELUDE,
-    REGISTER,
-    alone,
-    fits,
-    method,
-    releases,
-    truths,
-    values,
-)
 
 import pipeline as pl
 from pipeline.__main__ import main
@@ -37,6 +24,19 @@ from pipeline.storage.replications import Listing, Store
 from pipeline.study import registry
 from pipeline.study.study import Study
 from pipeline.study.trial import Trial
+from tests.helpers.engine import command as run_command
+from tests.helpers.engine import environment, without_report
+from tests.helpers.own_parts import (
+    CONFIG,
+    PRELUDE,
+    REGISTER,
+    alone,
+    fits,
+    method,
+    releases,
+    truths,
+    values,
+)
 
 __all__ = ["alone"]  # the fixture, here too
 HEAD = "import itertools, os, random, time\nCALLS, SEEN = itertools.count(), {}\n"
@@ -285,11 +285,10 @@ def shipped(reverse):
 
 def test_parts_that_ship_give_the_same_in_a_second_process():
     """Which a run tries of a person's own parts only."""
-    program = "import json, test_determinism as t; print(json.dumps(t.shipped(True)[0]))"
-    path = ":".join([str(ROOT / "tests/laws"), environment()["PYTHONPATH"]])
+    program = "import json; from tests.laws import test_determinism as t; print(json.dumps(t.shipped(True)[0]))"
     done = subprocess.run(
         [sys.executable, "-c", program],
-        env=environment(PYTHONPATH=path, PYTHONHASHSEED="7"),
+        env=environment(PYTHONHASHSEED="7"),
         capture_output=True,
         text=True,
     )

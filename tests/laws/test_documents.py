@@ -13,12 +13,12 @@ import tomllib
 from importlib.metadata import entry_points
 
 import pytest
-from engine import ROOT
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_cluster, read_experiments, read_settings
 from pipeline.study import registry
+from tests.helpers.engine import ROOT
 
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md")),
              *sorted((ROOT / "docs/reference").glob("*.md")), *sorted((ROOT / "docs/examples").glob("*/*.md"))]

@@ -13,7 +13,6 @@ import shutil
 
 import pytest
 import xarray as xr
-from engine import arguments, contents
 
 import pipeline as pl
 import pipeline.cli.compose
@@ -26,6 +25,7 @@ from pipeline.reporting.drawn import Drawn
 from pipeline.storage import replications
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import arguments, contents
 
 CHANGES = {"figures": "[{kind: curves, metric: lean_debiased, along: epsilon, by: [m]}]",
            "metrics": "[lean_true,lean_debiased]"}

@@ -8,8 +8,9 @@ import sys
 import sysconfig
 
 import pytest
-from engine import ROOT
-from test_no_privilege import build_and_install
+
+from tests.helpers.engine import ROOT
+from tests.laws.test_no_privilege import build_and_install
 
 TEXT = (ROOT / "docs/extending.md").read_text()
 PARTS, CONFIG = (re.search(rf"```{kind}\n(.*?)```", TEXT, re.S)[1] for kind in ("python", "yaml"))

@@ -16,11 +16,7 @@ import sys
 
 import numpy as np
 import pytest
-import toy_paper
 import xarray as xr
-from checks import mean_agrees
-from engine import ROOT, contents, environment, without_report
-from test_no_privilege import build_and_install
 
 from pipeline.analysis.summary import paired_difference, summarise
 from pipeline.cli import tasks
@@ -31,6 +27,10 @@ from pipeline.execution.schedule import failures
 from pipeline.storage.replications import Store
 from pipeline.study import registry
 from pipeline.study.parameters import InvalidInput
+from tests.helpers import toy_paper
+from tests.helpers.checks import mean_agrees
+from tests.helpers.engine import ROOT, contents, environment, without_report
+from tests.laws.test_no_privilege import build_and_install
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -10,10 +10,10 @@ import re
 import matplotlib.pyplot as plt
 import pytest
 import yaml
-from engine import ROOT
 
 import pipeline as pl
 from pipeline.study import registry
+from tests.helpers.engine import ROOT
 
 SECTIONS = {header.parent: sorted(header.parent.glob("*.py"))
             for header in sorted((ROOT / "docs/gallery").glob("*/GALLERY_HEADER.rst"))}

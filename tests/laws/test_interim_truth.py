@@ -2,7 +2,6 @@
 
 import numpy as np
 import xarray as xr
-from engine import advance, arguments, contents, stored, study
 
 from pipeline.__main__ import main
 from pipeline.analysis.summary import paired_difference
@@ -10,6 +9,7 @@ from pipeline.cli import reduce
 from pipeline.execution.clusters import Executor, Threads
 from pipeline.execution.reduction import Reduce
 from pipeline.storage import layout, results
+from tests.helpers.engine import advance, arguments, contents, stored, study
 
 
 def test_a_report_half_way_says_what_is_missing(tmp_path, capsys):

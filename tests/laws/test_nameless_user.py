@@ -9,10 +9,10 @@ import subprocess
 import sys
 
 import pytest
-from engine import ROOT, arguments, environment
 
 from pipeline.execution.clusters.jobs import user
 from pipeline.study.parameters import InvalidInput, path_of
+from tests.helpers.engine import ROOT, arguments, environment
 
 NUMBER = 54321
 NAMESPACE = ["unshare", "--user", f"--map-user={NUMBER}", f"--map-group={NUMBER}"]

@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from engine import ROOT
 
 from pipeline.__main__ import main
 from pipeline.storage.folder import SWEEPS, Folder, locked
 from pipeline.study import places
 from pipeline.study.files import open_to_lock, read_regular
+from tests.helpers.engine import ROOT
 
 READS = {"open", "read_text", "read_bytes", "fromfile", "load_text", "loadtxt", "genfromtxt", "memmap"}
 # What opens a file by itself, and why nobody else can have put another thing there.

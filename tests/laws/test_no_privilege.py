@@ -6,11 +6,11 @@ import sys
 import zipfile
 
 import pytest
-from engine import ROOT, command, contents, environment
 
 from pipeline.cli import config_files
 from pipeline.cli.compose import compose
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import ROOT, command, contents, environment
 
 WORDS = ["experiment=wang/privacy", "size=quick", "cluster=synchronous", "figures=[]", "replications=100", "block=50"]
 CROWD = '''

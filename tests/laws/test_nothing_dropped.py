@@ -7,7 +7,6 @@ import shlex
 import numpy as np
 import pytest
 import xarray as xr
-from engine import arguments, contents, stamps, without_report
 
 import pipeline as pl
 from pipeline.__main__ import main
@@ -20,6 +19,7 @@ from pipeline.execution.schedule import failures
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.storage.replications import Store
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
+from tests.helpers.engine import arguments, contents, stamps, without_report
 
 CELL = dict(m=4, L=20, epsilon=0.5)
 

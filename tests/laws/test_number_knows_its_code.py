@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pytest
 import xarray as xr
-from engine import ROOT, contents, environment
 
 from pipeline.study import build_kernels, kernels
+from tests.helpers.engine import ROOT, contents, environment
 
 WORDS = ["experiment=xu/phase_transition", "claims=false", "figures=[]", "cluster=synchronous", "grid.m=[4,6]",
          "grid.L=[30]", "grid.x=[4,16]", "block=20", "metrics=[error_l2,sandwich_risk]"]
@@ -81,7 +81,7 @@ def words(outputs, base=WORDS, **changes):
 def perform(tmp_path, commands, path=(), variables=None, **patches):
     """Run commands in one process of its own, in which `path` comes first on the path of modules."""
     target = tmp_path / f"outcomes-{os.urandom(4).hex()}"
-    paths = os.pathsep.join(map(str, [*path, ROOT / "tests", ROOT]))
+    paths = os.pathsep.join(map(str, [*path, ROOT]))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps([{"without_report": 1} | patches, commands, str(target)])],
         env=environment(PYTHONPATH=paths, **(variables or {})), capture_output=True, text=True, timeout=900,
@@ -235,11 +235,11 @@ MECHANISM = """
 from dataclasses import dataclass
 from pipeline.study import build_kernels
 from pipeline.study.problem import Problem
-import toy_paper
+from tests.helpers import toy_paper
 
-PROBLEM = Problem(name="mine", title="Mine", package=__name__, models={"answers": "toy_paper:Answers"},
-                  mechanisms={"noise": "my_study:Noise"}, estimators={"mean": "toy_paper:Mean"},
-                  metrics={"error_squared": "toy_paper:ErrorSquared"})
+PROBLEM = Problem(name="mine", title="Mine", package=__name__, models={"answers": "tests.helpers.toy_paper:Answers"},
+                  mechanisms={"noise": "my_study:Noise"}, estimators={"mean": "tests.helpers.toy_paper:Mean"},
+                  metrics={"error_squared": "tests.helpers.toy_paper:ErrorSquared"})
 
 @dataclass(frozen=True)
 class Noise(toy_paper.LaplaceNoise):
@@ -311,10 +311,9 @@ def test_only_a_person_mixes_them_and_it_is_shown(copy, tmp_path):
 
 def test_the_page_says_what_is_mixed(copy, tmp_path):
     more = words(copy / "whole", **MORE, accept_code="true")
-    paths = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
     assert perform(tmp_path, [more], draw=1, environment={"numpy": "98.0"})[0].code == 0
     done = subprocess.run([sys.executable, "-m", "pipeline", *words(copy / "whole", **MORE, task="report")],
-                          env=environment(PYTHONPATH=paths), capture_output=True, text=True, timeout=900)
+                          env=environment(), capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     page = only(copy / "whole", "*/*/report.html").read_text()
     assert "Mixed: numbers of different code or arithmetic" in page and "→ 98.0" in page

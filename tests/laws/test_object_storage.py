@@ -10,9 +10,6 @@ import time
 
 import numpy as np
 import pytest
-from engine import GRID, ROOT, arguments, contents, damages_of, environment, study
-from servers.buckets import Objects, moto
-from servers.faulty import Faulty
 
 import pipeline.storage.lease
 import pipeline.storage.s3
@@ -29,6 +26,9 @@ from pipeline.storage.replications import Store
 from pipeline.storage.s3 import Bucket, Unreachable
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import OK
+from tests.helpers.engine import GRID, ROOT, arguments, contents, damages_of, environment, study
+from tests.helpers.servers.buckets import Objects, moto
+from tests.helpers.servers.faulty import Faulty
 
 SMALL = GRID | {"epsilon": [0.5]}
 WRITER = "0" * 16

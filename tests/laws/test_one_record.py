@@ -6,7 +6,6 @@ import shutil
 
 import numpy as np
 import pytest
-from engine import GRID, advance, arguments, contents, damages_of, pending, sealed, stamps, study, without_report
 
 from pipeline.__main__ import main
 from pipeline.execution.runner import Runner
@@ -15,6 +14,18 @@ from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import OK
 from pipeline.study.study import Study
+from tests.helpers.engine import (
+    GRID,
+    advance,
+    arguments,
+    contents,
+    damages_of,
+    pending,
+    sealed,
+    stamps,
+    study,
+    without_report,
+)
 
 CELLS, BLOCKS = 16, 3
 UNITS = "replications/units"

@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from engine import environment
+
+from tests.helpers.engine import environment
 
 ROWS = [(f"u{k}", *((a, b) if (k * 7 + i) % 3 else (b, a)))
         for k in range(12) for i, (a, b) in enumerate((("tea", "milk"), ("tea", "beer"), ("milk", "beer")))]

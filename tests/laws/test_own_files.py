@@ -5,14 +5,14 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
-from checks import counts_agree
-from real_data import real
 from scipy.stats import binom
 
 from pipeline.__main__ import main
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiments
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.checks import counts_agree
+from tests.helpers.real_data import real
 
 DRINKS = ("winner,loser\n" + "tea,milk\n" * 9 + "milk,tea\n" * 3 + "milk,beer\n" * 8 + "beer,milk\n" * 4
           + "tea,beer\n" * 7)

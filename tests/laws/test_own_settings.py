@@ -2,12 +2,12 @@
 
 import pytest
 import yaml
-from engine import mapping, study
 
 import pipeline as pl
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import mapping, study
 
 TARGETS = {"error_l2": {"relative": 0.5}}
 

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine import ROOT, command, environment, without_report
-from own_parts import CONFIG, PRELUDE
 
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.problems import ranking
 from pipeline.study import packages, problem, registry
+from tests.helpers.engine import ROOT, command, environment, without_report
+from tests.helpers.own_parts import CONFIG, PRELUDE
 
 TEXT = (ROOT / "docs/extending.md").read_text()
 (BESIDE,) = re.findall(r"```python\n# survey_parts/__init__.py\n(.*?)```", TEXT, re.S)

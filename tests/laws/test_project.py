@@ -7,9 +7,9 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 
 import yaml
-from engine import ROOT
 
 import pipeline
+from tests.helpers.engine import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 

@@ -4,11 +4,11 @@ import subprocess
 import sys
 
 import pytest
-from engine import ROOT
 
 from pipeline.problems.ranking.estimators.moments import Debiased
 from pipeline.study.protocols import PROTOCOLS, PlainData
 from pipeline.study.registry import problems
+from tests.helpers.engine import ROOT
 
 PARTS = [(one.name, kind, name) for one in problems().values() for kind in PROTOCOLS for name in one.names(kind)]
 

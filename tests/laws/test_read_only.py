@@ -11,7 +11,6 @@ import itertools
 
 import numpy as np
 import pytest
-from engine import ROOT, advance, study
 
 import pipeline as pl
 from pipeline.advice.question import read as read_question
@@ -25,6 +24,7 @@ from pipeline.study.protocols import Components
 from pipeline.study.registry import problem
 from pipeline.study.streams import Stream
 from pipeline.study.study import build
+from tests.helpers.engine import ROOT, advance, study
 
 REPS = 4
 ROLES = ("model", "mechanism", "estimator")

@@ -2,8 +2,6 @@
 
 import pytest
 import xarray as xr
-from engine import contents, mapping, stored, without_report
-from servers.buckets import Objects, moto
 
 import pipeline as pl
 from pipeline.__main__ import main
@@ -20,6 +18,8 @@ from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.refinement import LEVELS
+from tests.helpers.engine import contents, mapping, stored, without_report
+from tests.helpers.servers.buckets import Objects, moto
 
 ASKED = {"along": "epsilon", "metric": "error_l2", "level": 0.5, "width": 0.05, "most": 2}
 GRID = {"m": [3, 5], "L": [20], "epsilon": [0.25, 1.0, 8.0], "estimator": ["debiased"]}

@@ -6,12 +6,12 @@ import threading
 import numpy as np
 import pytest
 import xarray as xr
-from engine import GRID, advance, contents, pending, sealed, stamps, stored, study
 
 from pipeline.cli import reduce
 from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.runner import Runner
 from pipeline.storage.replications import Store
+from tests.helpers.engine import GRID, advance, contents, pending, sealed, stamps, stored, study
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,14 @@ import distributed
 import psutil
 import pytest
 from distributed.security import Security
-from engine import ROOT, arguments
-from servers.sockets import listeners, locked
 
 from pipeline.__main__ import main
 from pipeline.cli import compose
 from pipeline.execution.clusters import LSF, PBS, SGE, Local, Slurm, Synchronous, Threads
 from pipeline.execution.sweep import run
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import ROOT, arguments
+from tests.helpers.servers.sockets import listeners, locked
 
 
 def pause(units):

@@ -5,7 +5,6 @@ import threading
 import numpy as np
 import pytest
 import xarray as xr
-from engine import GRID, advance, arguments, contents, stamps, stored, study
 
 from pipeline.__main__ import main
 from pipeline.cli import reduce
@@ -16,6 +15,7 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage import results
 from pipeline.storage.replications import RAW, Listing, Store
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import GRID, advance, arguments, contents, stamps, stored, study
 
 WHAT = study(grid=GRID | {"epsilon": [0.5], "m": [3]}, replications=40)
 

@@ -8,7 +8,6 @@ import threading
 import numpy as np
 import pytest
 import xarray as xr
-from engine import contents, mapping, stored, study, without_report
 
 import pipeline as pl
 from pipeline.__main__ import main
@@ -23,6 +22,7 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.pairing import Pairing
+from tests.helpers.engine import contents, mapping, stored, study, without_report
 
 TARGETS = {"error_l2": {"relative": 0.1, "least": 40}, "kendall across estimator": {"absolute": 0.12, "least": 40},
            "error_l2 / sandwich_risk": {"relative": 0.25, "power": 2, "least": 40}}

@@ -4,9 +4,7 @@ import dataclasses
 import json
 
 import pytest
-import toy_paper
 import xarray as xr
-from engine import contents, without_report
 
 import pipeline as pl
 from pipeline.__main__ import main
@@ -24,6 +22,8 @@ from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import adopt, registered
+from tests.helpers import toy_paper
+from tests.helpers.engine import contents, without_report
 
 MOST = 6000
 WANTED = {**toy_paper.CONFIG, "grid": {"n": [10, 40], "share": [1.0], "estimator": ["mean", "half"]},

@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from engine import GRID, advance, arguments, contents, damages_of, pending, sealed, stored, study, without_report
 
 from pipeline.__main__ import main
 from pipeline.cli import reduce
@@ -22,6 +21,18 @@ from pipeline.storage.folder import Folder
 from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import (
+    GRID,
+    advance,
+    arguments,
+    contents,
+    damages_of,
+    pending,
+    sealed,
+    stored,
+    study,
+    without_report,
+)
 
 WHAT = study(grid=GRID | {"epsilon": [0.5]})
 KINDS = ("flip", "truncate", "delete")

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from engine import ROOT, arguments, environment
+
+from tests.helpers.engine import ROOT, arguments, environment
 
 SNAKEMAKE = "snakemake==9.27.1"  # with an environment of its own: half of what it needs would change versions here
 

@@ -8,8 +8,13 @@ import re
 import numpy as np
 import pytest
 import yaml
-from engine import without_report
-from own_parts import (
+
+import pipeline as pl
+from pipeline.__main__ import main
+from pipeline.study import registry
+from pipeline.study.study import Study
+from tests.helpers.engine import without_report
+from tests.helpers.own_parts import (
     CONFIG,
     PRELUDE,
     REGISTER,
@@ -21,11 +26,6 @@ from own_parts import (
     truths,
     values,
 )
-
-import pipeline as pl
-from pipeline.__main__ import main
-from pipeline.study import registry
-from pipeline.study.study import Study
 
 __all__ = ["alone"]  # the fixture
 SIMULATE, COST = "simulate(self, truth, rng)", "cost(self)"

@@ -2,7 +2,8 @@
 
 import nbclient
 import nbformat
-from engine import environment
+
+from tests.helpers.engine import environment
 
 CELLS = ['''
 import asyncio

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import toy_paper
 import xarray as xr
-from engine import ROOT, environment, study
 
 import pipeline as pl
 from pipeline.__main__ import main
 from pipeline.library import requests
 from pipeline.study import registry
+from tests.helpers import toy_paper
+from tests.helpers.engine import ROOT, environment, study
 
 WANTED = dict(grid={"m": [3, 4], "L": [20], "epsilon": [0.5, 1.0]}, replications=40, block=20)
 WORDS = ["experiment=xu/lemmas", "size=quick", "grid.m=[3,4]", "grid.L=[20]", "grid.epsilon=[0.5,1.0]",

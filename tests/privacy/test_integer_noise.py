@@ -5,7 +5,6 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from checks import ALPHA, counts_agree, mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -14,6 +13,7 @@ from pipeline.privacy import integer_laws as theory
 from pipeline.privacy import integer_noise
 from pipeline.privacy.integer_noise import discrete_gaussian, discrete_laplace
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.checks import ALPHA, counts_agree, mean_agrees
 
 SIGMAS, SCALES = [0.3, 1.0, 10.0, 302.0, 4290.0], [0.3, 1.0, 10.0, 31.0, 302.0, 4290.0]
 DRAWS, TAIL_DRAWS = 1_000_000, 50_000_000

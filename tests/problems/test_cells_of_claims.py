@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from ideal_crowd import IDEAL as CROWD
-from ideal_response import IDEAL as RESPONSE
 
 from pipeline.analysis.selection import NotTested
 from pipeline.study.registry import problems
+from tests.helpers.ideal_crowd import IDEAL as CROWD
+from tests.helpers.ideal_response import IDEAL as RESPONSE
 
 CLAIMS = {claim.id: claim for one in problems().values() for claim in one.load(one.claims)}
 IDEAL = {**CROWD, **RESPONSE}

@@ -3,14 +3,14 @@
 import os
 
 import pytest
-from ideal_clustering import ideal as blocks
-from ideal_crowd import IDEAL as CROWD
-from ideal_ranking import ideal as ranking
-from ideal_response import IDEAL as RESPONSE
 
 from pipeline.analysis.claims import judge
 from pipeline.storage.results import in_chunks
 from pipeline.study.registry import problems
+from tests.helpers.ideal_clustering import ideal as blocks
+from tests.helpers.ideal_crowd import IDEAL as CROWD
+from tests.helpers.ideal_ranking import ideal as ranking
+from tests.helpers.ideal_response import IDEAL as RESPONSE
 
 CLAIMS = {claim.id: claim for one in problems().values() for claim in one.load(one.claims)}
 # Each way of measuring, and of making a control, once; all others with SIMULATIONS=full.

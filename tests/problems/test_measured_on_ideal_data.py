@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_claims_in_parts import CLAIMS, DATA
 
 from pipeline.analysis.estimate import Estimate
+from tests.problems.test_claims_in_parts import CLAIMS, DATA
 
 FILE = Path(__file__).with_name("measured.txt")
 LINE = re.compile(r"([\w.]+)(?: \[(.+)\])?: (\d+) of (\S+) from (\S+) to (\S+)")

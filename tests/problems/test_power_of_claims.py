@@ -7,13 +7,13 @@ from statistics import NormalDist
 
 import pytest
 from scipy import stats
-from test_claims_in_parts import CLAIMS, DATA
-from test_tolerances_of_claims import NUMBER, number
 
 from pipeline.analysis.claims import CONTRADICTED
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.shares import binomial
 from pipeline.analysis.tolerances import AtLeast, AtMost, NoException, Within
+from tests.problems.test_claims_in_parts import CLAIMS, DATA
+from tests.problems.test_tolerances_of_claims import NUMBER, number
 
 Z = NormalDist().inv_cdf(0.9)
 SIDES = {"below": -1, "above": 1}

@@ -5,13 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from papers import TEXT
-from real_data import real
 from scipy import stats
 
 import pipeline as pl
 from pipeline.problems.response.recorded import RecordedResponses
 from pipeline.study.parameters import DataFile
+from tests.helpers.papers import TEXT
+from tests.helpers.real_data import real
 
 ALPHA = 1e-6
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
-from engine import ROOT
 
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, SUPPORTED
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import Measure
 from pipeline.study.registry import problems
+from tests.helpers.engine import ROOT
 
 CLAIMS = {claim.id: claim for one in problems().values() for claim in one.load(one.claims)}
 STATED = dict(line.split(": ", 1) for line in

@@ -10,8 +10,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from checks import ALPHA, counts_agree, mean_agrees
-from reference import blocks_literal as literal
 from scipy import stats
 
 from pipeline.problems.clustering.mechanisms import multi_max_sense
@@ -21,6 +19,8 @@ from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSens
 from pipeline.problems.clustering.mechanisms.one_bit_sketch import OneBitSketch
 from pipeline.problems.clustering.mechanisms.pairwise_preference import PairwisePreference
 from pipeline.problems.clustering.model import BlockTruth, Users
+from tests.helpers.checks import ALPHA, counts_agree, mean_agrees
+from tests.helpers.reference import blocks_literal as literal
 
 B = np.array([[0.9, 0.2], [0.35, 1.0]])
 

@@ -1,13 +1,12 @@
 """The compiled Newton method against the same in NumPy, both to the rounding of their gradients."""
 
-import btl_exact
-import btl_newton
 import numpy as np
 import pytest
 
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.problems.ranking.estimators.newton import MANY, minimise, scores
 from pipeline.problems.ranking.theory.fit import weighted_fit
+from tests.helpers.reference import btl_exact, btl_newton
 
 RIDGES = (1e-3, 0.1, 3.0)
 TIGHT = 1e-12  # not less: the gradient of hundreds of items is rounded

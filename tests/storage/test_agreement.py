@@ -4,11 +4,11 @@ import dataclasses
 import json
 
 import pytest
-from engine import study
 
 from pipeline.storage import agreement
 from pipeline.storage.agreement import Writer
 from pipeline.storage.replications import Store
+from tests.helpers.engine import study
 
 FIRST = Writer({"the engine": "a", "estimator debiased": "b"}, {"numpy": "2.4", "CPU features": "AVX FMA3"},
                {"mine.parts": "1", "mine.rates": "2"})

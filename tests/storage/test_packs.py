@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from engine import advance, contents, damages_of, stored, study
 
 from pipeline.cli import reduce
 from pipeline.execution.clusters import Executor
@@ -12,6 +11,7 @@ from pipeline.storage.integrity import Integrity
 from pipeline.storage.packs import PackedUnit, Packs
 from pipeline.storage.replications import RAW, Store
 from pipeline.storage.units import Damaged
+from tests.helpers.engine import advance, contents, damages_of, stored, study
 
 PACKED = f"{RAW}/packs"
 

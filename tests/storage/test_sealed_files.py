@@ -6,13 +6,13 @@ import shutil
 import dask
 import pytest
 import xarray as xr
-from engine import GRID, contents, sealed, study
 
 from pipeline.storage import layout, results
 from pipeline.storage.folder import Folder
 from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import GRID, contents, sealed, study
 
 WHAT = study(grid=GRID | {"epsilon": [0.5]})
 

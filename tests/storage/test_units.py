@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from engine import advance, study
 
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, decode, describe, encode
 from pipeline.study.status import FAILED, NOT_CONVERGED, OK
+from tests.helpers.engine import advance, study
 
 VALUES = {"error": np.array([0.5, 1.5, 2.5]), "kendall": np.array([0.0, np.nan, 1.0]),
           "status": np.array([OK, NOT_CONVERGED, OK], np.int8)}

@@ -6,11 +6,11 @@ import textwrap
 from types import SimpleNamespace
 
 import pytest
-from engine import ROOT, environment
 
 from pipeline.study import fingerprints, kernels
 from pipeline.study.fingerprints import code_digest, fingerprint, modules, syntax_digest, third_parties
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.engine import ROOT, environment
 
 PLAIN = '''
 """A module."""
@@ -200,7 +200,7 @@ SCRIPT = """
 import sys
 for name in sys.argv[1:]:
     __import__(name)
-from engine import study
+from tests.helpers.engine import study
 from pipeline.execution.runner import writer
 print(writer(study(parameters=dict(model="btl", mechanism="randomized_response", draw="marginal"))).id)
 """
@@ -212,7 +212,7 @@ def test_they_depend_on_the_code_alone(tmp_path):
 
     site = tmp_path / "site-packages"
     shutil.copytree(ROOT / "pipeline", site / "pipeline", ignore=shutil.ignore_patterns("__pycache__"))
-    paths = {"": f"{ROOT / 'tests'}:{ROOT}", "installed": f"{site}:{ROOT / 'tests'}"}
+    paths = {"": str(ROOT), "installed": f"{site}:{ROOT}"}
     processes = [
         subprocess.Popen([sys.executable, "-c", SCRIPT, *imported], cwd=tmp_path, stdout=subprocess.PIPE, text=True,
                          env=environment(PYTHONPATH=path, PYTHONHASHSEED=seed))

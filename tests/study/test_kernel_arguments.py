@@ -3,10 +3,8 @@
 import ast
 import re
 
-import kernels_called
 import numpy as np
 import pytest
-from engine import ROOT
 
 import pipeline as pl
 from pipeline.problems.clustering.pair_throws import put_pairs
@@ -20,6 +18,8 @@ from pipeline.study.frozen import frozen
 from pipeline.study.handover import InputWritten, call
 from pipeline.study.kernel_arguments import WrongArgument, check, read
 from pipeline.study.kernel_fast_check import fast_check
+from tests.helpers import kernels_called
+from tests.helpers.engine import ROOT
 
 KERNELS = {one.declaration.kernel: one for one in kernels_called.kernels()}
 TYPES = {"uint8_t": {"u1", "b1"}, "int8_t": {"i1"}, "int64_t": {"i8"}, "double": {"f8"}}  # of arrays in C

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine import ROOT, environment
 
 from pipeline.study import build_kernels, kernels
 from pipeline.study.errors import PipelineError
 from pipeline.study.fingerprints import _module, _syntax
+from tests.helpers.engine import ROOT, environment
 
 SOURCES = sorted((ROOT / "pipeline").rglob("*.c"))
 FUNCTIONS = """
@@ -92,7 +92,7 @@ def test_every_compiler_and_width_gives_the_same_bits(source, tmp_path, monkeypa
         site = tmp_path / str(k)
         shutil.copytree(ROOT / "pipeline", site / "pipeline", ignore=LEFT_OUT)
         build_kernels.build(source, compiler, site / kernels.library(source).relative_to(ROOT))
-        done = subprocess.run([sys.executable, ROOT / "tests/study/kernel_values.py", source.stem], text=True,
+        done = subprocess.run([sys.executable, ROOT / "tests/helpers/kernel_values.py", source.stem], text=True,
                               capture_output=True, env=environment(PYTHONPATH=str(site)))
         assert done.returncode == 0 and str(site) in done.stdout, done.stderr
         found[" ".join(compiler)] = done.stdout.replace(str(site), "")

@@ -11,10 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from engine import ROOT, environment
 
 from pipeline.study import build_kernels, kernels
 from pipeline.study.errors import PipelineError
+from tests.helpers.engine import ROOT, environment
 
 CHECKED = "address,shift,signed-integer-overflow,integer-divide-by-zero,bounds,float-cast-overflow"
 COMPILER = ["cc", "-DKERNEL=", "-O1", f"-fsanitize={CHECKED}", "-fno-sanitize-recover=all"]
@@ -69,7 +69,7 @@ def run(site, *words):
 
 
 def test_kernels_keep_to_what_they_are_given(site):
-    done = run(site, ROOT / "tests/study/kernels_called.py", 1, 150)
+    done = run(site, ROOT / "tests/helpers/kernels_called.py", 1, 150)
     assert done.returncode == 0, done.stderr[:4000]
     calls = [line.split() for line in done.stdout.splitlines()]
     print(*calls, sep="\n")

@@ -5,12 +5,12 @@ import inspect
 
 import numpy as np
 import pytest
-import toy_paper
 
 from pipeline.study import registry
 from pipeline.study.parameters import InvalidInput, describe, fields
 from pipeline.study.problem import Problem
 from pipeline.study.registry import lookup, problem, problems, register
+from tests.helpers import toy_paper
 
 KINDS = ("model", "mechanism", "estimator", "metric")
 COMPONENTS = [(one.name, kind, name) for one in problems().values() for kind in KINDS for name in one.names(kind)]
@@ -109,7 +109,7 @@ def test_register_adds_a_problem(monkeypatch):
 def test_a_second_problem_of_a_name_is_refused(taken, monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", {})
     register(toy_paper.PROBLEM)
-    holder = {"ranking": "pipeline.problems.ranking", "toy": "toy_paper"}[taken]
+    holder = {"ranking": "pipeline.problems.ranking", "toy": "tests.helpers.toy_paper"}[taken]
     with pytest.raises(InvalidInput, match=f"problem={taken}: is registered by {holder} already"):
         register(Problem(taken, "Another", "elsewhere"))
     assert problem(taken).package == holder

@@ -6,7 +6,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from engine import mapping
 
 from pipeline.cli.config import read_experiment
 from pipeline.privacy import integer_noise
@@ -21,6 +20,7 @@ from pipeline.study.protocols import Components
 from pipeline.study.registry import problem
 from pipeline.study.streams import Stream
 from pipeline.study.study import build
+from tests.helpers.engine import mapping
 
 REPS = 10
 ROLES = ("population", "truth", "data", "noise", "estimator")

@@ -4,11 +4,11 @@ import os
 import sys
 
 import pytest
-from engine import command, contents, environment
-from servers.study import UNITS, Run
-from servers.waiting import PATIENCE
 
 from pipeline.__main__ import main
+from tests.helpers.engine import command, contents, environment
+from tests.helpers.servers.study import UNITS, Run
+from tests.helpers.servers.waiting import PATIENCE
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from engine import ROOT, environment
-from servers import gridengine, waiting
-from servers.study import UNITS, edited, pausing, unavailable, without_disk
 
 from pipeline.__main__ import main
+from tests.helpers.engine import ROOT, environment
+from tests.helpers.servers import gridengine, waiting
+from tests.helpers.servers.study import UNITS, edited, pausing, unavailable, without_disk
 
 FULL = pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults")
 

@@ -10,12 +10,12 @@ import time
 
 import psutil
 import pytest
-from engine import ROOT, command, contents, environment
-from servers import slurm, waiting
-from servers.sockets import listeners
-from servers.study import UNITS, Run, edited, pausing, unavailable, without_disk
 
 from pipeline.__main__ import main
+from tests.helpers.engine import ROOT, command, contents, environment
+from tests.helpers.servers import slurm, waiting
+from tests.helpers.servers.sockets import listeners
+from tests.helpers.servers.study import UNITS, Run, edited, pausing, unavailable, without_disk
 
 FULL = pytest.mark.skipif(os.environ.get("FAULTS") != "full", reason="takes half a minute: make faults")
 BATCH = {"cluster": "slurm", "cluster.jobs": "2", "cluster.memory": "500MiB"}

@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from engine import environment
-from servers import hosts, slurm, waiting
-from servers.study import unavailable
+
+from tests.helpers.engine import environment
+from tests.helpers.servers import hosts, slurm, waiting
+from tests.helpers.servers.study import unavailable
 
 PROGRAM = "python"
 LOOPBACK = "127.0.0.1"

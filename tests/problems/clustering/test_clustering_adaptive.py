@@ -7,7 +7,6 @@ from math import comb
 
 import numpy as np
 import pytest
-from checks import counts_agree
 from scipy import stats
 
 from pipeline.privacy.no_privacy import NoPrivacy
@@ -19,6 +18,7 @@ from pipeline.problems.clustering.model import BlockModel, BlockTruth, Users
 from pipeline.problems.clustering.releases import SeenRatings
 from pipeline.problems.clustering.theory.sample_sizes import users_fixed_questions
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.checks import counts_agree
 
 REPS = 4000
 

@@ -5,8 +5,6 @@ import math
 import numpy as np
 import pytest
 import xarray as xr
-from ideal_clustering import ideal
-from ideal_ranking import real
 from scipy import stats
 
 from pipeline.analysis.boundaries import crossing
@@ -24,6 +22,8 @@ from pipeline.cli import compose
 from pipeline.library.controls import judge_control
 from pipeline.problems.clustering.claims import CLAIMS
 from pipeline.problems.clustering.claims.common import boundary_over, exponents
+from tests.helpers.ideal_clustering import ideal
+from tests.helpers.ideal_ranking import real
 
 NAMES = [claim.id for claim in CLAIMS]
 # What does not hold as printed: these stay in the list, as contradicted.

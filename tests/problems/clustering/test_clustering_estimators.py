@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -22,6 +21,7 @@ from pipeline.problems.clustering.metrics.recovery import Recovered, misplaced
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.clustering.releases import PairSketches, ScoreSketches
 from pipeline.problems.clustering.theory import sketch_means, success
+from tests.helpers.checks import mean_agrees
 
 
 def spread(values, labels):

@@ -5,7 +5,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from checks import counts_agree
 from scipy import stats
 
 from pipeline.problems.clustering.mechanisms.adaptive import Adaptive
@@ -16,6 +15,7 @@ from pipeline.problems.clustering.mechanisms.pairwise_preference import Pairwise
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
 
 
 def rng(seed=1):

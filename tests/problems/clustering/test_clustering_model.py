@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -13,6 +12,7 @@ from pipeline.problems.clustering.subset_sums import SubsetCounts, subset_sums
 from pipeline.problems.clustering.user_counts import UserCounts, binomial, hypergeometric
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree, mean_agrees
 
 
 def rng(seed=1):

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
 from scipy import stats
 
 from pipeline.problems.clustering.pair_throws import put_pairs, throw
+from tests.helpers.checks import counts_agree, mean_agrees
 
 
 def rng(seed):

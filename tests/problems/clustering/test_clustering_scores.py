@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from scipy import stats
 
 from pipeline.problems.clustering import derivations
@@ -15,6 +14,7 @@ from pipeline.problems.clustering.theory import sample_sizes as blocks
 from pipeline.problems.clustering.theory import sketch_means, success
 from pipeline.study.parameters import InvalidInput, outcome
 from pipeline.study.registry import lookup
+from tests.helpers.checks import mean_agrees
 
 TEXT = "0.9, 0.1; 0.3, 0.6"
 B = np.array([[0.9, 0.1], [0.3, 0.6]])

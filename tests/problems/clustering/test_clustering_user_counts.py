@@ -7,13 +7,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
-from engine import environment
 from scipy import stats
 
 from pipeline.problems.clustering import user_counts
 from pipeline.problems.clustering.subset_sums import SubsetCounts, subset_sums
 from pipeline.problems.clustering.user_counts import UserCounts, binomial, hypergeometric, sampled, tabulated
+from tests.helpers.checks import counts_agree, mean_agrees
+from tests.helpers.engine import environment
 
 
 def rng(seed=1):

@@ -5,13 +5,13 @@ import math
 
 import numpy as np
 import pytest
-from papers import check_row, check_text, named_claims, rows
 from scipy import optimize, special
 
 from pipeline.problems.clustering.claims import CLAIMS
 from pipeline.problems.clustering.theory import boundary, sketch_means, success
 from pipeline.problems.clustering.theory import information as info
 from pipeline.problems.clustering.theory import sample_sizes as sizes
+from tests.helpers.papers import check_row, check_text, named_claims, rows
 
 LN2 = math.log(2)
 

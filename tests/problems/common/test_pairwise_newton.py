@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import check_grad, minimize
@@ -17,6 +16,7 @@ from pipeline.problems.ranking.metrics.yardsticks import SandwichRisk
 from pipeline.problems.ranking.model import Comparisons, Preferences
 from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins
 from pipeline.problems.ranking.theory.rates import win_probability
+from tests.helpers.checks import mean_agrees
 
 
 def released(seed, reps, m, users, epsilon, rate=None, spread=1.5, kind=FlippedWins):

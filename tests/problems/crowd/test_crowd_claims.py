@@ -4,9 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from ideal_crowd import IDEAL, ranged
-from ideal_crowd import real as recorded
-from ideal_ranking import CUTS, cut_down, real
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
@@ -21,6 +18,9 @@ from pipeline.analysis.rates import fit_rate
 from pipeline.cli import compose
 from pipeline.problems.crowd.claims import CLAIMS
 from pipeline.problems.crowd.claims.recorded import BLUEBIRD
+from tests.helpers.ideal_crowd import IDEAL, ranged
+from tests.helpers.ideal_crowd import real as recorded
+from tests.helpers.ideal_ranking import CUTS, cut_down, real
 
 NAMES = [claim.id for claim in CLAIMS]
 ON_DATA = "wang/real"

@@ -4,10 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference import crowd_em
 
 from pipeline.problems.crowd.estimators import signed_sums
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene, KnownFlip
@@ -33,6 +31,8 @@ from pipeline.problems.crowd.model import CrowdTruth
 from pipeline.problems.crowd.model import DawidSkene as Crowd
 from pipeline.problems.crowd.releases import ReleasedAnswers
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.checks import mean_agrees
+from tests.helpers.reference import crowd_em
 
 RNG = np.random.default_rng
 

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from checks import counts_agree
 
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.privacy.randomized_response_laws import flip_probability
@@ -15,6 +14,7 @@ from pipeline.problems.crowd.model import Answers
 from pipeline.problems.crowd.releases import ReleasedAnswers
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
 
 REPS = 100_000
 

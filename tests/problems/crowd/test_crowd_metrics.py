@@ -5,7 +5,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 
 import pipeline as pl
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
@@ -17,6 +16,7 @@ from pipeline.problems.crowd.model import DawidSkene as Crowd
 from pipeline.problems.crowd.releases import ReleasedAnswers
 from pipeline.problems.crowd.theory import vote_errors
 from pipeline.problems.crowd.theory import wisdom as crowd_wisdom
+from tests.helpers.checks import mean_agrees
 
 TRUTH = CrowdTruth(np.array([[0.9, 0.4], [0.6, 0.5]]), np.array([[1, 0, 1, 0], [1, 1, 0, 0]], np.int8))
 FOUND = SimpleNamespace(

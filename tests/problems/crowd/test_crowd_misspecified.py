@@ -3,10 +3,10 @@
 import itertools
 
 import numpy as np
-from checks import counts_agree
 
 from pipeline.problems.crowd.misspecified import MisspecifiedCrowd
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
 
 REPS = 60_000
 

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -15,6 +14,7 @@ from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedRes
 from pipeline.problems.crowd.model import CrowdTruth, DawidSkene
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree, mean_agrees
 
 REPS = 60_000
 

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene as Method
 from pipeline.problems.crowd.estimators.majority_vote import MajorityVote
@@ -21,6 +20,7 @@ from pipeline.problems.crowd.theory.vote_errors import expert_vote_error, vote_e
 from pipeline.problems.crowd.theory.wisdom import private_ability
 from pipeline.problems.crowd.tilted import TiltedCrowd, TiltedTruth, vote_tilt
 from pipeline.study.study import build
+from tests.helpers.checks import mean_agrees
 
 UNWEIGHTED, WEIGHTED = first_label_wrong(), first_label_wrong_weighted()
 

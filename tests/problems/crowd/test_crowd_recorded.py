@@ -8,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checks import counts_agree
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real_data import real
 
 from pipeline.problems.crowd.data import files as crowd_files
 from pipeline.problems.crowd.data.files import UNKNOWN, crowd_tasks, crowd_workers, load
 from pipeline.problems.crowd.data.recorded import RecordedCrowd
 from pipeline.study.parameters import DataFile, InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
+from tests.helpers.real_data import real
 
 ANSWERS = "task,worker,label\nt1,ann,1\nt1,bob,0\nt2,ann,0\nt3,bob,1\nt3,cy,1\n"
 TRUTH = "task,truth\nt1,1\nt3,0\nt2,0\n"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from real_data import real
 
 import pipeline as pl
 from pipeline.analysis.claims import CONTRADICTED, SUPPORTED, TOO_WEAK, SimulatedControl, judge
@@ -15,6 +14,7 @@ from pipeline.analysis.controls import replaced
 from pipeline.library.controls import judge_control
 from pipeline.problems.common.changes import Wrapper, replaced_part
 from pipeline.problems.crowd.claims import CLAIMS, controls
+from tests.helpers.real_data import real
 
 BY_ID = {claim.id: claim for claim in CLAIMS}
 LABELS = dict(grid=dict(n=[200, 400], wanted_wisdom=[2, 4, 6, 8, 10, 12]), replications=100)

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from papers import check_row, named_claims, rows
 from scipy import optimize, stats
 
 from pipeline.problems.crowd.claims import CLAIMS
 from pipeline.problems.crowd.theory import bounds, vote_errors
+from tests.helpers.papers import check_row, named_claims, rows
 
 
 def w1():

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real_data import real
 
 from pipeline.cli.config import read_experiment
 from pipeline.problems.common.rating_files import SMALL_SHA256, Ratings
@@ -18,6 +17,7 @@ from pipeline.problems.ranking import comparison_files
 from pipeline.problems.ranking.comparison_files import Choices
 from pipeline.problems.ranking.recorded import Recorded
 from pipeline.study.parameters import DataFile, InvalidInput
+from tests.helpers.real_data import real
 
 HEADER = "user,winner,loser\n"
 GOOD = HEADER + "u1,a,b\nu1,b,c\nu2,c,a\n"

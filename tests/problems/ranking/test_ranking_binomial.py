@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from checks import counts_agree
 from scipy import stats
 
 from pipeline.problems.ranking import binomial as module
 from pipeline.problems.ranking.binomial import binomial
 from pipeline.study import build_kernels, kernels
 from pipeline.study.slices import ByCall, in_slices
+from tests.helpers.checks import counts_agree
 
 DRAWS = 400_000
 LAWS = [(1, 0.3), (2, 0.5), (7, 0.999), (19, 0.5), (20, 0.5), (21, 0.49), (33, 0.31), (50, 0.2), (50, 0.5),

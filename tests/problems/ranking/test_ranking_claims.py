@@ -8,7 +8,6 @@ from functools import cache
 import numpy as np
 import pytest
 import xarray as xr
-from ideal_ranking import ideal, over, real
 from scipy import optimize, stats
 from scipy.special import expit
 
@@ -25,6 +24,7 @@ from pipeline.problems.common.rating_files import MOVIELENS, SMALL_SHA256
 from pipeline.problems.ranking.claims import CLAIMS
 from pipeline.problems.ranking.claims.excess import ratio_of_means
 from pipeline.problems.ranking.theory import rates as btl
+from tests.helpers.ideal_ranking import ideal, over, real
 
 NAMES = [claim.id for claim in CLAIMS]
 ALONE = {"xu.example_1", "xu.figure_4.almost_zero", "xu.movielens.coins"}  # decided by one cell

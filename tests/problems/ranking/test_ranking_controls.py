@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from scipy import stats
 from scipy.special import expit
 
@@ -20,6 +19,7 @@ from pipeline.problems.ranking.theory.risk import sandwich_risk
 from pipeline.problems.ranking.theory.score_order import wrong_order
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import mean_agrees
 
 
 def outcomes(theta, groups):

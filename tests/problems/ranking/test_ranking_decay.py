@@ -6,12 +6,12 @@ Warnings of NumPy that come from the pipeline fail a test.
 import numpy as np
 import pytest
 import xarray as xr
-from ideal_ranking import ideal
 
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, check_of
 from pipeline.analysis.selection import InsufficientEvidence
 from pipeline.problems.ranking.claims import CLAIMS
 from pipeline.problems.ranking.claims.recovery import _ratio_of_falls
+from tests.helpers.ideal_ranking import ideal
 
 METRICS = {"xu.theorem_5": "hamming_top_k", "xu.theorem_6": "kendall"}
 STEADY = "the same over the fall in the first step"

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from scipy.special import expit
 
 from pipeline.privacy.no_privacy import NoPrivacy
@@ -15,6 +14,7 @@ from pipeline.problems.ranking.theory.rates import win_probability
 from pipeline.problems.ranking.theory.risk import sandwich_risk
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import mean_agrees
 
 THETA = np.array([1.5, 0.8, 0.1, -0.9, -1.5])
 

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from checks import counts_agree
 from scipy import integrate, stats
 
 from pipeline.problems.ranking.mechanisms import Laplace
@@ -13,6 +12,7 @@ from pipeline.problems.ranking.releases import LaplaceWins
 from pipeline.problems.ranking.theory.rates import epsilon_user
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
 
 REPS, ALPHA = 60_000, 1e-6
 PROBABILITY = np.array([0.1, 0.5, 0.8])  # of three pairs

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import check_grad, minimize
 from scipy.stats import binom
-from test_pairwise_newton import fit, released, take
 
 from pipeline.privacy.randomized_response_laws import released_probability
 from pipeline.problems.common.pairwise_newton import Local, minimise_pairs
@@ -17,6 +15,8 @@ from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.problems.ranking.theory.rates import win_probability
 from pipeline.problems.ranking.theory.risk import cramer_rao_risk, risks
 from pipeline.study.study import build
+from tests.helpers.checks import mean_agrees
+from tests.problems.common.test_pairwise_newton import fit, released, take
 
 
 def penalised(theta, data, rep, scale):

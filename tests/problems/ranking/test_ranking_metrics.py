@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit
@@ -33,6 +32,7 @@ from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins
 from pipeline.problems.ranking.theory import ordering as btl_ranking
 from pipeline.problems.ranking.theory import rates as btl
 from pipeline.problems.ranking.theory import risk as btl_risk
+from tests.helpers.checks import mean_agrees
 
 MIXED = "0.5:1,0.5:4"
 THETA = np.array([0.7, 0.3, 0.0, -0.4, -0.6])

@@ -4,12 +4,12 @@ import itertools
 import math
 
 import numpy as np
-from checks import counts_agree
 
 from pipeline.problems.ranking.mechanisms import RandomizedResponse
 from pipeline.problems.ranking.misspecified import MisspecifiedBTL, SilencedPreferences
 from pipeline.problems.ranking.theory.rates import win_probability
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
 
 REPS = 60_000
 

@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -14,6 +13,7 @@ from pipeline.problems.ranking.model import BTL, Comparisons, Preferences
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree, mean_agrees
 
 REPS = 200_000
 

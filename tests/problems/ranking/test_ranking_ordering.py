@@ -4,7 +4,6 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -14,6 +13,7 @@ from pipeline.problems.ranking.theory import rates as btl
 from pipeline.problems.ranking.theory import risk as btl_risk
 from pipeline.study.parameters import InvalidInput, arguments, outcome
 from pipeline.study.registry import lookup
+from tests.helpers.checks import mean_agrees
 
 
 def thetas(reps, m, seed, spread=2.0):

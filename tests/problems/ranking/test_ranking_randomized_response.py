@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from checks import counts_agree
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from pipeline.problems.ranking.mechanisms import RandomizedResponse
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.checks import counts_agree
 
 REPS = 200_000
 PROBABILITY = np.array([0.1, 0.5, 0.8])  # of three pairs

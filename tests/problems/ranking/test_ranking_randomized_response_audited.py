@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from checks import counts_agree
 from scipy import stats
 
 from pipeline.privacy.randomized_response_laws import flip_probability
@@ -14,6 +13,7 @@ from pipeline.problems.ranking.mechanisms import RandomizedResponse
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
 
 REPS = 100_000
 

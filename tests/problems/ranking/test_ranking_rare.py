@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from scipy import signal, stats
 from scipy.special import expit
 
@@ -26,6 +25,7 @@ from pipeline.problems.ranking.theory import tails
 from pipeline.problems.ranking.tilted import TiltedBTL, TiltedPreferences, score_counts
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import mean_agrees
 
 
 def simulated(reps, model=TiltedBTL, mechanism=RandomizedResponse, seed=1, **values):

@@ -5,7 +5,6 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, special
@@ -14,6 +13,7 @@ from pipeline.privacy import randomized_response_laws as flips
 from pipeline.problems.ranking.theory import rates as btl
 from pipeline.problems.ranking.theory import risk as btl_risk
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.checks import mean_agrees
 
 BUDGETS = [1e-8, 1e-3, 0.2, 1.0, 5.0, 40.0, 700.0, 800.0, np.inf]
 PROBABILITIES = [1e-300, 1e-9, 0.1, 0.5, 0.73, 1 - 1e-9, 1.0]

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -21,6 +20,7 @@ from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile
 from pipeline.study.registry import lookup
 from pipeline.study.study import Study, build
+from tests.helpers.checks import counts_agree, mean_agrees
 
 RULES = ("paper", "decided", "rated")
 REPS = 60_000

@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_pairwise_newton import fit, released, take
 
 from pipeline.privacy.randomized_response_laws import released_probability
 from pipeline.problems.common.stationary import stationary
 from pipeline.problems.ranking.estimators.spectral import RankCentrality
 from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins
 from pipeline.problems.ranking.theory.rates import win_probability
+from tests.helpers.checks import mean_agrees
+from tests.problems.common.test_pairwise_newton import fit, released, take
 
 
 @pytest.mark.parametrize("m", [2, 3, 10, 60])

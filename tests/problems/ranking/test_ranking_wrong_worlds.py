@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from scipy import stats
 
 from pipeline.analysis.claims import CONTRADICTED, NotSimulated, SimulatedControl
@@ -12,6 +11,7 @@ from pipeline.library.controls import judge_control
 from pipeline.problems.ranking.claims import CLAIMS, controls
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.study.wrong_worlds import unchanged
+from tests.helpers.checks import mean_agrees
 
 BY_NAME = {claim.id: claim for claim in CLAIMS}
 SMALL = dict(size="quick", replications=200, block=200, seed=11)

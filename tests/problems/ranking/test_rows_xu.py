@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from papers import check_row, check_text, named_claims, rows
 from scipy import optimize, special, stats
 from scipy.special import expit
 
@@ -15,6 +14,7 @@ from pipeline.problems.ranking.estimators.newton import minimise
 from pipeline.problems.ranking.theory import tails
 from pipeline.problems.ranking.theory.ordering import bernoulli_divergence, excess_risk
 from pipeline.problems.ranking.theory.rates import scheme_budget
+from tests.helpers.papers import check_row, check_text, named_claims, rows
 
 T = math.tanh(0.5)  # ε = 1
 G = 1 / T**2

@@ -5,8 +5,6 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
-from ideal_ranking import CUTS, cut_down, real
-from ideal_response import IDEAL, figure_2
 from scipy import stats
 
 from pipeline.analysis.claims import CONTRADICTED, INCONCLUSIVE, NOT_TESTED, SUPPORTED, judge
@@ -14,6 +12,8 @@ from pipeline.cli import compose
 from pipeline.problems.response.claims import CLAIMS
 from pipeline.problems.response.claims.entrywise import largest_gaussian
 from pipeline.problems.response.claims.recorded import EDUCATION, mean_difference
+from tests.helpers.ideal_ranking import CUTS, cut_down, real
+from tests.helpers.ideal_response import IDEAL, figure_2
 
 NAMES = [claim.id for claim in CLAIMS]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.rasch_information import information_sums
 from scipy.special import expit
 
 from pipeline.problems.response.theory import cramer_rao
 from pipeline.problems.response.theory.cramer_rao import cramer_rao_risk, item_information
+from tests.helpers.reference.rasch_information import information_sums
 
 
 def by_inversion(theta, ability):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known_responses import random_graphs
 
 from pipeline.problems.response.theory import cuts
 from pipeline.problems.response.theory.sensitivity import squared_sensitivity
+from tests.helpers.known_responses import random_graphs
 
 
 def brute_cut(graph):

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real_data import real
 
 from pipeline.cli.config import read_experiment
 from pipeline.problems.common import rating_files
@@ -19,6 +18,7 @@ from pipeline.problems.response import files, rating_completion
 from pipeline.problems.response.files import LSAT_6, load
 from pipeline.problems.response.recorded import RecordedResponses
 from pipeline.study.parameters import DataFile, InvalidInput
+from tests.helpers.real_data import real
 
 GOOD = "person,a,b,c\np,1,0,\nq,0,1,NA\nr,1,,0\ns,0,1,1\n"
 STARS = "userId,movieId,rating,timestamp\n"

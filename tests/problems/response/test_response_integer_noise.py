@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from known_responses import MISSING, REPS, Known, follows, of_rows, off_diagonal, rng
 
 from pipeline.privacy.integer_laws import (
     gaussian_pmf,
@@ -27,6 +25,8 @@ from pipeline.problems.response.releases import Differences
 from pipeline.problems.response.theory.sensitivity import noise_variance
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree, mean_agrees
+from tests.helpers.known_responses import MISSING, REPS, Known, follows, of_rows, off_diagonal, rng
 
 ALPHAS = [1.01, 1.5, 2.0, 8.0, 40.0]
 NOISES = [DiscreteGaussian, DiscreteLaplace]

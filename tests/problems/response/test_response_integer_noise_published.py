@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from checks import counts_agree
 
 from pipeline.privacy import vetted_noise as vetted
 from pipeline.privacy.accounting import bun_steinke_epsilon, zcdp_epsilon
@@ -15,6 +14,7 @@ from pipeline.problems.response.connectivity import connected
 from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
 
 pytest.importorskip("opendp", reason="OpenDP is not installed: releases of real data are NOT tested here")
 KINDS = [DiscreteGaussian, DiscreteLaplace]

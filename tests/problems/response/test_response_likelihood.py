@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
@@ -13,6 +12,7 @@ from pipeline.problems.response.estimators.likelihood import JointLikelihood, Pa
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.model import Rasch
 from pipeline.problems.response.releases import Differences, OpenResponses
+from tests.helpers.checks import mean_agrees
 
 RAW = dict(pseudo_count=0.0, floor=0.0, ridge=0.0)
 

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from known_responses import rng
 
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.ranking.model import BTL, Comparisons
@@ -14,6 +13,7 @@ from pipeline.problems.response.model import Rasch, Responses
 from pipeline.problems.response.releases import OpenResponses
 from pipeline.study.grid import Grid
 from pipeline.study.study import Study, build
+from tests.helpers.known_responses import rng
 
 NOISES = [DiscreteGaussian, DiscreteLaplace]
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from scipy import stats
 
 from pipeline.privacy import accounting
@@ -18,6 +17,7 @@ from pipeline.problems.response.metrics.noise_risk import NoiseDrawn
 from pipeline.problems.response.model import ItemParameters, Rasch
 from pipeline.problems.response.theory.cramer_rao import cramer_rao_risk
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.checks import mean_agrees
 
 ALL = dict(epsilon_user=1.0, delta=1e-4)
 

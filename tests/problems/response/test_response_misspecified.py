@@ -5,11 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from checks import counts_agree
 
 from pipeline.problems.response.misspecified import MisspecifiedRasch, SilencedItems
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree
 
 REPS = 60_000
 ABILITY, BETA, SILENT = 0.4, (0.7, -0.7), (0.8, 0.3)

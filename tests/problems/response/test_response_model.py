@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -20,6 +19,7 @@ from pipeline.problems.response.releases import Differences, FlippedResponses, O
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import problem
 from pipeline.study.study import build
+from tests.helpers.checks import counts_agree, mean_agrees
 
 REPS = 200_000
 

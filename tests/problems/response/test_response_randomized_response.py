@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from checks import ALPHA, counts_agree, mean_agrees
-from known_responses import REPS, Known, of_rows, off_diagonal, rng
 from scipy import stats
 
 from pipeline.problems.response.mechanisms import randomized_response
@@ -16,6 +14,8 @@ from pipeline.problems.response.recorded import RecordedResponses
 from pipeline.problems.response.releases import FlippedResponses
 from pipeline.study.parameters import DataFile
 from pipeline.study.study import build
+from tests.helpers.checks import ALPHA, counts_agree, mean_agrees
+from tests.helpers.known_responses import REPS, Known, of_rows, off_diagonal, rng
 
 
 def vector_law(row, flip):

@@ -5,7 +5,6 @@ import itertools
 
 import numpy as np
 import pytest
-from checks import counts_agree, mean_agrees
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from pipeline.study.parameters import DataFile, InvalidInput
 from pipeline.study.registry import lookup
 from pipeline.study.status import OK
 from pipeline.study.study import Study
+from tests.helpers.checks import counts_agree, mean_agrees
 
 REPS = 40_000
 

@@ -10,7 +10,6 @@ import sys
 
 import numpy as np
 import pytest
-from engine import ROOT, command, environment
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from pipeline.problems.response import release_file
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.mechanisms.noisy_differences import NoisyDifferences
 from pipeline.problems.response.releases import Differences
+from tests.helpers.engine import ROOT, command, environment
 
 pytest.importorskip("opendp", reason="OpenDP is not installed: releases of real data are NOT tested here")
 NAMES = ["tea, green", "milk", "béer", "ale"]

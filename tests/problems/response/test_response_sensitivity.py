@@ -5,12 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from known_responses import random_graphs
 
 from pipeline.privacy.accounting import gaussian_rho
 from pipeline.problems.response.theory import cuts
 from pipeline.problems.response.theory import sensitivity as privacy
 from pipeline.study.parameters import InvalidInput
+from tests.helpers.known_responses import random_graphs
 
 ALPHAS = [1.01, 1.5, 2.0, 3.7, 8.0, 40.0]
 MISSING = 2

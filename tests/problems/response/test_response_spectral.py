@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from checks import mean_agrees
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import elimination
 
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.stationary import stationary
@@ -15,6 +13,8 @@ from pipeline.problems.response.model import Rasch
 from pipeline.problems.response.releases import Differences, FlippedResponses, OpenResponses
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
+from tests.helpers.checks import mean_agrees
+from tests.helpers.reference import elimination
 
 RAW = dict(pseudo_count=0.0, floor=0.0)
 

@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from papers import check_row, named_claims, rows
 from scipy import optimize, stats
 
 import pipeline as pl
@@ -19,6 +18,7 @@ from pipeline.problems.response.model import Rasch
 from pipeline.problems.response.releases import Differences
 from pipeline.problems.response.theory import privacy_loss
 from pipeline.problems.response.theory.noise_risk import expected_counts, noise_risk
+from tests.helpers.papers import check_row, named_claims, rows
 
 
 def differences(row):

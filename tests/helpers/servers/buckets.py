@@ -13,7 +13,8 @@ from pathlib import Path
 import obstore
 import pytest
 from obstore.store import S3Store
-from servers.radosgw import Unavailable, free_port, radosgw
+
+from tests.helpers.servers.radosgw import Unavailable, free_port, radosgw
 
 MOTO = "import sys; from moto.server import main; main(['-H', '127.0.0.1', '-p', sys.argv[1]])"
 

@@ -5,13 +5,13 @@ from functools import cache
 
 import numpy as np
 import xarray as xr
-from ideal_ranking import levels, over, sealed
 from scipy import special
 
 from pipeline.problems.clustering.claims.common import ESTIMATOR_OF
 from pipeline.problems.clustering.claims.pairs import RATED
 from pipeline.problems.clustering.theory import information as blocks_information
 from pipeline.problems.clustering.theory import sample_sizes as blocks
+from tests.helpers.ideal_ranking import levels, over, sealed
 
 USUAL = {mechanism: ESTIMATOR_OF[mechanism] for mechanism in ("max_sense", "pairwise_preference", "none")}
 MARGINS = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4, 1.7, 2.0]

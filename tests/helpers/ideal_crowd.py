@@ -5,12 +5,12 @@ from functools import cache
 
 import numpy as np
 import xarray as xr
-from ideal_ranking import levels, sealed
 from scipy.special import ndtr
 
 from pipeline.problems.crowd.claims.recorded import RTE
 from pipeline.problems.crowd.theory import bounds, vote_errors
 from pipeline.problems.crowd.theory import wisdom as crowd_wisdom
+from tests.helpers.ideal_ranking import levels, sealed
 
 WORKERS = ["dawid_skene", "majority_vote"]
 

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from servers import packages
+from tests.helpers.servers import packages
 
 CLUSTER = {"login": "10.77.0.1", "node": "10.77.0.2"}
 CAMPUS = "10.88.0.1"

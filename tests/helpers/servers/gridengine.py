@@ -11,9 +11,10 @@ import tempfile
 from pathlib import Path
 
 import psutil
-from servers import packages
-from servers.slurm import free_ports
-from servers.waiting import PATIENCE, until
+
+from tests.helpers.servers import packages
+from tests.helpers.servers.slurm import free_ports
+from tests.helpers.servers.waiting import PATIENCE, until
 
 PACKAGES = ("gridengine-master", "gridengine-exec", "gridengine-client")
 SHARED = Path("/usr/share/gridengine")

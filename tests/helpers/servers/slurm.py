@@ -13,9 +13,10 @@ import time
 from pathlib import Path
 
 import psutil
-from servers import packages
-from servers.hosts import Hosts
-from servers.waiting import PATIENCE, until
+
+from tests.helpers.servers import packages
+from tests.helpers.servers.hosts import Hosts
+from tests.helpers.servers.waiting import PATIENCE, until
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
 LOOPBACK = "127.0.0.1"

@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 import xarray as xr
-from ideal_ranking import levels, over, sealed
 
 from pipeline.privacy import accounting
 from pipeline.privacy.accounting import zcdp_rho
@@ -14,6 +13,7 @@ from pipeline.problems.response.claims.common import DELTA
 from pipeline.problems.response.claims.entrywise import largest_gaussian
 from pipeline.problems.response.claims.recorded import EDUCATION
 from pipeline.problems.response.claims.sparse import noise_per_person
+from tests.helpers.ideal_ranking import levels, over, sealed
 
 
 def entrywise():

@@ -1,6 +1,6 @@
 """A real S3 server on loopback: Ceph's gateway over one monitor and one object daemon in memory, from Debian.
 
-    PYTHONPATH=tests python -m servers.radosgw COMMAND…    runs a command with the server in its environment
+    python -m tests.helpers.servers.radosgw COMMAND…    runs a command with the server in its environment
 """
 
 import contextlib
@@ -17,7 +17,7 @@ import urllib.request
 import uuid
 from pathlib import Path
 
-from servers import packages
+from tests.helpers.servers import packages
 
 PACKAGES = ("ceph-mon", "ceph-osd", "radosgw")
 PROGRAMS = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "ceph-authtool", "monmaptool")

@@ -22,13 +22,13 @@ PROBLEM = Problem(
     name="toy",
     title="The private mean",
     package=__name__,
-    models={"answers": "toy_paper:Answers"},
-    mechanisms={"laplace": "toy_paper:LaplaceNoise"},
-    estimators={"mean": "toy_paper:Mean", "half": "toy_paper:Half", "raises": "toy_paper:Raises",
-                "exhausted": "toy_paper:Exhausted"},
-    metrics={"error_squared": "toy_paper:ErrorSquared"},
-    derivations={"budget": "toy_paper:budget"},
-    claims="toy_paper:CLAIMS",
+    models={"answers": f"{__name__}:Answers"},
+    mechanisms={"laplace": f"{__name__}:LaplaceNoise"},
+    estimators={"mean": f"{__name__}:Mean", "half": f"{__name__}:Half", "raises": f"{__name__}:Raises",
+                "exhausted": f"{__name__}:Exhausted"},
+    metrics={"error_squared": f"{__name__}:ErrorSquared"},
+    derivations={"budget": f"{__name__}:budget"},
+    claims=f"{__name__}:CLAIMS",
 )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(os.environ.get("REAL_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
+FOLDER = Path(os.environ.get("REAL_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
 def real(*files):

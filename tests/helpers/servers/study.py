@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from engine import ROOT, arguments, command, contents
-from servers.waiting import until
+
+from tests.helpers.engine import ROOT, arguments, command, contents
+from tests.helpers.servers.waiting import until
 
 GRID = {"grid.m": "[20,40]", "grid.L": "[20,50]", "replications": "1000", "block": "100", "cluster": "local"}
 UNITS = 80  # of some 40 ms

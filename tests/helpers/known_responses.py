@@ -1,9 +1,9 @@
 """Data sets of responses that a test gives itself, for tests of mechanisms."""
 
 import numpy as np
-from checks import counts_agree
 
 from pipeline.problems.response.model import Responses
+from tests.helpers.checks import counts_agree
 
 REPS, MISSING = 60_000, 2
 

@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass
 
 import psutil
-from engine import ROOT, arguments, command, contents, environment
+
+from tests.helpers.engine import ROOT, arguments, command, contents, environment
 
 FULL = os.environ.get("FAULTS") == "full"  # `make faults`: more of everything, and what takes minutes
 UNITS = 160

@@ -2,7 +2,7 @@
 
 import re
 
-from engine import ROOT
+from tests.helpers.engine import ROOT
 
 TEXT = (ROOT / "docs/papers.md").read_text()
 NUMBER = r"(?<![\w.])(?:\d+(?:,\d{3})*(?:\.\d+)?|\.\d+)(?:e-?\d+|·10\^?[⁻⁰¹²³⁴⁵⁶⁷⁸⁹\d]+|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?"

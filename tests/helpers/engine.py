@@ -16,7 +16,7 @@ from pipeline.storage.integrity import Integrity
 from pipeline.storage.replications import Store
 from pipeline.storage.results import SEALED, SUMMARY, place
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 GRID = {"m": [3, 5], "L": [20, 50], "epsilon": [0.5, 2.0], "estimator": ["debiased", "plug_in"]}
 
 
@@ -103,8 +103,7 @@ def without_report(monkeypatch):
 
 def environment(**changes):
     """Environment of a user's shell in which this checkout and the tests can be imported."""
-    path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
-    return os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"} | changes
+    return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | changes
 
 
 def command(words, **options):

@@ -1,0 +1,1 @@
+"""What several modules of tests share: studies, checks, parts of one's own, other implementations, servers."""
