@@ -1,11 +1,16 @@
-"""Private crowdsourced labels (one-coin Dawid–Skene): everything of this problem is in this package."""
+"""Private crowdsourced labels (one-coin Dawid–Skene): everything of this problem is in this
+package.
+"""
 
 from pipeline.study.problem import Problem
 
 PROBLEM = Problem(
     name="crowd",
     title="Private crowdsourced labels (one-coin Dawid–Skene)",
-    paper="Wang and Xu, Inferring Ground Truth From Crowdsourced Data Under Local Attribute Differential Privacy",
+    paper=(
+        "Wang and Xu, Inferring Ground Truth From Crowdsourced Data Under Local Attribute "
+        "Differential Privacy"
+    ),
     package=__name__,
     models={
         "dawid_skene": ".model:DawidSkene",

@@ -27,10 +27,11 @@ def label_error(
     expert_exponent: float = 0.4,
     expert_ability: float = 1.0,
 ) -> float:
-    """Predicted mean share of wrong labels: of the vote that knows the private abilities r, if it is Gaussian.
+    """Predicted mean share of wrong labels: of the vote that knows the private abilities r, if it
+    is Gaussian.
 
-    A worker adds w = ±log(r/(1 − r)) with probability q = `answered`: the error is Φ(−μ/s) with μ = Σ q w (2r − 1),
-    s² = Σ q w² − (q w (2r − 1))². The same abilities every time.
+    A worker adds w = ±log(r/(1 − r)) with probability q = `answered`: the error is Φ(−μ/s) with μ =
+    Σ q w (2r − 1), s² = Σ q w² − (q w (2r − 1))². The same abilities every time.
     """
     model = DawidSkene(
         n=min(n, DRAWN),
@@ -64,7 +65,9 @@ def label_recovered(
     expert_exponent: float = 0.4,
     expert_ability: float = 1.0,
 ) -> float:
-    """Predicted chance that no label is wrong: of m labels that err by themselves, see `label_error`."""
+    """Predicted chance that no label is wrong: of m labels that err by themselves, see
+    `label_error`.
+    """
     wrong = label_error(
         n,
         epsilon,
@@ -85,54 +88,55 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     if not isinstance(model, DawidSkene):
         return {}
     cases = {**dict(_spread(model)), "nine labels in ten are 1": {"label_prior": 0.9}}
-    return (
-        cases
-        if type(model) is not DawidSkene
-        else {
-            **cases,
-            "abilities a fifth closer to guessing": {"model": "misspecified", "ability_loss": 0.2},
-            "a tenth of the workers by fair coins": {"model": "misspecified", "at_random": 0.1},
-            "a third of the answers that say label 1 left out": {
-                "model": "misspecified",
-                "left_out": 1 / 3,
-            },
-        }
-    )
+    if type(model) is not DawidSkene:
+        return cases
+    return cases | {
+        "abilities a fifth closer to guessing": {"model": "misspecified", "ability_loss": 0.2},
+        "a tenth of the workers by fair coins": {"model": "misspecified", "at_random": 0.1},
+        "a third of the answers that say label 1 left out": {
+            "model": "misspecified",
+            "left_out": 1 / 3,
+        },
+    }
 
 
 def _spread(model: DawidSkene) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Abilities of the same mean with another standard deviation, beta variables, where there are any."""
+    """Abilities of the same mean with another standard deviation, beta variables, where there are
+    any.
+    """
     if model.ability_law == "beta":
         total = model.ability_a + model.ability_b
-        mean, deviation = (
-            model.ability_a / total,
-            (model.ability_a * model.ability_b / (total + 1)) ** 0.5 / total,
-        )
+        mean = model.ability_a / total
+        deviation = (model.ability_a * model.ability_b / (total + 1)) ** 0.5 / total
     elif model.ability_law in ("uniform", "ends"):
-        mean, half = (
-            (model.ability_low + model.ability_high) / 2,
-            (model.ability_high - model.ability_low) / 2,
-        )
-        deviation = half / (3**0.5 if model.ability_law == "uniform" else 1)
+        mean = (model.ability_low + model.ability_high) / 2
+        half = (model.ability_high - model.ability_low) / 2
+        deviation = half / 3**0.5 if model.ability_law == "uniform" else half
     else:
         return
     for name, factor in (("2/3", 2 / 3), ("1.5 times", 1.5)):
-        if 0 < (factor * deviation) ** 2 < mean * (1 - mean):
-            total = mean * (1 - mean) / (factor * deviation) ** 2 - 1
+        variance = (factor * deviation) ** 2
+        largest = mean * (1 - mean)
+        if 0 < variance < largest:
+            total = largest / variance - 1
+            shapes = {"ability_a": mean * total, "ability_b": (1 - mean) * total}
             yield (
                 f"abilities of the same mean {name} as far apart",
-                {"ability_law": "beta", "ability_a": mean * total, "ability_b": (1 - mean) * total},
+                {"ability_law": "beta", **shapes},
             )
 
 
 def survey(model: Any, mechanism: Any) -> str:
     """Who labels what, and who makes it private, in one sentence."""
     if not isinstance(model, DawidSkene):
-        people = f"nobody is asked anew, answers are those of {model.n:,} workers: {model.source.rstrip('.')}"
+        people = (
+            f"nobody is asked anew, answers are those of {model.n:,} workers: "
+            f"{model.source.rstrip('.')}"
+        )
     elif model.answered < 1:
         people = (
-            f"each of {model.n:,} workers labels any of {model.m:,} tasks, yes or no, with probability "
-            f"{model.answered:g}"
+            f"each of {model.n:,} workers labels any of {model.m:,} tasks, yes or no, with "
+            f"probability {model.answered:g}"
         )
     else:
         people = f"each of {model.n:,} workers labels all {model.m:,} tasks, yes or no"

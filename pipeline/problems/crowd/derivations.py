@@ -1,4 +1,6 @@
-"""Designs of the crowd experiments: parameters that a config derives from others, and coordinates for figures."""
+"""Designs of the crowd experiments: parameters that a config derives from others, and coordinates
+for figures.
+"""
 
 from typing import Annotated, cast
 
@@ -13,7 +15,10 @@ from .theory.wisdom import total_wisdom, uniform_wisdom
 def epsilon_from_wisdom(
     wanted_wisdom: Annotated[float, "n v̂"], n: int, ability_low: float, ability_high: float
 ) -> float:
-    """ε at which n workers of uniform ability have n v̂ as wanted; InvalidInput if they have less without privacy."""
+    """ε at which n workers of uniform ability have n v̂ as wanted.
+
+    InvalidInput if they have less without privacy.
+    """
     most = n * uniform_wisdom(ability_low, ability_high)
     if not 0 < wanted_wisdom < most:
         raise InvalidInput(
@@ -28,8 +33,8 @@ def workers_from_wisdom(
     wanted_wisdom: Annotated[float, "n v̂"], epsilon: float, ability_low: float, ability_high: float
 ) -> int:
     """n of uniform ability with n v̂ as wanted, rounded; InvalidInput outside 1 to 10⁷ workers."""
-    one = attenuation(epsilon) ** 2 * uniform_wisdom(ability_low, ability_high)
-    n = wanted_wisdom / one if one > 0 else np.inf
+    of_worker = attenuation(epsilon) ** 2 * uniform_wisdom(ability_low, ability_high)
+    n = wanted_wisdom / of_worker if of_worker > 0 else np.inf
     if not 0.5 <= n < 1e7:
         raise InvalidInput(
             "wanted_wisdom", wanted_wisdom, f"asks for {n:.3g} workers; must ask for 1 to 10⁷"
@@ -70,9 +75,12 @@ def answered_from_answers(
 def initial_error_from_lead(
     lead: Annotated[float, "(1 − 2r)√m, r: error of the initial vector"], m: int
 ) -> float:
-    """r = ½ − lead/(2√m), so that right labels outnumber wrong ones by lead·√m; InvalidInput unless in 0 to √m.
+    """r = ½ − lead/(2√m), so that right labels outnumber wrong ones by lead·√m.
 
-    A vector drawn by coins has a lead of order 1: leads compare with chance whatever the number of tasks.
+    InvalidInput unless in 0 to √m.
+
+    A vector drawn by coins has a lead of order 1: leads compare with chance whatever the number of
+    tasks.
     """
     if not 0 <= lead <= np.sqrt(m):
         raise InvalidInput("lead", lead, f"must be from 0 to √m={np.sqrt(m):g}")
@@ -82,7 +90,7 @@ def initial_error_from_lead(
 def lead_realised(
     initial_error: float, m: int
 ) -> Annotated[float, "(1 − 2r)√m of the labels really flipped", "1"]:
-    """(1 − 2 round(m r)/m)√m: labels are whole, so that a lead of 0.25 is one of 0.283 at m = 200."""
+    """(1 − 2 round(m r)/m)√m. Labels are whole, so a lead of 0.25 becomes 0.283 at m = 200."""
     return float((m - 2 * round(m * initial_error)) / np.sqrt(m))
 
 
@@ -91,9 +99,10 @@ def crowd_strength(
 ) -> Annotated[float, "a v̂ √(nm), strength of the crowd", "1"]:
     """a v̂ √(nm), a: share of answers given, abilities uniform; broadcasts.
 
-    The squared signal a²·nv̂·m of the answers over the squared noise a√(nm) in the critical direction: below 1 no
-    spectral method distinguishes answers from fair coins, as n and m grow in proportion.
-    Source: Baik, Ben Arous and Péché (2005); Benaych-Georges and Nadakuditi (2012), for a rank one matrix plus noise.
+    The squared signal a²·nv̂·m of the answers over the squared noise a√(nm) in the critical
+    direction: below 1 no spectral method distinguishes answers from fair coins, as n and m grow in
+    proportion. Source: Baik, Ben Arous and Péché (2005); Benaych-Georges and Nadakuditi (2012), for
+    a rank one matrix plus noise.
     """
     return cast(
         float, answered * total_wisdom(n, epsilon, ability_low, ability_high) * np.sqrt(m / n)

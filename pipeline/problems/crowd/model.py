@@ -16,7 +16,10 @@ from .theory.wisdom import experts
 
 @dataclass(frozen=True)
 class CrowdTruth:
-    """Truth of the model. abilities: (reps, n) in [0, 1], p*. labels: (reps, m) int8, 0 or 1, y*."""
+    """Truth of the model.
+
+    abilities: p*, (reps, n) in [0, 1]. labels: y*, (reps, m) int8, 0 or 1.
+    """
 
     abilities: Annotated[Floats, "reps", "n"]
     labels: Annotated[NDArray[np.int8], "reps", "m"]
@@ -24,16 +27,21 @@ class CrowdTruth:
 
 @dataclass(frozen=True)
 class WorstStart:
-    """The true labels, but for some: an initial vector that takes most from the sum of leads, Σ_i |c_i|, c = S u/m.
+    """The true labels, but for some: an initial vector that takes most from the sum of leads, Σ_i
+    |c_i|, c = S u/m.
 
-    These are the tasks that most released answers are right about, those of workers who lie counted as their opposite.
+    These are the tasks that most released answers are right about, those of workers who lie counted
+    as their opposite.
     """
 
     truth: CrowdTruth
     flips: int
 
     def among(self, answers: NDArray[np.int8]) -> Floats:
-        """The vector, (reps, m), for released answers (reps, n, m); it takes full knowledge. O(reps · n · m)."""
+        """The vector, (reps, m), for released answers (reps, n, m); it takes full knowledge.
+
+        O(reps · n · m).
+        """
         honest = np.sign(self.truth.abilities - 0.5).astype(np.int8)
         right = (2 * self.truth.labels - 1) * (honest[:, :, None] * answers).sum(
             axis=1, dtype=np.int32
@@ -48,9 +56,9 @@ class WorstStart:
 class Answers:
     """Answers of a block, as the workers gave them.
 
-    answers: (reps, n, m) int8, +1 says label 1, −1 says label 0, 0 is no answer. start: (reps, m) in [0, 1], an
-    initial vector y⁽⁰⁾ that the simulation lends to estimators, or what makes it, or None: made from the truth, so
-    never data.
+    answers: (reps, n, m) int8, +1 says label 1, −1 says label 0, 0 is no answer. start: (reps, m)
+    in [0, 1], an initial vector y⁽⁰⁾ that the simulation lends to estimators, or what makes it, or
+    None: made from the truth, so never data.
     """
 
     answers: Annotated[NDArray[np.int8], "reps", "n", "m"]
@@ -60,12 +68,16 @@ class Answers:
 
     @classmethod
     def from_array(cls, answers: Array) -> "Answers":
-        """One data set. answers: (workers, tasks), +1 for label 1, −1 for label 0, 0 for none. Raises InvalidInput."""
+        """One data set. answers: (workers, tasks), +1 for label 1, −1 for label 0, 0 for none.
+
+        Raises InvalidInput.
+        """
         if answers.ndim != 2 or not np.isin(answers, (-1, 0, 1)).all():
             raise InvalidInput(
                 "data",
                 f"array of shape {answers.shape}",
-                "must be (workers, tasks): 1 for label 1, −1 for label 0, 0 where there is no answer",
+                "must be (workers, tasks): 1 for label 1, −1 for label 0, 0 where there is no "
+                "answer",
             )
         return cls(answers.astype(np.int8)[None])
 
@@ -75,17 +87,20 @@ class Answers:
 
     def start_among(self, released: NDArray[np.int8]) -> Floats | None:
         """The initial vector, (reps, m), for answers as they are released, (reps, n, m)."""
-        return self.start.among(released) if isinstance(self.start, WorstStart) else self.start
+        if isinstance(self.start, WorstStart):
+            return self.start.among(released)
+        return self.start
 
 
 @dataclass(frozen=True)
 class DawidSkene(Checked):
     """P(worker i is right on task j) = p*_i, independently: n workers, m tasks, labels 0 and 1.
 
-    Every answer is given with probability `answered`, whatever the label. A worker or a task may then have no answer
-    at all: its row or column is 0, and it is kept, so estimators must cope. Symmetric in the labels: from answers
-    alone (p*, y*) and (1 − p*, 1 − y*) are the same; a mean ability above ½ distinguishes them.
-    Source: Wang and Xu, §2.2; experts and spammers: their §4. Missing answers are not in the paper.
+    Every answer is given with probability `answered`, whatever the label. A worker or a task may
+    then have no answer at all: its row or column is 0, and it is kept, so estimators must cope.
+    Symmetric in the labels: from answers alone (p*, y*) and (1 − p*, 1 − y*) are the same; a mean
+    ability above ½ distinguishes them. Source: Wang and Xu, §2.2; experts and spammers: their §4.
+    Missing answers are not in the paper.
     """
 
     n: int = parameter("workers", unit="workers", low=1, high=10**7)
@@ -156,11 +171,13 @@ class DawidSkene(Checked):
         )
 
     def simulate(self, truth: CrowdTruth, rng: np.random.Generator) -> Answers:
-        """Answers of n workers to m tasks, and an initial vector if one is lent. O(reps · n · m) bytes and steps.
+        """Answers of n workers to m tasks, and an initial vector if one is lent.
 
-        round(m · initial_error) labels are flipped in it, at random; it is drawn last, and a larger error flips more
-        of the same labels, so cells paired across initial_error share answers and have nested initial vectors. Or those
-        of `WorstStart` are flipped.
+        O(reps · n · m) bytes and steps.
+
+        round(m · initial_error) labels are flipped in it, at random; it is drawn last, and a larger
+        error flips more of the same labels, so cells paired across initial_error share answers and
+        have nested initial vectors. Or those of `WorstStart` are flipped.
         """
         shape = (*truth.abilities.shape, truth.labels.shape[1])
         wrong = bernoulli(1 - self._right(truth), shape, rng)
@@ -180,7 +197,8 @@ class DawidSkene(Checked):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return self.n * self.m * (1 if self.answered == 1 else 2) + 10 * self.m
+        draws = 1 if self.answered == 1 else 2
+        return self.n * self.m * draws + 10 * self.m
 
     def memory(self) -> float:
         """Bytes of one replication: answers, and the same as they are released."""

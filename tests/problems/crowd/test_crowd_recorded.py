@@ -177,7 +177,7 @@ def test_all_workers_are_the_file_as_it_is(tmp_path):
 
 
 def test_workers_are_drawn_without_replacement_and_keep_their_answers():
-    model = RecordedCrowd(n=3, m=crowd_files.TASKS)
+    model = RecordedCrowd(n=3, m=crowd_files.STAND_IN_TASKS)
     truth = model.truth(rng(1), 40_000, None)
     assert (np.diff(truth.chosen) > 0).all()
     crowd = load(None, None)
@@ -185,13 +185,13 @@ def test_workers_are_drawn_without_replacement_and_keep_their_answers():
     for rep, chosen in enumerate(part.chosen):
         assert (model.simulate(part, rng(2)).answers[rep] == crowd.answers[chosen]).all()
         assert (part.abilities[rep] == crowd.abilities[chosen]).all()
-    sets = {three: k for k, three in enumerate(itertools.combinations(range(crowd_files.WORKERS), 3))}
+    sets = {three: k for k, three in enumerate(itertools.combinations(range(crowd_files.STAND_IN_WORKERS), 3))}
     code = np.array([sets[tuple(chosen)] for chosen in truth.chosen.tolist()])
     counts = np.bincount(code % 97, minlength=97)  # pooled
     assert counts_agree(counts, np.bincount(np.arange(len(sets)) % 97) / len(sets), "sets of three workers")
-    drawn, even = np.bincount(truth.chosen.ravel()), np.full(crowd_files.WORKERS, 1 / crowd_files.WORKERS)
+    drawn, even = np.bincount(truth.chosen.ravel()), np.full(crowd_files.STAND_IN_WORKERS, 1 / crowd_files.STAND_IN_WORKERS)
     assert counts_agree(drawn, even, "workers")
-    assert not counts_agree(drawn, even * np.linspace(0.9, 1.1, crowd_files.WORKERS), "control: later ones more often")
+    assert not counts_agree(drawn, even * np.linspace(0.9, 1.1, crowd_files.STAND_IN_WORKERS), "control: later ones more often")
 
 
 def test_the_stand_in_is_the_same_everywhere():

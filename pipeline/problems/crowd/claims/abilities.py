@@ -88,13 +88,18 @@ CLAIMS = (
         tolerance=NoException(0.05),
         only_refutable=True,  # abilities that are not debiased, too, are within the bound
         why=TAIL,
-        conditions="ε ≤ 1 and a bound below ½; n = 200, from the mean vote, λ = 0.001. At ε ≤ 1 the theorem's own λ "
-        "needs 6,000,000 tasks and 73 workers.",
+        conditions=(
+            "ε ≤ 1 and a bound below ½; n = 200, from the mean vote, λ = 0.001. At ε ≤ 1 the "
+            "theorem's own λ needs 6,000,000 tasks and 73 workers."
+        ),
         control=NegativeControl("errors with a 64th of the tasks", scaled("ability_error_inf", 8)),
     ),
     Claim(
         id="wang.theorem_3.conditions",
-        statement="The same where all conditions but ε ≤ 1 hold, and ε is at most 2.57, all that the proof uses.",
+        statement=(
+            "The same where all conditions but ε ≤ 1 hold, and ε is at most 2.57, all that the "
+            "proof uses."
+        ),
         source="Wang and Xu, Theorem 3, with (e^ε + 1)/(e^ε − 1) ≤ 3/ε for ε ≤ 2.57",
         experiment="wang/theorem_2",
         simulated=controls.FEWER_TASKS,
@@ -107,19 +112,29 @@ CLAIMS = (
         ),
         tolerance=NoException(0.2),
         why=TAIL,
-        conditions="ε = 2.5, n = 25, m = 800,000, λ = 0.1175; all private abilities are within [λ, 1 − λ].",
+        conditions=(
+            "ε = 2.5, n = 25, m = 800,000, λ = 0.1175; all private abilities are within [λ, 1 − λ]."
+        ),
         control=_NOT_DEBIASED,
     ),
     Claim(
         id="wang.theorem_3.projected",
-        statement="That fails where a private ability is above 1 − λ: projection keeps the estimate away from it.",
-        source="against the step from eq. (23), which is of abilities before projection, to Theorem 3",
+        statement=(
+            "That fails where a private ability is above 1 − λ: projection keeps the estimate "
+            "away from it."
+        ),
+        source=(
+            "against the step from eq. (23), which is of abilities before projection, to Theorem 3"
+        ),
         experiment="wang/theorem_2",
         simulated=controls.UNPROJECTED,
         measure=_over_bound,
         tolerance=AtLeast(1),
         why="Such an ability is off by up to λ, whatever m is.",
-        conditions="ε = 4, n = 25, m = 800,000, λ = 0.1175, p = 0.942. Up to ε = ln 7 no private ability can be there.",
+        conditions=(
+            "ε = 4, n = 25, m = 800,000, λ = 0.1175, p = 0.942. Up to ε = ln 7 no private ability "
+            "can be there."
+        ),
         control=NegativeControl("a hundredth of the errors", scaled("ability_error_inf", 0.01)),
     ),
     Claim(

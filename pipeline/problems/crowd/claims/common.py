@@ -1,4 +1,6 @@
-"""Common to several modules of claims on crowds: the vote compared with the method, and bounds on every data set."""
+"""Common to several modules of claims on crowds: the vote compared with the method, and bounds on
+every data set.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -35,10 +37,14 @@ def method_less_vote(
     within: Condition | None = None,
     at: Mapping[str, str] | None = None,
 ) -> Measure:
-    """Wrong labels of Dawid and Skene's method less those of majority vote; `used`: variables that `within` reads."""
+    """Wrong labels of Dawid and Skene's method less those of majority vote.
+
+    `used`: variables that `within` reads.
+    """
 
     @measure_every_cell(
-        "mean share of wrong labels, Dawid and Skene's method less majority vote on the same release"
+        "mean share of wrong labels, Dawid and Skene's method less majority vote on the same "
+        "release"
     )
     def apart(results: xr.Dataset) -> Cells:
         data = select(

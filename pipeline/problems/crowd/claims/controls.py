@@ -1,4 +1,6 @@
-"""Wrong worlds that are simulated as controls of claims on crowds: parts that do not do what they say."""
+"""Wrong worlds that are simulated as controls of claims on crowds: parts that do not do what they
+say.
+"""
 
 import math
 from collections.abc import Callable
@@ -40,18 +42,17 @@ NO_BUDGET = 1e-9  # ε at which a released answer is a coin
 ANSWERED = 0.061  # share of the tasks that a worker answers, in RTE
 FEWER = 1000  # times that there are fewer tasks
 MIDDLE = 600  # tasks at which initial vectors are as good as they say, where they are not at others
-GUESSING, SOME_ABILITY = 0.5, 0.6  # of spammers, and of those who know a little
-CLIQUE, SMALL_CLIQUE = (
-    3,
-    8,
-)  # of so many workers, one copies the last; the smaller one outnumbers experts
+GUESSING = 0.5  # ability of spammers
+SOME_ABILITY = 0.6  # of those who know a little
+CLIQUE = 3  # of so many workers, one copies the last
+SMALL_CLIQUE = 8  # the same, of workers who still outnumber experts
 
 
-# ------------------------------------------------------------------------------------------- releases
+# ----------------------------------------------------------------------------------------- releases
 
 
 def _budget(function: Callable[[float], float]) -> Change:
-    """Answers are flipped as at another ε, and the release says the declared probability of a flip."""
+    """Answers are flipped as at another ε; the release says the declared probability of a flip."""
     return in_secret(with_parameters("mechanism", epsilon=function))
 
 
@@ -61,7 +62,7 @@ def _twice(epsilon: float) -> float:
 
 
 def _wisdom_times(factor: float) -> Callable[[float], float]:
-    """ε at which released answers have this many times the wisdom, as far as there can be so much."""
+    """ε at which released answers have this many times the wisdom, or the most that is possible."""
 
     def budget(epsilon: float) -> float:
         lean = math.sqrt(factor) * math.tanh(epsilon / 2)
@@ -78,10 +79,10 @@ class OneFlip(Wrapper):
 
     def release(self, data: Answers, rng: np.random.Generator) -> ReleasedAnswers:
         """Released answers of a block; what the release says is right."""
-        said = self.declared.release(data, rng)
+        release = self.declared.release(data, rng)
         workers = (*data.answers.shape[:2], 1)
-        flipped = bernoulli(said.flip, workers, rng).view(np.int8)
-        return replace(said, answers=data.answers * (1 - 2 * flipped))
+        flipped = bernoulli(release.flip, workers, rng).view(np.int8)
+        return replace(release, answers=data.answers * (1 - 2 * flipped))
 
 
 def _flip_not_told(release: Any, rng: np.random.Generator) -> ReleasedAnswers:
@@ -118,7 +119,7 @@ FLIP_NOT_TOLD = SimulatedControl(
 )
 
 
-# --------------------------------------------------------------------------------------------- crowds
+# ------------------------------------------------------------------------------------------- crowds
 
 
 def _copying(one_of: int) -> Change:
@@ -193,7 +194,7 @@ ONE_COIN = SimulatedControl(
 )
 
 
-# ----------------------------------------------------------------------------------------- estimators
+# --------------------------------------------------------------------------------------- estimators
 
 
 def _as_vote(part: Method | MajorityVote) -> MajorityVote:
@@ -229,7 +230,7 @@ UNPROJECTED = SimulatedControl(
 )
 
 
-# -------------------------------------------------------------------------------------------- metrics
+# ------------------------------------------------------------------------------------------ metrics
 
 UNWEIGHTED = SimulatedControl(
     "wrong labels of tilted answers, counted as if nothing were tilted",

@@ -1,4 +1,6 @@
-"""Claims of Wang and Xu, Theorem 4: experts among spammers, Dawid and Skene's method against majority vote."""
+"""Claims of Wang and Xu, Theorem 4: experts among spammers, Dawid and Skene's method against
+majority vote.
+"""
 
 import numpy as np
 import xarray as xr
@@ -18,7 +20,9 @@ LEAST_BUDGET = np.log(85 / 15)  # of Theorem 4
 
 
 def _proved(data: xr.Dataset) -> xr.DataArray:
-    """Conditions of the theorem, n large enough for its proof with the right Berry–Esseen constant, bound below ½."""
+    """Conditions of the theorem, n large enough for its proof with the right Berry–Esseen constant,
+    bound below ½.
+    """
     each = {name: data[name] for name in ("n", "expert_exponent", "epsilon")}
     enough_workers = xr.apply_ufunc(
         crowd.theorem_4_proved, *each.values(), kwargs=dict(simple=True)
@@ -43,25 +47,29 @@ def _vote_over_bound(results: xr.Dataset) -> Cells:
 
 
 _PROVED = (
-    "ε > ln(85/15), ⌈n^0.3⌉ or ⌈n^0.45⌉ experts, n large enough for the proof's inequality with the right "
-    "Berry–Esseen constant, and a bound below ½; m = 500."
+    "ε > ln(85/15), ⌈n^0.3⌉ or ⌈n^0.45⌉ experts, n large enough for the proof's inequality with "
+    "the right Berry–Esseen constant, and a bound below ½; m = 500."
 )
 _LAMBDA = (
-    " Started at the mean vote, λ = 0.001: the λ of Theorem 2, which the proof uses, asks for more than 10⁷ "
-    "tasks here, and its last step never holds for experts and spammers."
+    " Started at the mean vote, λ = 0.001: the λ of Theorem 2, which the proof uses, asks for "
+    "more than 10⁷ tasks here, and its last step never holds for experts and spammers."
 )
 
 CLAIMS = (
     Claim(
         id="wang.theorem_4.vote",
-        statement="Among spammers and few experts majority vote errs more than 2exp(−½ tanh²(ε/2)⌈n^x⌉).",
+        statement=(
+            "Among spammers and few experts majority vote errs more than 2exp(−½ tanh²(ε/2)⌈n^x⌉)."
+        ),
         source="Wang and Xu, Theorem 4, first inequality",
         experiment="wang/experts",
         simulated=controls.SPAMMERS_ABLE,
         measure=_vote_over_bound,
         tolerance=AtLeast(1),
-        why="The theorem as printed. The errors are those of released answers; their law, Poisson–binomial, is in "
-        "wang.vote.",
+        why=(
+            "The theorem as printed. The errors are those of released answers; their law, "
+            "Poisson–binomial, is in wang.vote."
+        ),
         conditions=_PROVED,
         control=NegativeControl("an eighth of the errors", scaled("label_error", 1 / 8)),
     ),
@@ -99,7 +107,9 @@ CLAIMS = (
     ),
     Claim(
         id="wang.experts.below",
-        statement="The least ε of Theorem 4 is not needed: the method is better below ln(85/15) too.",
+        statement=(
+            "The least ε of Theorem 4 is not needed: the method is better below ln(85/15) too."
+        ),
         source="against the range of ε in Theorem 4 of Wang and Xu, which only its proof needs",
         experiment="wang/experts",
         simulated=controls.FEW_COPIES,
@@ -109,9 +119,14 @@ CLAIMS = (
             within=lambda d: (d["epsilon"] < LEAST_BUDGET) & (d["expert_wisdom"] >= 1),
         ),
         tolerance=AtMost(0),
-        why="Spammers alone outvote the experts at any ε. The factor (e^ε/(e^ε + 1))^k, for which the proof asks for "
-        "this ε, can be left out.",
-        conditions="Cells with ε < ln(85/15) and n v̂ ≥ 1; ⌈n^0.3⌉ or ⌈n^0.45⌉ experts, n = 25 to 400, m = 500.",
+        why=(
+            "Spammers alone outvote the experts at any ε. The factor (e^ε/(e^ε + 1))^k, for which "
+            "the proof asks for this ε, can be left out."
+        ),
+        conditions=(
+            "Cells with ε < ln(85/15) and n v̂ ≥ 1; ⌈n^0.3⌉ or ⌈n^0.45⌉ experts, n = 25 to 400, m "
+            "= 500."
+        ),
         control=EXCHANGED,
     ),
 )

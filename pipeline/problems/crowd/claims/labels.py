@@ -39,7 +39,9 @@ def _small_bound(data: xr.Dataset) -> xr.DataArray:
 
 
 def _theorem_2(**min_levels: int) -> Measure:
-    """Share of data sets above the bound of Theorem 2, and whether its conditions hold in all of them."""
+    """Share of data sets above the bound of Theorem 2, and whether its conditions hold in all of
+    them.
+    """
 
     @measure("share of data sets with more than 2exp(−n v̂/2) of the labels wrong")
     def compute(results: xr.Dataset) -> Mapping[str, Estimate]:
@@ -150,28 +152,37 @@ CLAIMS = (
         simulated=controls.START,
         measure=_theorem_2(epsilon=1),
         tolerance={_ABOVE: NoException(0.1), _CONDITIONS_HOLD: AtLeast(1)},
-        only_refutable=True,  # a vote has less than a hundredth of the bound, wherever the conditions can hold
+        # A vote has less than a hundredth of the bound, wherever the conditions can hold.
+        only_refutable=True,
         why=TAIL,
-        conditions="n = 25, m = 800,000, λ = 0.1175, 0.4 % of the initial labels wrong: all printed conditions, "
-        "checked in every replication. Bound 0.0018 and 0.0002. The further conditions that the proof "
-        "needs do not hold.",
+        conditions=(
+            "n = 25, m = 800,000, λ = 0.1175, 0.4 % of the initial labels wrong: all printed "
+            "conditions, checked in every replication. Bound 0.0018 and 0.0002. The further "
+            "conditions that the proof needs do not hold."
+        ),
         control=NegativeControl(
             "initial labels in place of the final ones", replaced("label_error", "start_error")
         ),
     ),
     Claim(
         id="wang.theorem_2.starts",
-        statement="The same after 1, 2 and 1,000 steps, from initial vectors that are wrong at random or where most "
-        "answers are right, and with workers who lie.",
+        statement=(
+            "The same after 1, 2 and 1,000 steps, from initial vectors that are wrong at random "
+            "or where most answers are right, and with workers who lie."
+        ),
         source="Wang and Xu, Theorem 2: every T ≥ 1 and every initial vector that eq. (14) allows",
         experiment="wang/theorem_2_starts",
         simulated=controls.START,
         measure=_theorem_2(ability_low=2, initial_flips=2, iterations=3),
         tolerance={_ABOVE: NoException(0.02), _CONDITIONS_HOLD: AtLeast(1)},
-        only_refutable=True,  # a vote has a millionth of the bound, wherever the conditions can hold
+        # A vote has a millionth of the bound, wherever the conditions can hold.
+        only_refutable=True,
         why=TAIL,
-        conditions="0.69 % of the initial labels wrong; all workers perfect, or each perfect or always wrong by a "
-        "coin. n = 14, m = 260,000, ε = 4, λ = 0.1204: all printed conditions. Bound 0.003.",
+        conditions=(
+            "0.69 % of the initial labels wrong; all workers perfect, or each perfect or always "
+            "wrong by a coin. n = 14, m = 260,000, ε = 4, λ = 0.1204: all printed conditions. "
+            "Bound 0.003."
+        ),
         control=NegativeControl(
             "initial labels in place of the final ones", replaced("label_error", "start_error")
         ),
@@ -179,7 +190,10 @@ CLAIMS = (
     Claim(
         id="wang.theorem_2.majority",
         row="W6",
-        statement="Started at the mean vote, with a small λ, the share of wrong labels is at most 2exp(−n v̂/2) too.",
+        statement=(
+            "Started at the mean vote, with a small λ, the share of wrong labels is at most "
+            "2exp(−n v̂/2) too."
+        ),
         source="beyond Wang and Xu, Theorem 2",
         experiment="wang/labels",
         simulated=controls.FLIPPED_TWICE,
@@ -193,10 +207,16 @@ CLAIMS = (
         ),
         tolerance=NoException(0.02),
         only_refutable=True,  # majority vote, too, has less than a third of the bound
-        why=f"The bound as printed, at the abilities that were drawn. {TAIL} Theorem 2 asks for a start within "
-        "√(log m/m) of the truth and, for λ, more tasks than can be had: the claim goes further.",
-        conditions="n v̂ = 4 to 8: a bound of 0.27 or less that allows several wrong labels in every data set. Beyond, "
-        f"it can be less than one label of 1,000, and the first wrong label breaks it. {_CROWD}.",
+        why=(
+            f"The bound as printed, at the abilities that were drawn. {TAIL} Theorem 2 asks for a "
+            "start within √(log m/m) of the truth and, for λ, more tasks than can be had: the "
+            "claim goes further."
+        ),
+        conditions=(
+            "n v̂ = 4 to 8: a bound of 0.27 or less that allows several wrong labels in every "
+            "data set. Beyond, it can be less than one label of 1,000, and the first wrong label "
+            f"breaks it. {_CROWD}."
+        ),
         control=_TIGHTER,
     ),
     Claim(
@@ -214,15 +234,23 @@ CLAIMS = (
     Claim(
         id="wang.theorem_2.sharp",
         headline=True,
-        statement="½ is the right rate where abilities are near ½, as privacy makes them: errors fall like "
-        "exp(−n v̂/2)/√(n v̂).",
+        statement=(
+            "½ is the right rate where abilities are near ½, as privacy makes them: errors fall "
+            "like exp(−n v̂/2)/√(n v̂)."
+        ),
         source="sharpens Wang and Xu, Theorem 2; Bhattacharyya's coefficient of the oracle",
         experiment="wang/labels",
         simulated=controls.HALF_WISDOM,
         measure=_sharp,
         tolerance=Within(-0.5, 0.06),
-        why="Distinguishes ½ from ¼ and 1. A normal vote errs with probability Φ(−√(n v̂)), with exponent −0.49 here.",
-        conditions=f"n v̂ = 2 to 12, n ≥ {SHARP}; {_CROWD}. With fewer workers ε is larger, and the rate above ½.",
+        why=(
+            "Distinguishes ½ from ¼ and 1. A normal vote errs with probability Φ(−√(n v̂)), with "
+            "exponent −0.49 here."
+        ),
+        conditions=(
+            f"n v̂ = 2 to 12, n ≥ {SHARP}; {_CROWD}. With fewer workers ε is larger, and the rate "
+            "above ½."
+        ),
         control=_SLOWER,
     ),
     Claim(
@@ -243,14 +271,19 @@ CLAIMS = (
     Claim(
         id="wang.vote",
         statement="Private majority vote errs as the Poisson–binomial law says.",
-        source="Wang and Xu, eq. (18) and the proof of Theorem 4; exact law of the number of right answers",
+        source=(
+            "Wang and Xu, eq. (18) and the proof of Theorem 4; exact law of the number of right "
+            "answers"
+        ),
         experiment="wang/labels",
         simulated=controls.FLIPPED_TWICE,
         measure=_vote,
         tolerance=exact_law(0.02),
         why="An exact law, given the abilities.",
-        conditions="n v̂ ≤ 6: beyond, cells have too few errors to be pooled; abilities uniform on [½, 1]; ties are "
-        "labelled 1.",
+        conditions=(
+            "n v̂ ≤ 6: beyond, cells have too few errors to be pooled; abilities uniform on [½, "
+            "1]; ties are labelled 1."
+        ),
         control=NegativeControl(
             "the oracle's error in place of the exact one",
             replaced("majority_error_exact", "oracle_error"),
@@ -264,10 +297,16 @@ CLAIMS = (
         simulated=controls.UNWEIGHTED,
         measure=_rare,
         tolerance=AtLeast(1),
-        why="The theorem's bound at the abilities that were drawn, on average. Without weights the mean would be 0.",
-        conditions=f"n v̂ = 8 to 32, n = 200, m = 50, {_RARE}. Theorem 2's conditions on m and on the start do not "
-        "hold: the claim goes further. Weights of this method have no limit: from n v̂ = 24 on, means of "
-        "2,000 replications scatter by 40 % where their errors say 20 %. The bound is 25 times the mean.",
+        why=(
+            "The theorem's bound at the abilities that were drawn, on average. Without weights "
+            "the mean would be 0."
+        ),
+        conditions=(
+            f"n v̂ = 8 to 32, n = 200, m = 50, {_RARE}. Theorem 2's conditions on m and on the "
+            "start do not hold: the claim goes further. Weights of this method have no limit: "
+            "from n v̂ = 24 on, means of 2,000 replications scatter by 40 % where their errors "
+            "say 20 %. The bound is 25 times the mean."
+        ),
         control=NegativeControl(
             "errors multiplied by exp(n v̂/4)",
             scaled(RARE, lambda r: xr.ufuncs.exp(r["wanted_wisdom"] / 4)),
@@ -276,7 +315,10 @@ CLAIMS = (
     Claim(
         id="wang.rare.vote",
         statement="Private majority vote errs as the Poisson–binomial law says, down to 10⁻⁷.",
-        source="Wang and Xu, eq. (18) and the proof of Theorem 4; exact law of the number of right answers",
+        source=(
+            "Wang and Xu, eq. (18) and the proof of Theorem 4; exact law of the number of right "
+            "answers"
+        ),
         experiment="wang/rare",
         simulated=controls.COPIES,
         measure=_rare_vote,

@@ -1,4 +1,6 @@
-"""Claims of Wang and Xu on one released answer, Theorem 1, and on budgets that go to 0 and to infinity."""
+"""Claims of Wang and Xu on one released answer, Theorem 1, and on budgets that go to 0 and to
+infinity.
+"""
 
 from collections.abc import Mapping
 
@@ -28,7 +30,9 @@ SEEN_BESIDE = 2.0  # ε up to which enough answers are flipped beside flipped on
 LEAST_SHARE = (
     1e-12  # of flipped answers, as which none at all counts: its loss is finite, and too large
 )
-_ALL, _ONES, _ZEROS = "all answers", "answers that say 1", "answers that say 0"
+_ALL = "all answers"
+_ONES = "answers that say 1"
+_ZEROS = "answers that say 0"
 _BESIDE = "answers beside a flipped one, of the same worker or to the same task"
 _SHARES = {_ALL: "answers_wrong", _ONES: "ones_wrong", _ZEROS: "zeros_wrong"}
 _BY_ABILITY = "share of right answers against the ability"
@@ -153,7 +157,8 @@ def _private_wisdom(results: xr.Dataset) -> Mapping[str, Cells]:
 
 
 @measure(
-    "share of replications in which either error differs by more than 10⁻⁹ from that without privacy"
+    "share of replications in which either error differs by more than 10⁻⁹ from that without "
+    "privacy"
 )
 def _unlike_plain(results: xr.Dataset) -> Estimate:
     errors = ("label_error", "ability_error_l2")
@@ -180,17 +185,23 @@ _SECTION = "Wang and Xu, §3.3, after eqs. (12) and (13)"
 CLAIMS = (
     Claim(
         id="wang.theorem_1",
-        statement="A released answer spends its budget ε, and no more, whatever it says, also where other answers are "
-        "known to be flipped.",
+        statement=(
+            "A released answer spends its budget ε, and no more, whatever it says, also where "
+            "other answers are known to be flipped."
+        ),
         source="Wang and Xu, Theorem 1",
         experiment="wang/privacy",
         simulated=controls.ONE_FLIP,
         measure=_loss,
         tolerance={_ALL: Within(1, 0.05)} | dict.fromkeys((_ONES, _ZEROS, _BESIDE), Within(1, 0.1)),
-        why="The privacy loss of an answer is this log ratio exactly. The Monte Carlo error is 3 % at ε = 0.1, of each "
-        "label or beside a flipped answer 5 %.",
-        conditions="ε = 0.1 to 8, and to 2 beside a flipped answer; perfect workers, so that a wrong answer is a "
-        "flipped one. The m answers of a worker together spend mε.",
+        why=(
+            "The privacy loss of an answer is this log ratio exactly. The Monte Carlo error is 3 "
+            "% at ε = 0.1, of each label or beside a flipped answer 5 %."
+        ),
+        conditions=(
+            "ε = 0.1 to 8, and to 2 beside a flipped answer; perfect workers, so that a wrong "
+            "answer is a flipped one. The m answers of a worker together spend mε."
+        ),
         control=NegativeControl("half as many answers flipped", _all_shares_halved),
     ),
     Claim(
@@ -201,8 +212,10 @@ CLAIMS = (
         simulated=controls.HALF_BUDGET,
         measure=_released,
         tolerance=exact_law(0.005) | {_BY_ABILITY: Within(1, 0.02)},
-        why="An exact law; the cells of each distribution of abilities are taken together. The slope in p is known to "
-        "0.4 %.",
+        why=(
+            "An exact law; the cells of each distribution of abilities are taken together. The "
+            "slope in p is known to 0.4 %."
+        ),
         conditions="ε = 0.1 to 8; perfect workers, and abilities uniform on [½, 1].",
         control=NegativeControl("answers that are not flipped", _unflipped),
     ),
@@ -215,24 +228,33 @@ CLAIMS = (
         measure=_without_budget,
         tolerance=Within(0.5, 0.02),
         why="Without privacy the share is 0.08 to 0.2, far below.",
-        conditions="ε ≤ 0.01; n = 20, m = 500; either estimator. Theorem 2's bound is 2 there, not ½ as the paper "
-        "says.",
+        conditions=(
+            "ε ≤ 0.01; n = 20, m = 500; either estimator. Theorem 2's bound is 2 there, not ½ as "
+            "the paper says."
+        ),
         control=NegativeControl(
             "errors at the other end of the grid of ε", reversed_along("label_error", "epsilon")
         ),
     ),
     Claim(
         id="wang.limits.wisdom",
-        statement="The wisdom of private answers is tanh²(ε/2) times that of the crowd: it goes to 0 with ε, and to "
-        "the crowd's as ε grows.",
+        statement=(
+            "The wisdom of private answers is tanh²(ε/2) times that of the crowd: it goes to 0 "
+            "with ε, and to the crowd's as ε grows."
+        ),
         source=_SECTION,
         experiment="wang/limits",
         simulated=controls.COINS,
         measure=_private_wisdom,
         tolerance=exact_law(0.02),
-        why="An exact law. The wisdom is estimated from the released answers, without bias, ε or abilities.",
-        conditions="ε = 0.001 to 40, on the same workers. Below ε = 0.3 single cells tell that the wisdom is small, "
-        "and not by how much.",
+        why=(
+            "An exact law. The wisdom is estimated from the released answers, without bias, ε or "
+            "abilities."
+        ),
+        conditions=(
+            "ε = 0.001 to 40, on the same workers. Below ε = 0.3 single cells tell that the "
+            "wisdom is small, and not by how much."
+        ),
         control=NegativeControl(
             "tanh(ε/2) not squared",
             scaled(
@@ -243,7 +265,9 @@ CLAIMS = (
     ),
     Claim(
         id="wang.limits.infinity",
-        statement="At large ε the errors of labels and abilities are those of the fit without privacy.",
+        statement=(
+            "At large ε the errors of labels and abilities are those of the fit without privacy."
+        ),
         source=_SECTION,
         experiment="wang/limits",
         simulated=controls.SOME_FLIPPED,

@@ -18,7 +18,8 @@ BLUEBIRD = "sha256:e9362c5b1af0dbace899acf1dd8c597dbdf25350285776bea0cf5255bc7bd
 RTE = "sha256:2ad788bb36cf9206c496ffdf5e4dec466a1de420bc0c403404e9d3367024ff66"
 _GIVE = "data.path and data.truth"
 _PRIVATE = dict(mechanism="randomized_response")
-_WITH_PRIVACY, _WITHOUT = "with privacy", "without privacy"
+_WITH_PRIVACY = "with privacy"
+_WITHOUT = "without privacy"
 _LESS_VOTE = method_less_vote(at=_PRIVATE, min_levels=dict(epsilon=2))
 
 
@@ -51,7 +52,9 @@ _SOURCE = "beyond Wang and Xu, who have no data"
 CLAIMS = (
     Claim(
         id="wang.real.rte",
-        statement="On RTE Dawid and Skene's method labels better than majority vote at moderate privacy.",
+        statement=(
+            "On RTE Dawid and Skene's method labels better than majority vote at moderate privacy."
+        ),
         source=_SOURCE,
         experiment="wang/real",
         simulated=controls.ALIKE,
@@ -60,7 +63,10 @@ CLAIMS = (
         ),
         tolerance=AtMost(0),
         why=DIRECTION,
-        conditions="ε ≥ 1.5; 8,000 answers by 164 workers to 800 tasks. At ε = 0.5 it is the other way round.",
+        conditions=(
+            "ε ≥ 1.5; 8,000 answers by 164 workers to 800 tasks. At ε = 0.5 it is the other way "
+            "round."
+        ),
         control=EXCHANGED,
         recorded=RecordedData({RTE: "RTE"}, _GIVE),
     ),
@@ -73,9 +79,14 @@ CLAIMS = (
         measure=_with_and_without_privacy,
         tolerance={_WITH_PRIVACY: AtLeast(0), _WITHOUT: AtLeast(0)},
         why=DIRECTION
-        + " Workers see 52 % of the birds that are there and 73 % of the absences: none has one ability.",
-        conditions="All ε; 4,212 answers by 39 workers to 108 tasks. Without privacy nothing is drawn: 27.8 against "
-        "24.1 % of the labels are wrong.",
+        + (
+            " Workers see 52 % of the birds that are there and 73 % of the absences: none has one "
+            "ability."
+        ),
+        conditions=(
+            "All ε; 4,212 answers by 39 workers to 108 tasks. Without privacy nothing is drawn: "
+            "27.8 against 24.1 % of the labels are wrong."
+        ),
         control=EXCHANGED,
         recorded=RecordedData({BLUEBIRD: "bluebird"}, _GIVE),
     ),

@@ -37,7 +37,9 @@ _ACCIDENTS = "A start that is as good as any, but for rare accidents."
 
 
 def _worse(data: xr.Dataset, axis: str, first: Level, second: Level) -> Estimate:
-    """Share of data sets with `LITTLE` more wrong labels at the first level of an axis than at the second."""
+    """Share of data sets with `LITTLE` more wrong labels at the first level of an axis than at the
+    second.
+    """
     for level in (first, second):
         if level not in data[axis].values.tolist():
             raise NotTested(f"needs {axis}={level}")
@@ -115,10 +117,12 @@ def _flipped_by_tasks(results: xr.Dataset) -> Estimate:
 def _shared_data(
     flips: xr.DataArray, flipped: xr.DataArray, relative: xr.DataArray
 ) -> xr.DataArray:
-    """How much larger the error of a mean over leads is than if leads had data of their own: all have the same crowds.
+    """How much larger the error of a mean over leads is than if leads had data of their own: all
+    have the same crowds.
 
-    Of the mean of log probits with weights 1/relative², (grid axes without lead), at least 1. flips: (grid axes,
-    replication), 0 or 1. flipped: their share. relative: standard error of a probit over the probit.
+    Of the mean of log probits with weights 1/relative², (grid axes without lead), at least 1.
+    flips: (grid axes, replication), 0 or 1. flipped: their share. relative: standard error of a
+    probit over the probit.
     """
     weights = relative**-2 / (relative**-2).sum("lead")
     per_flip = (
@@ -182,8 +186,11 @@ def _from_truth(results: xr.Dataset) -> Cells:
 CLAIMS = (
     Claim(
         id="wang.basin.recovered",
-        statement="From an initial vector that is wrong at random, EM finds labels as good as from a better one "
-        "once it is better than chance could make it: with an error up to ½ − 2/√m, not √(log m/m).",
+        statement=(
+            "From an initial vector that is wrong at random, EM finds labels as good as from a "
+            "better one once it is better than chance could make it: with an error up to ½ − "
+            "2/√m, not √(log m/m)."
+        ),
         source="relaxes eq. (14) of Wang and Xu, their open problem",
         experiment="wang/basin",
         simulated=controls.WORST_STARTS,
@@ -191,8 +198,10 @@ CLAIMS = (
         tolerance=AtMost(SELDOM),
         why=_ACCIDENTS
         + " At m = 1,800 a lead of 4 is an initial error of 0.453; eq. (14) allows 0.065.",
-        conditions=f"Cells with {STRENGTH}, at least {FOUND:g}; n = 50, abilities uniform on [½, 1]. From vectors that "
-        "are wrong where most answers are right EM can fail.",
+        conditions=(
+            f"Cells with {STRENGTH}, at least {FOUND:g}; n = 50, abilities uniform on [½, 1]. "
+            "From vectors that are wrong where most answers are right EM can fail."
+        ),
         control=NegativeControl(
             "errors from a lead of 0 upwards in place of those from 4 upwards",
             shifted_along("label_error", "lead", LEAD),
@@ -200,7 +209,10 @@ CLAIMS = (
     ),
     Claim(
         id="wang.basin.chance",
-        statement="From an initial vector with half of the labels wrong, labels come out flipped half of the time.",
+        statement=(
+            "From an initial vector with half of the labels wrong, labels come out flipped half "
+            "of the time."
+        ),
         source="symmetry of the model",
         experiment="wang/basin",
         simulated=controls.OWN_START,
@@ -220,16 +232,23 @@ CLAIMS = (
     Claim(
         id="wang.basin.collapse",
         headline=True,
-        statement="Where EM stops recovering is ruled by (1 − 2r)√m, r the share of initial labels that are wrong, "
-        "at random.",
+        statement=(
+            "Where EM stops recovering is ruled by (1 − 2r)√m, r the share of initial labels that "
+            "are wrong, at random."
+        ),
         source="relaxes eq. (14) of Wang and Xu, their open problem",
         experiment="wang/basin",
         simulated=controls.BETTER_STARTS,
         measure=_flipped_by_tasks,
         tolerance=Within(0.5, 0.12),
-        why="What chance makes of labels is normal in (1 − 2r)√m. The tolerance keeps powers of ⅓ and ⅔ out.",
-        conditions="Leads ¼ to 0.7, as realised with whole labels; ε ≥ 1, n = 50, m = 200 to 5,400; a constant for "
-        "each ε. Shares with half a flip more, so that none is 0.",
+        why=(
+            "What chance makes of labels is normal in (1 − 2r)√m. The tolerance keeps powers of ⅓ "
+            "and ⅔ out."
+        ),
+        conditions=(
+            "Leads ¼ to 0.7, as realised with whole labels; ε ≥ 1, n = 50, m = 200 to 5,400; a "
+            "constant for each ε. Shares with half a flip more, so that none is 0."
+        ),
         control=NegativeControl(
             "leads divided by m^¼",
             lambda r: r.assign_coords(lead_realised=r["lead_realised"] / r["m"] ** 0.25),
@@ -237,15 +256,19 @@ CLAIMS = (
     ),
     Claim(
         id="wang.start.majority",
-        statement="In a crowd that can be learned a majority vote is a good enough initial vector: EM finds labels as "
-        "good as from the truth.",
+        statement=(
+            "In a crowd that can be learned a majority vote is a good enough initial vector: EM "
+            "finds labels as good as from the truth."
+        ),
         source=OPEN,
         experiment="wang/initialisation",
         simulated=controls.START,
         measure=_vote_is_enough,
         tolerance=AtMost(SELDOM),
         why=_ACCIDENTS,
-        conditions=f"Cells with {STRENGTH}, at least {FOUND:g}, and mean ability 0.6 or more; n = 100.",
+        conditions=(
+            f"Cells with {STRENGTH}, at least {FOUND:g}, and mean ability 0.6 or more; n = 100."
+        ),
         control=NegativeControl(
             "EM not run: the initial vector's error", replaced("label_error", "start_error")
         ),
@@ -272,8 +295,14 @@ CLAIMS = (
     ),
     Claim(
         id="wang.start.half",
-        statement="Where the mean ability is ½, majority vote starts EM on the wrong side half of the time.",
-        source="a condition that Theorem 2 hides in eq. (14): labels and abilities are known up to a flip only",
+        statement=(
+            "Where the mean ability is ½, majority vote starts EM on the wrong side half of the "
+            "time."
+        ),
+        source=(
+            "a condition that Theorem 2 hides in eq. (14): labels and abilities are known up to a "
+            "flip only"
+        ),
         experiment="wang/initialisation",
         simulated=controls.LENT_START,
         measure=_flipped_without_side,
@@ -286,7 +315,9 @@ CLAIMS = (
     ),
     Claim(
         id="wang.start.weak",
-        statement="In a weak crowd EM leaves even the truth, for labels worse than those of an oracle.",
+        statement=(
+            "In a weak crowd EM leaves even the truth, for labels worse than those of an oracle."
+        ),
         source="beyond Wang and Xu",
         experiment="wang/initialisation",
         simulated=controls.START,

@@ -1,4 +1,6 @@
-"""Claims on what Wang and Xu leave open: in which crowds a vote is better than Dawid and Skene's method."""
+"""Claims on what Wang and Xu leave open: in which crowds a vote is better than Dawid and Skene's
+method.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,10 +12,8 @@ from pipeline.analysis.tolerances import AtLeast, AtMost
 from . import controls
 from .common import DIRECTION, EXCHANGED, LABELS, OPEN, STRENGTH, method_less_vote
 
-WEAK, STRONG = (
-    2.3,
-    3.4,
-)  # strength a v̂ √(nm): below a vote is better, above Dawid and Skene's method
+WEAK = 2.3  # strength a v̂ √(nm) below which a vote is better
+STRONG = 3.4  # strength above which Dawid and Skene's method is
 MOST = 25  # strength beyond which too few labels are wrong to tell
 _WHY = (
     DIRECTION
@@ -32,14 +32,20 @@ def _strong(data: xr.Dataset) -> xr.DataArray:
 def _claims(name: str, crowd: str, min_levels: Mapping[str, int]) -> Iterator[Claim]:
     yield Claim(
         id=f"wang.{name}.weak",
-        statement="In a weak crowd majority vote labels better than Dawid and Skene's method started at it.",
+        statement=(
+            "In a weak crowd majority vote labels better than Dawid and Skene's method started at "
+            "it."
+        ),
         source=OPEN,
         experiment=f"wang/{name}",
         simulated=controls.MORE_WISDOM,
         measure=method_less_vote("crowd_strength", min_levels=min_levels, within=_weak),
         tolerance=AtLeast(0),
         why=_WHY,
-        conditions=f"Cells with {STRENGTH}, at most {WEAK:g}; {crowd}. EM has converged: it is its optimum that errs.",
+        conditions=(
+            f"Cells with {STRENGTH}, at most {WEAK:g}; {crowd}. EM has converged: it is its "
+            "optimum that errs."
+        ),
         control=EXCHANGED,
     )
     yield Claim(
@@ -51,7 +57,10 @@ def _claims(name: str, crowd: str, min_levels: Mapping[str, int]) -> Iterator[Cl
         measure=method_less_vote("crowd_strength", min_levels=min_levels, within=_strong),
         tolerance=AtMost(0),
         why=_WHY,
-        conditions=f"Cells with {STRENGTH}, {STRONG:g} to {MOST}: beyond, hardly a label is wrong; {crowd}.",
+        conditions=(
+            f"Cells with {STRENGTH}, {STRONG:g} to {MOST}: beyond, hardly a label is wrong; "
+            f"{crowd}."
+        ),
         control=EXCHANGED,
     )
 

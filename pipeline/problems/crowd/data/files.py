@@ -1,7 +1,8 @@
-"""Files of a crowd's answers and of the true labels: read, checked, and cached by content. Nothing is ever written.
+"""Files of a crowd's answers and of the true labels: read, checked, and cached by content.
 
-Answers: task, worker and label in a row (names of columns: `ANSWER`, `TRUTH`), or workers × tasks, or tasks × workers.
-Truth: task and label, with or without a header. Labels: any two texts; names of tasks and workers are any text.
+Nothing is ever written. Answers: task, worker and label in a row (names of columns: `ANSWER`,
+`TRUTH`), or workers × tasks, or tasks × workers. Truth: task and label, with or without a header.
+Labels: any two texts; names of tasks and workers are any text.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,17 +61,19 @@ PAIRS = (
     ("bad", "good"),
 )
 MOST_CELLS = 10**9  # workers × tasks, one byte each
-WORKERS, TASKS = 39, 108  # of the stand-in
+STAND_IN_WORKERS = 39
+STAND_IN_TASKS = 108
 UNKNOWN = -1  # label of a task whose true one is not given
 
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """All workers' answers and the true labels, checked; workers and tasks in the order in which the answers name them.
+    """All workers' answers and the true labels, checked.
 
-    answers: (workers, tasks) int8, +1 says label 1, −1 says label 0, 0 is no answer. labels: (tasks,) int8, y*, all
-    `UNKNOWN` without a file of them. abilities: (workers,), share of right answers, then NaN. source: one sentence on
-    where they are from.
+    Workers and tasks are in the order in which the answers name them. answers: (workers, tasks)
+    int8, +1 says label 1, −1 says label 0, 0 is no answer. labels: (tasks,) int8, y*, all `UNKNOWN`
+    without a file of them. abilities: (workers,), share of right answers; NaN without true labels.
+    source: one sentence on where they are from.
     """
 
     answers: NDArray[np.int8]
@@ -95,19 +98,21 @@ class Crowd:
 
         For `source`: origin, its beginning; meaning of label 1; remark, its end.
         """
-        asked, right = (answers != 0).sum(axis=1), (answers == 2 * labels - 1).sum(axis=1)
-        votes, known = (answers != 0).sum(axis=0), (labels != UNKNOWN).all()
-        said = (
-            f"{right.sum() / asked.sum():.1%} right; {labels.mean():.1%} of labels are 1"
-            if known
-            else f"{(answers == 1).sum() / asked.sum():.1%} of them 1"
-        )
+        of_task = (answers != 0).sum(axis=0)
+        of_worker = (answers != 0).sum(axis=1)
+        total = of_worker.sum()
+        if (labels != UNKNOWN).all():
+            right = (answers == 2 * labels - 1).sum(axis=1)
+            abilities = right / of_worker
+            shares = f"{right.sum() / total:.1%} right; {labels.mean():.1%} of labels are 1"
+        else:
+            abilities = np.full(len(workers), np.nan)
+            shares = f"{(answers == 1).sum() / total:.1%} of them 1"
         source = (
-            f"{origin}: {asked.sum():,} answers by {len(workers):,} workers to {len(tasks):,} tasks, "
-            f"{range_of(votes.tolist())} of a task and {range_of(asked.tolist())} of a worker, "
-            f"{said}{meaning}{remark}."
+            f"{origin}: {total:,} answers by {len(workers):,} workers to {len(tasks):,} tasks, "
+            f"{range_of(of_task.tolist())} of a task and {range_of(of_worker.tolist())} of a "
+            f"worker, {shares}{meaning}{remark}."
         )
-        abilities = right / asked if known else np.full(len(workers), np.nan)
         return cls(answers, labels, abilities, tuple(workers), tuple(tasks), source)
 
 
@@ -130,29 +135,28 @@ def crowd_tasks(
 @lru_cache(maxsize=4)
 @read_only
 def load(path: DataFile | None, truth_file: DataFile | None) -> Crowd:
-    """The crowd in two files, or the stand-in for no files; InvalidInput with the row of the first mistake.
+    """The crowd in two files, or the stand-in for no files.
 
-    path: answers. truth_file: true labels, or None where they are not known. Read once per content. O(answers)
-    steps, workers × tasks bytes.
+    path: answers. truth_file: true labels, or None where they are not known. Read once per content.
+    O(answers) steps, workers × tasks bytes. Raises InvalidInput with the row of the first mistake.
     """
     if path is None and truth_file is None:
         return _stand_in()
     if path is None:
         raise InvalidInput("data_path", None, f"is needed with data.truth: {BOTH}")
     answers, remark = _answers(path)
-    truth = [] if truth_file is None else _true_labels(truth_file, {row.task for row in answers})
-    codes = _codes(
-        {"data_path": (path, answers)} | ({"data_truth": (truth_file, truth)} if truth_file else {})
-    )
+    rows = {"data_path": (path, answers)}
+    truth: list[_Row] = []
+    origin = "true labels not known"
+    if truth_file is not None:
+        truth = _true_labels(truth_file, {row.task for row in answers})
+        rows["data_truth"] = (truth_file, truth)
+        origin = f"and true labels, sha256 {truth_file.sha256[:8]}…"
+    codes = _codes(rows)
     labels = {row.task: codes[normal_label(row.label)] for row in truth}
     if truth_file is not None:
         _check_labelled(answers, labels, path)
     table, workers, tasks = _table(answers, codes, path)
-    origin = (
-        "true labels not known"
-        if truth_file is None
-        else f"and true labels, sha256 {truth_file.sha256[:8]}…"
-    )
     return Crowd.of(
         table,
         np.array([labels.get(name, UNKNOWN) for name in tasks], np.int8),
@@ -168,19 +172,17 @@ def _check_labelled(answers: Sequence["_Row"], labels: Mapping[str, int], file: 
     """Raise InvalidInput for an answer to a task without a true label."""
     for row in answers:
         if row.task not in labels:
-            raise _mistake(
-                "data_path",
-                file,
-                row.number,
-                f"task {shorten(row.task, 30)!r} has no true label in "
-                "data.truth; add it there, or leave out the task's answers",
+            problem = (
+                f"task {shorten(row.task, 30)!r} has no true label in data.truth; add it there, or "
+                "leave out the task's answers"
             )
+            raise _mistake("data_path", file, row.number, problem)
 
 
 def _table(
     answers: Sequence["_Row"], codes: Mapping[str, int], file: DataFile
 ) -> tuple[NDArray[np.int8], list[str], list[str]]:
-    """Answers as signs, (workers, tasks), with the names of both in the order in which the answers name them."""
+    """Answers as signs, (workers, tasks), with the names of both in the order of the answers."""
     workers = list(dict.fromkeys(row.worker for row in answers))
     tasks = list(dict.fromkeys(row.task for row in answers))
     if len(workers) * len(tasks) > MOST_CELLS:
@@ -189,19 +191,25 @@ def _table(
             file.path,
             f"has {len(workers):,} workers × {len(tasks):,} tasks; at most {MOST_CELLS:,} in all",
         )
-    worker, task = ({name: k for k, name in enumerate(names)} for names in (workers, tasks))
+    row_of = {name: k for k, name in enumerate(workers)}
+    column_of = {name: k for k, name in enumerate(tasks)}
     table = np.zeros((len(workers), len(tasks)), np.int8)
     for row in answers:
-        table[worker[row.worker], task[row.task]] = 2 * codes[normal_label(row.label)] - 1
+        sign = 2 * codes[normal_label(row.label)] - 1
+        table[row_of[row.worker], column_of[row.task]] = sign
     return table, workers, tasks
 
 
 def _meaning(codes: Mapping[str, int]) -> str:
-    """What labels 1 and 0 are in the files, for the source; empty where they are 1 and 0 themselves."""
-    zero, one = sorted(codes, key=codes.__getitem__) if len(codes) == 2 else ("0", "1")
-    return (
-        "" if (zero, one) == ("0", "1") else f" ({shorten(one, 30)!r}; 0 is {shorten(zero, 30)!r})"
-    )
+    """What labels 1 and 0 are in the files, for the source.
+
+    Empty where they are 1 and 0 themselves.
+    """
+    names = sorted(codes, key=codes.__getitem__)
+    if len(names) < 2 or names == ["0", "1"]:
+        return ""
+    label_0, label_1 = names
+    return f" ({shorten(label_1, 30)!r}; 0 is {shorten(label_0, 30)!r})"
 
 
 class _Row(NamedTuple):
@@ -214,58 +222,60 @@ class _Row(NamedTuple):
 
 
 def _answers(file: DataFile) -> tuple[list[_Row], str]:
-    """The answers in a file, each of a worker to a task once, and a remark on columns that are not used."""
+    """The answers in a file, and a remark on columns that are not used.
+
+    Raises InvalidInput where a worker answers a task twice.
+    """
     try:
-        sheet = sheets.read(file, SHAPES["data_path"])
-        roles = sheet.roles(ANSWER)
-        if len(roles) == 3:
-            rows, remark = _long(sheet, roles), sheet.unused(roles.values())
-        elif (
-            len(sheet.header) > 2 and len(roles) == 1 and plain(sheet.header[0]) in (*PERSON, *TASK)
-        ):
-            rows, remark = (
-                _wide(sheet, workers_below=plain(sheet.header[0]) in PERSON),
-                sheet.remark,
-            )
-        else:
-            row_of_header = sheet.numbers[0] - 1 if sheet.numbers else 1
-            raise Unreadable(
-                f"row {row_of_header}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the header "
-                "task,worker,label, or begin with worker and name the tasks, or with task and name the "
-                "workers"
-            )
+        rows, remark = _rows(sheets.read(file, SHAPES["data_path"]))
     except Unreadable as error:
         raise InvalidInput("data_path", file.path, str(error)) from None
     first: dict[tuple[str, str], int] = {}
     for row in rows:
         before = first.setdefault((row.worker, row.task), row.number)
         if before != row.number:
-            raise _mistake(
-                "data_path",
-                file,
-                row.number,
+            problem = (
                 f"worker {shorten(row.worker, 30)!r} has an answer to task "
-                f"{shorten(row.task, 30)!r} before, in row {before}; keep one",
+                f"{shorten(row.task, 30)!r} before, in row {before}; keep one"
             )
+            raise _mistake("data_path", file, row.number, problem)
     return rows, remark
+
+
+def _rows(sheet: Sheet) -> tuple[list[_Row], str]:
+    """The answers in a sheet of any of the three shapes, and a remark. Raises `Unreadable`."""
+    roles = sheet.roles(ANSWER)
+    if len(roles) == len(ANSWER):
+        return _long(sheet, roles), sheet.unused(roles.values())
+    corner = plain(sheet.header[0])
+    if len(sheet.header) > 2 and len(roles) == 1 and corner in (*PERSON, *TASK):
+        return _wide(sheet, workers_below=corner in PERSON), sheet.remark
+    row_of_header = sheet.numbers[0] - 1 if sheet.numbers else 1
+    raise Unreadable(
+        f"row {row_of_header}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the header "
+        "task,worker,label, or begin with worker and name the tasks, or with task and name the "
+        "workers"
+    )
 
 
 def _long(sheet: Sheet, roles: dict[str, int]) -> list[_Row]:
     """An answer in a row."""
-    task, worker = (sheet.names(roles[role], role) for role in ("task", "worker"))
+    tasks = sheet.names(roles["task"], "task")
+    workers = sheet.names(roles["worker"], "worker")
     labels = sheet.columns[roles["label"]]
     for number, label in zip(sheet.numbers, labels, strict=True):
         if sheets.is_missing(label) and label not in ("-", "?"):
             raise Unreadable(
-                f"row {number}: label is {label!r}; must be one of two labels; leave out lines without an "
-                "answer"
+                f"row {number}: label is {label!r}; must be one of two labels; leave out lines "
+                "without an answer"
             )
-    return [_Row(*row) for row in zip(sheet.numbers, task, worker, labels, strict=True)]
+    return [_Row(*row) for row in zip(sheet.numbers, tasks, workers, labels, strict=True)]
 
 
 def _wide(sheet: Sheet, workers_below: bool) -> list[_Row]:
     """Answers in cells, missing ones left out."""
-    names, others = sheet.names(0, "worker" if workers_below else "task"), sheet.header[1:]
+    names = sheet.names(0, "worker" if workers_below else "task")
+    others = sheet.header[1:]
     if not all(others) or len(set(others)) < len(others):
         raise Unreadable("needs a name for every column in the header, each once")
     if len(set(names)) < len(names):
@@ -276,49 +286,53 @@ def _wide(sheet: Sheet, workers_below: bool) -> list[_Row]:
     rows = []
     for k, number in enumerate(sheet.numbers):
         for column, other in enumerate(others, 1):
-            task, worker = (other, names[k]) if workers_below else (names[k], other)
-            if not sheets.is_missing(label := sheet.columns[column][k]):
-                rows.append(_Row(number, task, worker, label))
+            label = sheet.columns[column][k]
+            if sheets.is_missing(label):
+                continue
+            if workers_below:
+                rows.append(_Row(number, other, names[k], label))
+            else:
+                rows.append(_Row(number, names[k], other, label))
     if not rows:
         raise Unreadable("has no answer in any cell")
     return rows
 
 
 def _true_labels(file: DataFile, tasks: set[str]) -> list[_Row]:
-    """True labels, one of a task; without a header if the first line is a task and its label. tasks: those answered."""
+    """True labels, one of a task, which may stand without a header. tasks: those answered.
+
+    There is no header if the first line is a task and its label. Raises InvalidInput.
+    """
     try:
-        sheet = (
-            sheets.read(file, SHAPES["data_truth"])
-            if not _headerless(file, tasks)
-            else _without_header(file)
-        )
-        roles = sheet.roles(TRUTH)
-        if len(roles) < 2:
-            raise Unreadable(
-                f"row {sheet.numbers[0] - 1}: is {shorten(','.join(sheet.header), LISTED)!r}; must be the "
-                "header task,truth or task,label"
-            )
-        task, labels = sheet.names(roles["task"], "task"), sheet.columns[roles["truth"]]
-        first: dict[str, int] = {}
-        for number, name, label in zip(sheet.numbers, task, labels, strict=True):
-            if name in first:
-                raise Unreadable(
-                    f"row {number}: task {shorten(name, 30)!r} has a true label before, in row "
-                    f"{first[name]}"
-                )
-            if name not in tasks:
-                raise Unreadable(
-                    f"row {number}: no worker answered task {shorten(name, 30)!r}; leave it out"
-                )
-            if not label:
-                raise Unreadable(f"row {number}: task {shorten(name, 30)!r} has no true label")
-            first[name] = number
+        if _headerless(file, tasks):
+            return _labelled(_without_header(file), tasks)
+        return _labelled(sheets.read(file, SHAPES["data_truth"]), tasks)
     except Unreadable as error:
         raise InvalidInput("data_truth", file.path, str(error)) from None
-    return [
-        _Row(number, name, "", label)
-        for number, name, label in zip(sheet.numbers, task, labels, strict=True)
-    ]
+
+
+def _labelled(sheet: Sheet, tasks: set[str]) -> list[_Row]:
+    """The true labels in a sheet. tasks: those answered. Raises `Unreadable`."""
+    roles = sheet.roles(TRUTH)
+    if len(roles) < len(TRUTH):
+        raise Unreadable(
+            f"row {sheet.numbers[0] - 1}: is {shorten(','.join(sheet.header), LISTED)!r}; must be "
+            "the header task,truth or task,label"
+        )
+    names = sheet.names(roles["task"], "task")
+    labels = sheet.columns[roles["truth"]]
+    rows: dict[str, _Row] = {}
+    for number, name, label in zip(sheet.numbers, names, labels, strict=True):
+        task = f"task {shorten(name, 30)!r}"
+        if name in rows:
+            before = rows[name].number
+            raise Unreadable(f"row {number}: {task} has a true label before, in row {before}")
+        if name not in tasks:
+            raise Unreadable(f"row {number}: no worker answered {task}; leave it out")
+        if not label:
+            raise Unreadable(f"row {number}: {task} has no true label")
+        rows[name] = _Row(number, name, "", label)
+    return list(rows.values())
 
 
 def _headerless(file: DataFile, tasks: set[str]) -> bool:
@@ -333,8 +347,9 @@ def _without_header(file: DataFile) -> Sheet:
     texts = tables.lines(file)
     _, start, delimiter = tables.header(texts, SHAPES["data_truth"])
     rows, numbers = tables.rows(texts, range(start - 1, len(texts)), delimiter)
-    kept = [k for k, row in enumerate(rows) if any(row)]
-    rows, numbers = [rows[k] for k in kept], [numbers[k] for k in kept]
+    filled = [k for k, row in enumerate(rows) if any(row)]
+    rows = [rows[k] for k in filled]
+    numbers = [numbers[k] for k in filled]
     return Sheet(
         ("task", "truth"),
         tables.columns(rows, numbers, 2, ", task and true label"),
@@ -344,7 +359,7 @@ def _without_header(file: DataFile) -> Sheet:
 
 
 def normal_label(text: str) -> str:
-    """A label without regard to capitals and to the form of a whole number: 1, +1 and 1.0 are one."""
+    """A label without regard to capitals and to the form of a number: 1, +1 and 1.0 are equal."""
     try:
         value = float(text)
     except ValueError:
@@ -353,7 +368,10 @@ def normal_label(text: str) -> str:
 
 
 def _codes(files: Mapping[str, tuple[DataFile, Sequence[_Row]]]) -> dict[str, int]:
-    """Label -> 0 or 1, of the labels in both files; InvalidInput for a third one, and for one alone that is unknown."""
+    """Label -> 0 or 1, of the labels in both files.
+
+    Raises InvalidInput for a third label, and for a single one whose opposite is not known.
+    """
     seen: list[str] = []
     for key, (file, rows) in files.items():
         for row in rows:
@@ -361,14 +379,12 @@ def _codes(files: Mapping[str, tuple[DataFile, Sequence[_Row]]]) -> dict[str, in
             if label not in seen:
                 seen.append(label)
             if len(seen) > 2:
-                raise _mistake(
-                    key,
-                    file,
-                    row.number,
-                    f"{'label' if row.worker else 'truth'} is "
-                    f"{shorten(row.label, 30)!r}, a third one beside {shorten(seen[0], 30)!r} and "
-                    f"{shorten(seen[1], 30)!r}; two are allowed",
+                column = "label" if row.worker else "truth"
+                problem = (
+                    f"{column} is {shorten(row.label, 30)!r}, a third one beside "
+                    f"{shorten(seen[0], 30)!r} and {shorten(seen[1], 30)!r}; two are allowed"
                 )
+                raise _mistake(key, file, row.number, problem)
     for pair in PAIRS:
         if set(seen) <= set(pair):
             return {label: pair.index(label) for label in pair}
@@ -386,15 +402,16 @@ def _mistake(key: str, file: DataFile, row: int, text: str) -> InvalidInput:
 
 
 def _stand_in() -> Crowd:
-    """39 one-coin workers × 108 tasks, abilities uniform on [0.4, 0.95], the same on every machine."""
+    """39 one-coin workers × 108 tasks, abilities uniform on [0.4, 0.95]; the same everywhere."""
     draw = np.random.Generator(np.random.Philox(1979)).random
-    ability, labels = 0.4 + 0.55 * draw(WORKERS), (draw(TASKS) < 0.5).astype(np.int8)
-    right = draw((WORKERS, TASKS)) < ability[:, None]
+    abilities = 0.4 + 0.55 * draw(STAND_IN_WORKERS)
+    labels = (draw(STAND_IN_TASKS) < 0.5).astype(np.int8)
+    right = draw((STAND_IN_WORKERS, STAND_IN_TASKS)) < abilities[:, None]
     answers = np.where(right == (labels == 1), 1, -1).astype(np.int8)
     return Crowd.of(
         answers,
         labels,
-        [f"worker {i + 1}" for i in range(WORKERS)],
-        [f"task {j + 1}" for j in range(TASKS)],
+        [f"worker {i + 1}" for i in range(STAND_IN_WORKERS)],
+        [f"task {j + 1}" for j in range(STAND_IN_TASKS)],
         "Synthetic stand-in made by this program, no real data (give data.path and data.truth)",
     )

@@ -1,4 +1,6 @@
-"""Names and the labels without privacy of the tasks in a person's own files: levels and coordinates of studies."""
+"""Names and the labels without privacy of the tasks in a person's own files: levels and coordinates
+of studies.
+"""
 
 from functools import lru_cache
 from typing import Annotated
@@ -49,7 +51,9 @@ def _numbers(path: DataFile | None, truth: DataFile | None) -> dict[str, int]:
 def file_tasks(
     data_path: Path, data_truth: Truth, projection: Projection, most_tasks: Most
 ) -> tuple[str, ...]:
-    """Levels of the axis `task`: all tasks, then those whose labels are the least certain without privacy."""
+    """Levels of the axis `task`: all tasks, then those whose labels are the least certain without
+    privacy.
+    """
     tasks = load(data_path, data_truth).tasks
     if ALL in tasks:
         raise InvalidInput(
@@ -71,17 +75,19 @@ def posterior_plain(
 ) -> Annotated[float, "probability of label 1 without privacy", "probability"]:
     """Posterior probability of label 1 of a task; of all tasks their mean."""
     posterior = plain_fit(data_path, data_truth, projection).posterior[0]
-    return float(
-        posterior.mean() if task == ALL else posterior[task_index(task, data_path, data_truth)]
-    )
+    if task == ALL:
+        return float(posterior.mean())
+    return float(posterior[task_index(task, data_path, data_truth)])
 
 
 def times_answered(
     task: str, data_path: Path, data_truth: Truth
 ) -> Annotated[float, "answers to the task", "1"]:
     """Answers to a task; of all tasks their mean."""
-    given = (load(data_path, data_truth).answers != 0).sum(axis=0)
-    return float(given.mean() if task == ALL else given[task_index(task, data_path, data_truth)])
+    answers = (load(data_path, data_truth).answers != 0).sum(axis=0)
+    if task == ALL:
+        return float(answers.mean())
+    return float(answers[task_index(task, data_path, data_truth)])
 
 
 def epsilon_person(

@@ -24,21 +24,25 @@ class RecordedCrowdTruth(CrowdTruth):
     chosen: Annotated[Integers, "reps", "n"]
 
     def recorded_answers(self) -> ReleasedAnswers:
-        """The chosen workers' answers as they gave them, (reps, n, m); (1, n, m) if all replications have the same."""
-        same = (self.chosen == self.chosen[0]).all()
-        return Answers(
-            self.crowd.answers[self.chosen[:1] if same else self.chosen]
-        ).release_plainly()
+        """The chosen workers' answers as they gave them, (reps, n, m).
+
+        (1, n, m) if all replications have the same workers.
+        """
+        chosen = self.chosen
+        if (chosen == chosen[0]).all():
+            chosen = chosen[:1]
+        return Answers(self.crowd.answers[chosen]).release_plainly()
 
 
 @dataclass(frozen=True)
 class RecordedCrowd(Checked):
-    """All answers of n of a file's workers, drawn without replacement in every replication, to its m tasks.
+    """All answers of n of a file's workers, drawn without replacement in every replication, to its
+    m tasks.
 
-    p*: a worker's share of right answers among all that he gave. Where n is less than all workers, a task may have no
-    answer left; it is kept. `derive: {n: crowd_workers, m: crowd_tasks}` takes both from the file. Files: see `files`;
-    without one, a synthetic stand-in. Which tasks a worker answered is public.
-    Source: Wang and Xu, §2.2; they have no data.
+    p*: a worker's share of right answers among all that he gave. Where n is less than all workers,
+    a task may have no answer left; it is kept. `derive: {n: crowd_workers, m: crowd_tasks}` takes
+    both from the file. Files: see `files`; without one, a synthetic stand-in. Which tasks a worker
+    answered is public. Source: Wang and Xu, §2.2; they have no data.
     """
 
     n: int = parameter("workers drawn from the file", unit="workers", low=1, high=10**7)
@@ -71,7 +75,7 @@ class RecordedCrowd(Checked):
 
     @property
     def source(self) -> str:
-        """One sentence for the report: what data, how many, their hash; or that they are made up."""
+        """One sentence for the report: what data, how many, their hash; or that they are synthetic."""
         return self._crowd.source
 
     def truth(

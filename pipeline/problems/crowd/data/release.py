@@ -1,4 +1,5 @@
-"""`task=release` for a crowd's answers: how many gave each task each label, with noise that nothing can seed.
+"""`task=release` for a crowd's answers: how many gave each task each label, with noise that nothing
+can seed.
 
 What is released is made of the noisy counts and of settings alone. A file is refused for its header
 alone; a row that is wrong by itself is left out without a word.
@@ -32,30 +33,33 @@ LABELS.type = str
 
 
 def release(arguments: Mapping[str, Any]) -> str:
-    """Release the answers of the file `data.path` into the new folder `outputs`; returns the account to print.
+    """Release the answers of the file `data.path` into the new folder `outputs`.
+
+    Returns the account to print.
 
     data.items names the tasks, parameters.labels the two labels; check=true releases nothing, and
     returns what rows are left out. arguments: key -> value, as typed on the command line. Raises
     InvalidInput for any mistake in them or in the header of the file, before anything is written;
     OSError where the disk is full.
     """
-    asked = asked_for(
+    request = asked_for(
         arguments, "answers of a crowd, task,worker,label", "tasks", {"labels": LABELS}
     )
-    labels = _labels(asked.settings.get("labels", LABELS.default))
-    checks = is_check(arguments)
-    target = None if checks else target_of(arguments)
-    answers = answers_of(asked, HEADERS, lambda sheet: _Reader(sheet, asked.names, labels))
+    labels = _labels(request.settings.get("labels", LABELS.default))
+    target = None if is_check(arguments) else target_of(arguments)
+    answers = answers_of(request, HEADERS, lambda sheet: _Reader(sheet, request.names, labels))
     if target is None:
         return checked(answers)
-    result, most = published(asked, answers, len(asked.names), "one answer")
-    account = statement(asked, result, most, True, "one answer", "task") | {
+    result, most = published(request, answers, len(request.names), "one answer")
+    account = statement(request, result, most, True, "one answer", "task") | {
         "labels": [plain_text(label) for label in labels],
-        "votes.csv": "answers to a task with the first label, with the second, plus noise, which may make them "
-        "negative; label: the one with more of these, the second where they are equal",
+        "votes.csv": (
+            "answers to a task with the first label, with the second, plus noise, which may make "
+            "them negative; label: the one with more of these, the second where they are equal"
+        ),
     }
     with new_folder(target, arguments["outputs"]) as folder:
-        write(folder, _tables(asked, labels, result.counts), account)
+        write(folder, _tables(request, labels, result.counts), account)
     return receipt(target, account)
 
 
@@ -108,11 +112,11 @@ class _Reader:
         return Answer(worker, self._index[task], code)
 
 
-def _tables(asked: Asked, labels: tuple[str, str], counts: Integers) -> dict[str, Table]:
+def _tables(request: Asked, labels: tuple[str, str], counts: Integers) -> dict[str, Table]:
     """The table of a release by the name of its file. counts: (tasks, 2), noisy."""
     names = [plain_text(label) for label in labels]
     rows = [
-        (plain_text(task), zero, one, names[int(one >= zero)])
-        for task, (zero, one) in zip(asked.names, counts.tolist(), strict=True)
+        (plain_text(task), first, second, names[int(second >= first)])
+        for task, (first, second) in zip(request.names, counts.tolist(), strict=True)
     ]
     return {"votes.csv": (("task", "first", "second", "label"), rows)}

@@ -1,4 +1,6 @@
-"""Labels of tasks and abilities of workers by expectation–maximisation of the one-coin Dawid–Skene model."""
+"""Labels of tasks and abilities of workers by expectation–maximisation of the one-coin Dawid–Skene
+model.
+"""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,14 +20,15 @@ TOLERANCE = 1e-8  # change of the abilities of released answers at which steps e
 
 @dataclass(frozen=True)
 class DawidSkene(Checked):
-    """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are, abilities debiased at the end.
+    """Algorithm 1 of Wang and Xu: projected EM on the released answers as they are, abilities
+    debiased at the end.
 
-    Steps (10), (7), (8) until no ability changes by 1e-8, or T steps with `until: iterations`, as in
-    the paper. A replication has not converged if some ability still changes after `iterations` steps
-    with `until: convergence`, or at a saddle point of the likelihood, where EM stays if the answers are
-    exactly symmetric. Missing answers are left out of all sums. initialisation: y⁽⁰⁾ is the mean vote,
-    the labels at spectral abilities, or the vector that the model supplies. λ: the range of Theorem 2
-    is empty below m ≈ 2·10⁵, hence a small default.
+    Steps (10), (7), (8) until no ability changes by 1e-8, or T steps with `until: iterations`, as
+    in the paper. A replication has not converged if some ability still changes after `iterations`
+    steps with `until: convergence`, or at a saddle point of the likelihood, where EM stays if the
+    answers are exactly symmetric. Missing answers are left out of all sums. initialisation: y⁽⁰⁾ is
+    the mean vote, the labels at spectral abilities, or the vector that the model supplies. λ: the
+    range of Theorem 2 is empty below m ≈ 2·10⁵, hence a small default.
     """
 
     n: int = parameter("workers", unit="workers", low=1)
@@ -64,7 +67,8 @@ class DawidSkene(Checked):
         return self.projection
 
     def fit(self, release: ReleasedAnswers, rng: np.random.Generator) -> CrowdEstimate:
-        """Estimate of a block; O(reps · n · m) a step, and O(reps · n² m) for a spectral initial vector.
+        """Estimate of a block; O(reps · n · m) a step, and O(reps · n² m) for a spectral initial
+        vector.
 
         InvalidInput where the initial vector should be the model's and the model supplies none.
         """
@@ -107,12 +111,14 @@ class DawidSkene(Checked):
 
 @dataclass(frozen=True)
 class KnownFlip(DawidSkene):
-    """EM of the likelihood in which the probability f of a flip is known; abilities p are of unflipped answers.
+    """EM of the likelihood in which the probability f of a flip is known.
 
-    A released answer is right with probability p̂ = f + (1 − 2f)p, which p ∈ [0, 1] keeps in [f, 1 − f].
-    The M-step's objective is concave in p̂, so its maximiser is (6) projected there: the estimator is
-    Algorithm 1 with λ = f, and knowing f gains nothing else. The debiased abilities are then in [0, 1]
-    without clipping. A larger λ still applies.
+    Abilities p are of unflipped answers.
+
+    A released answer is right with probability p̂ = f + (1 − 2f)p, which p ∈ [0, 1] keeps in [f, 1
+    − f]. The M-step's objective is concave in p̂, so its maximiser is (6) projected there: the
+    estimator is Algorithm 1 with λ = f, and knowing f gains nothing else. The debiased abilities
+    are then in [0, 1] without clipping. A larger λ still applies.
     """
 
     by_replication: ClassVar[bool] = True

@@ -14,7 +14,9 @@ from .signed_sums import agreement, mean_vote
 
 @dataclass(frozen=True)
 class MajorityVote(Checked):
-    """Each task by its majority, ties and no answers to label 1; abilities: agreement with these labels, debiased.
+    """Each task by its majority, ties and no answers to label 1.
+
+    Abilities: agreement with these labels, debiased.
 
     posterior and start are the share of votes for 1. Source: Wang and Xu, eq. (18).
     """

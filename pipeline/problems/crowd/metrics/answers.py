@@ -1,4 +1,7 @@
-"""Released answers against the truth: which are wrong, and what they tell; one value per replication."""
+"""Released answers against the truth: which are wrong, and what they tell.
+
+One value per replication.
+"""
 
 import numpy as np
 
@@ -96,9 +99,10 @@ def right_by_ability(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
 def wisdom_released(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
     """v̂ as the released answers show it: n⁻¹ Σ_i (k c_i² − 1)/(k − 1), k answers of each worker.
 
-    c_i is the mean of +1 for a right and −1 for a wrong answer of worker i. E c_i² = a² + (1 − a²)/k
-    with a = 2p̂_i − 1, so that the mean is v̂, whatever k. It reads neither ε nor the abilities. NaN
-    where a worker has fewer than two answers. O(reps · n · m). Source: Wang and Xu, eq. (13).
+    c_i is the mean of +1 for a right and −1 for a wrong answer of worker i. E c_i² = a² + (1 −
+    a²)/k with a = 2p̂_i − 1, so that the mean is v̂, whatever k. It reads neither ε nor the
+    abilities. NaN where a worker has fewer than two answers. O(reps · n · m). Source: Wang and Xu,
+    eq. (13).
     """
     signs = 2 * truth.labels[:, None] - 1
     leads = (release.answers * signs).sum(axis=2, dtype=np.int64)

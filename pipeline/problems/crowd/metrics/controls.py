@@ -1,4 +1,7 @@
-"""Control variate of crowds: a metric whose mean is 0 exactly, in every cell; see `analysis.control_variates`."""
+"""Control variate of crowds: a metric whose mean is 0 exactly, in every cell.
+
+See `analysis.control_variates`.
+"""
 
 import numpy as np
 

@@ -65,5 +65,5 @@ def soft_label_error(truth: CrowdTruth, estimate: CrowdEstimate) -> Floats:
 
 @share("mean distance of the initial vector from the labels")
 def start_error(truth: CrowdTruth, estimate: CrowdEstimate) -> Floats:
-    """m⁻¹ Σ_j |y⁽⁰⁾_j − y*_j| of the initial vector that was used. Source: Wang and Xu, eq. (14)."""
+    """m⁻¹ Σ_j |y⁽⁰⁾_j − y*_j| of the initial vector in use. Source: Wang and Xu, eq. (14)."""
     return distance_from_labels(truth, estimate.start)

@@ -1,4 +1,6 @@
-"""What privacy does to the label of each task of a person's own data: of one task, by its name, or of all."""
+"""What privacy does to the label of each task of a person's own data: of one task, by its name, or
+of all.
+"""
 
 import numpy as np
 
@@ -48,7 +50,10 @@ def label_right(
     data_truth: "DataFile | None" = TRUE_LABELS,
     projection: float = PROJECTION,
 ) -> Floats:
-    """1 where the task has its true label, else 0; NaN where true labels are not known. O(reps · m)."""
+    """1 where the task has its true label, else 0; NaN where true labels are not known.
+
+    O(reps · m).
+    """
     unknown = truth.labels == UNKNOWN
     right = np.where(unknown, np.nan, estimate.labels == truth.labels)
     return _of_task(right, task, data_path, data_truth)

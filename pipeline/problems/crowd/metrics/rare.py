@@ -1,4 +1,6 @@
-"""The first task's label, which the model `tilted` makes wrong often, and how much such a replication weighs."""
+"""The first task's label, which the model `tilted` makes wrong often, and how much such a
+replication weighs.
+"""
 
 import numpy as np
 
@@ -24,7 +26,8 @@ def first_label_wrong(truth: CrowdTruth, estimate: CrowdEstimate) -> Floats:
 def first_label_wrong_weighted(
     truth: CrowdTruth, release: ReleasedAnswers, estimate: CrowdEstimate
 ) -> Floats:
-    """Weight · 1{first label wrong}: its mean is the probability that a label is wrong, however small.
+    """Weight · 1{first label wrong}: its mean is the probability that a label is wrong, however
+    small.
 
     The weight is that of the answers to the first task, `log_weights`; 1 for models that tilt
     nothing, where this is `first_label_wrong`. By a tilt with tilt_by=vote a wrong majority has

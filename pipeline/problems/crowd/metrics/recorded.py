@@ -57,7 +57,7 @@ class LabelsUnlikePlain(_OfRecordedAnswers):
 
 @dataclass(frozen=True)
 class AbilitiesUnlikePlain(_OfRecordedAnswers):
-    """Root mean square difference of abilities from those of Dawid and Skene's fit without privacy."""
+    """Root mean square difference of abilities from Dawid and Skene's fit without privacy."""
 
     long_name: ClassVar[str] = (
         "root mean square difference of abilities from those fitted without privacy"

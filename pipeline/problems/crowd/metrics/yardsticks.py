@@ -1,4 +1,4 @@
-"""What errors are compared with: wisdom, bounds, exact errors of votes; one value per replication."""
+"""What errors are compared with: wisdom, bounds and exact errors of votes."""
 
 import numpy as np
 
@@ -59,8 +59,8 @@ def majority_error_exact(truth: CrowdTruth, release: ReleasedAnswers) -> Array:
     """Expected share of labels that majority vote gets wrong.
 
     The expectation is given abilities, labels, and who answered what: exact, from the
-    Poisson–binomial law of right answers. Ties and tasks without answers are labelled 1. O(reps · n²),
-    and O(reps · n² m) where answers are missing.
+    Poisson–binomial law of right answers. Ties and tasks without answers are labelled 1. O(reps ·
+    n²), and O(reps · n² m) where answers are missing.
     """
     return exact_vote_error(truth, release)
 
@@ -83,7 +83,7 @@ def oracle_error(truth: CrowdTruth, release: ReleasedAnswers) -> Floats:
 
 
 def exact_vote_error(truth: CrowdTruth, release: ReleasedAnswers) -> Array:
-    """(reps,): expected share of labels that majority vote gets wrong, as `majority_error_exact`."""
+    """(reps,): expected share of wrong labels of majority vote, as `majority_error_exact`."""
     right = _right(truth, release)
     ties = truth.labels == 0
     if release.answers.all():

@@ -1,7 +1,9 @@
-"""How right a crowd is: abilities before and after randomized response, and the collective wisdom of all workers.
+"""How right a crowd is: abilities before and after randomized response, and the collective wisdom
+of all workers.
 
-n workers of abilities p. An answer is flipped with probability 1/(1 + e^ε), so it is released right with probability
-p̂ = ½ + t(ε)(p − ½), t = tanh(ε/2). ε is per answer, in nats, > 0, and may be infinite.
+n workers of abilities p. An answer is flipped with probability 1/(1 + e^ε), so it is released right
+with probability p̂ = ½ + t(ε)(p − ½), t = tanh(ε/2). ε is per answer, in nats, > 0, and may be
+infinite.
 """
 
 from typing import Annotated, cast
@@ -22,7 +24,10 @@ def private_ability(abilities: Array | float, epsilon: Array | float) -> Floats:
 
 
 def private_effective_ability(abilities: Array | float, epsilon: Array | float) -> Floats:
-    """μ̂ = max(p̂, 1 − p̂) = t(ε) max(p, 1 − p) + 1/(e^ε + 1); broadcasts. Source: Wang and Xu, eqs. (11) and (12)."""
+    """μ̂ = max(p̂, 1 − p̂) = t(ε) max(p, 1 − p) + 1/(e^ε + 1); broadcasts.
+
+    Source: Wang and Xu, eqs. (11) and (12).
+    """
     effective: Floats = 0.5 + attenuation(epsilon) * np.abs(np.asarray(abilities) - 0.5)
     return effective
 
@@ -40,7 +45,8 @@ def wisdom(abilities: Array | float, epsilon: Array | float = np.inf) -> Floats:
 
 def uniform_wisdom(low: float, high: float) -> float:
     """E(2p − 1)² of abilities p that are uniform on [low, high]."""
-    a, b = 2 * low - 1, 2 * high - 1
+    a = 2 * low - 1
+    b = 2 * high - 1
     return (a * a + a * b + b * b) / 3
 
 
