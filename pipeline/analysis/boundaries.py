@@ -11,7 +11,12 @@ from pipeline.analysis.estimate import aligned, logarithms_if_positive, quantile
 from pipeline.analysis.rates import Rate, fit_rate
 from pipeline.study.arrays import Floats, Integers
 
-INSIDE, LEFT, RIGHT, UNKNOWN = 0, -1, 1, 2  # where a crossing is, relative to the cells of its curve
+INSIDE, LEFT, RIGHT, UNKNOWN = (
+    0,
+    -1,
+    1,
+    2,
+)  # where a crossing is, relative to the cells of its curve
 
 
 def crossing(
@@ -24,27 +29,30 @@ def crossing(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> xr.Dataset:
-    """Position where the monotone `mean` crosses `level`, for every combination of the other dimensions.
+    """Position where the monotone `mean` crosses `level`, for every combination of the other
+    dimensions.
 
-    A curve is the means along `along` against log position, where the position is `at` (default: the
-    coordinate `along`; any positive array over dimensions of `mean`). The curve is replaced by the monotone
-    one nearest to it (isotonic regression, weights 1/mcse², one direction for all curves) and inverted
-    linearly in log position, and in log mean if all means and the level are positive. The interval holds
-    the quantiles of the crossings of `draws` curves redrawn from Normal(monotone mean, mcse), widened by
-    what the grid does not resolve: if the two cells around the crossing hold a share r of the curve's whole
-    rise, the crossing is uncertain by r of its bracket (added in quadrature). A step between two cells thus
-    has both cells as its interval.
+    A curve is the means along `along` against log position, where the position is `at` (default:
+    the coordinate `along`; any positive array over dimensions of `mean`). The curve is replaced by
+    the monotone one nearest to it (isotonic regression, weights 1/mcse², one direction for all
+    curves) and inverted linearly in log position, and in log mean if all means and the level are
+    positive. The interval holds the quantiles of the crossings of `draws` curves redrawn from
+    Normal(monotone mean, mcse), widened by what the grid does not resolve: if the two cells around
+    the crossing hold a share r of the curve's whole rise, the crossing is uncertain by r of its
+    bracket (added in quadrature). A step between two cells thus has both cells as its interval.
 
     Returns, over the other dimensions: `value`, `low`, `high` in the unit of the position;
-    `standard_error` of log value, with what the grid does not resolve as a uniform law; its parts: `spread` of the log
-    crossings of redrawn curves, and `unresolved`, how far from log value the crossing may be in its bracket, times r,
-    which more replications do not change; `least_unresolved` and `least_bracket`, the least of that, and of r times the
-    bracket, in the curve and the redrawn ones; `side`, 0 for a crossing between the cells, −1 or 1 for one to the left
-    or right of them (value NaN, interval to 0 or ∞), 2 for fewer than two usable cells or no direction;
-    `crossed`, the share of redrawn curves that cross. Where more draws fail to cross than the interval may
-    leave out, it is open on that side. Cells that are not finite, or have no finite mcse, are not used.
-    The default resolves the ends of a 95 % interval; ask for more draws for a higher confidence.
-    Source: Barlow, Bartholomew, Bremner, Brunk, Statistical Inference under Order Restrictions (1972).
+    `standard_error` of log value, with what the grid does not resolve as a uniform law; its parts:
+    `spread` of the log crossings of redrawn curves, and `unresolved`, how far from log value the
+    crossing may be in its bracket, times r, which more replications do not change;
+    `least_unresolved` and `least_bracket`, the least of that, and of r times the bracket, in the
+    curve and the redrawn ones; `side`, 0 for a crossing between the cells, −1 or 1 for one to the
+    left or right of them (value NaN, interval to 0 or ∞), 2 for fewer than two usable cells or no
+    direction; `crossed`, the share of redrawn curves that cross. Where more draws fail to cross
+    than the interval may leave out, it is open on that side. Cells that are not finite, or have no
+    finite mcse, are not used. The default resolves the ends of a 95 % interval; ask for more draws
+    for a higher confidence. Source: Barlow, Bartholomew, Bremner, Brunk, Statistical Inference
+    under Order Restrictions (1972).
     """
     mean, mcse, at = aligned(mean, mcse, mean[along] if at is None else at)
     others = [axis for axis in mean.dims if axis != along]
@@ -53,17 +61,30 @@ def crossing(
     x = np.log(np.where(usable, x, 1))
     y, s, positive = logarithms_if_positive(y, s, usable, level)
     level = math.log(level) if positive else level
-    order = {i: np.flatnonzero(usable[i])[np.argsort(x[i][usable[i]], kind="stable")]
-             for i in np.ndindex(usable.shape[:-1])}
-    curves = {i: (x[i][cells], y[i][cells], s[i][cells]) for i, cells in order.items() if cells.size > 1}
-    direction = np.sign(sum(np.cov(position, value)[0, 1] for position, value, _ in curves.values()))
-    crossings = {i: _cross(position, direction * value, error, direction * level, draws, seed, confidence)
-                 for i, (position, value, error) in curves.items() if direction}
-    columns = {name: np.full(usable.shape[:-1], unknown) for name, unknown in _Crossing()._asdict().items()}
+    order = {
+        i: np.flatnonzero(usable[i])[np.argsort(x[i][usable[i]], kind="stable")]
+        for i in np.ndindex(usable.shape[:-1])
+    }
+    curves = {
+        i: (x[i][cells], y[i][cells], s[i][cells]) for i, cells in order.items() if cells.size > 1
+    }
+    direction = np.sign(
+        sum(np.cov(position, value)[0, 1] for position, value, _ in curves.values())
+    )
+    crossings = {
+        i: _cross(position, direction * value, error, direction * level, draws, seed, confidence)
+        for i, (position, value, error) in curves.items()
+        if direction
+    }
+    columns = {
+        name: np.full(usable.shape[:-1], unknown) for name, unknown in _Crossing()._asdict().items()
+    }
     for i, curve in crossings.items():
         for name, number in curve._asdict().items():
             columns[name][i] = number
-    coordinates = mean.drop_vars([name for name, c in mean.coords.items() if along in c.dims]).coords
+    coordinates = mean.drop_vars(
+        [name for name, c in mean.coords.items() if along in c.dims]
+    ).coords
     return xr.Dataset({name: (others, column) for name, column in columns.items()}, coordinates)
 
 
@@ -85,7 +106,10 @@ class _Crossing(NamedTuple):
 def _cross(
     x: Floats, y: Floats, s: Floats, level: float, draws: int, seed: int, confidence: float
 ) -> _Crossing:
-    """Crossing of one curve that rises with x; every curve has the seed, so that no other changes it."""
+    """Crossing of one curve that rises with x.
+
+    Every curve has the seed, so that no other changes it.
+    """
     weights = 1 / s**2 if (s > 0).all() else np.ones_like(s)
     fitted = isotonic_regression(y, weights=weights).x
     noise = np.random.default_rng(seed).standard_normal((draws, y.size)) * s
@@ -99,20 +123,34 @@ def _cross(
     if value == np.inf:
         return _Crossing(low=np.exp(min(low, x[-1])), side=np.int8(RIGHT), crossed=crossed)
     inside = np.isfinite(drawn)
-    lefts, rights = _unresolved(x, np.vstack([fitted, redrawn[inside]]), np.array([value, *drawn[inside]]),
-                                np.array([right, *drawn_right[inside]]))
+    lefts, rights = _unresolved(
+        x,
+        np.vstack([fitted, redrawn[inside]]),
+        np.array([value, *drawn[inside]]),
+        np.array([right, *drawn_right[inside]]),
+    )
     to_left, to_right = float(lefts[0]), float(rights[0])
     below = math.hypot(max(value - low, 0), to_left)
     above = math.hypot(max(high - value, 0), to_right)
     # share · bracket / √12: the standard deviation of a uniform law on the unresolved part
     error = math.hypot(spread, (to_left + to_right) / math.sqrt(12))
-    return _Crossing(np.exp(value), np.exp(value - below), np.exp(value + above), error, spread,
-                     max(to_left, to_right), float(np.maximum(lefts, rights).min()), float((lefts + rights).min()),
-                     np.int8(INSIDE), crossed)
+    return _Crossing(
+        np.exp(value),
+        np.exp(value - below),
+        np.exp(value + above),
+        error,
+        spread,
+        max(to_left, to_right),
+        float(np.maximum(lefts, rights).min()),
+        float((lefts + rights).min()),
+        np.int8(INSIDE),
+        crossed,
+    )
 
 
 def _invert(x: Floats, fitted: Floats, level: float) -> tuple[Floats, Integers]:
-    """Positions where the rows of `fitted`, which rise with x, reach `level` (∓∞ outside), and the cell to the right.
+    """Positions where the rows of `fitted`, which rise with x, reach `level` (∓∞ outside), and the
+    cell to the right.
 
     x: (cells,). fitted: (curves, cells). Returns two arrays (curves,).
     """
@@ -121,13 +159,17 @@ def _invert(x: Floats, fitted: Floats, level: float) -> tuple[Floats, Integers]:
     y0, y1 = fitted[row, right - 1], fitted[row, right]
     step = np.where(y1 > y0, y1 - y0, 1)
     position = x[right - 1] + (level - y0) / step * (x[right] - x[right - 1])
-    return np.where(fitted[:, 0] > level, -np.inf, np.where(fitted[:, -1] < level, np.inf, position)), right
+    return np.where(
+        fitted[:, 0] > level, -np.inf, np.where(fitted[:, -1] < level, np.inf, position)
+    ), right
 
 
 def _unresolved(x: Floats, fitted: Floats, value: Floats, right: Integers) -> tuple[Floats, Floats]:
-    """Way from a crossing to the left and to the right end of its bracket, times the share of the rise in that.
+    """Way from a crossing to the left and to the right end of its bracket, times the share of the
+    rise in that.
 
-    x: (cells,). fitted: (curves, cells), rising. value, right: (curves,), from `_invert`. Returns two arrays (curves,).
+    x: (cells,). fitted: (curves, cells), rising. value, right: (curves,), from `_invert`. Returns
+    two arrays (curves,).
     """
     row = np.arange(len(fitted))
     rise = fitted[:, -1] - fitted[:, 0]
@@ -137,7 +179,10 @@ def _unresolved(x: Floats, fitted: Floats, value: Floats, right: Integers) -> tu
 
 
 def boundary_exponent(
-    boundary: xr.Dataset, groups: tuple[str, ...] = (), confidence: float = 0.95, **predictors: xr.DataArray
+    boundary: xr.Dataset,
+    groups: tuple[str, ...] = (),
+    confidence: float = 0.95,
+    **predictors: xr.DataArray,
 ) -> Rate:
     """Power law of a boundary found by `crossing` in the positive `predictors`: see `fit_rate`.
 

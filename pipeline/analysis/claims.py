@@ -1,8 +1,8 @@
 """Claims as data, and their judgement: what is measured on sealed results against what is allowed.
 
-A claim holds what it measures (`measures`), a tolerance that decides (`tolerances`), and a negative control: data
-made wrong on purpose, which it must reject. A claim that is contradicted may have a positive control: data in which it
-would hold, and which must support it.
+A claim holds what it measures (`measures`), a tolerance that decides (`tolerances`), and a negative
+control: data made wrong on purpose, which it must reject. A claim that is contradicted may have a
+positive control: data in which it would hold, and which must support it.
 """
 
 import itertools
@@ -35,9 +35,26 @@ from pipeline.analysis.tolerances import (
 from pipeline.study.wrong_worlds import Change
 
 __all__ = [
-    "CONFIDENCE", "CONTRADICTED", "HELD", "IDENTITY", "INCONCLUSIVE", "NOT_REFUTED", "NOT_TESTED", "SUPPORTED",
-    "TOO_WEAK", "VERDICTS", "Check", "Claim", "InsufficientEvidence", "Judgement", "NegativeControl", "NotSimulated",
-    "NotTested", "PositiveControl", "SimulatedControl", "judge",
+    "CONFIDENCE",
+    "CONTRADICTED",
+    "HELD",
+    "IDENTITY",
+    "INCONCLUSIVE",
+    "NOT_REFUTED",
+    "NOT_TESTED",
+    "SUPPORTED",
+    "TOO_WEAK",
+    "VERDICTS",
+    "Check",
+    "Claim",
+    "InsufficientEvidence",
+    "Judgement",
+    "NegativeControl",
+    "NotSimulated",
+    "NotTested",
+    "PositiveControl",
+    "SimulatedControl",
+    "judge",
 ]
 
 Make = Callable[[xr.Dataset], xr.Dataset]  # of sealed results what a control is measured on
@@ -46,11 +63,12 @@ MOST_CELLS = 12  # that a check lists
 
 @dataclass(frozen=True)
 class Check:
-    """One decision: the verdict, the estimate that decided (None without data), a sentence on both, its tolerance.
+    """One decision: the verdict, the estimate that decided (None without data), a sentence on both,
+    its tolerance.
 
-    cells: where several decide, those nearest to a contradiction, that one first: label, estimate and verdict.
-    confidence: of all intervals of the claim together. parts: name, empty for the only one, all cells by label, empty
-    for a number that is about no cell, and tolerance.
+    cells: where several decide, those nearest to a contradiction, that one first: label, estimate
+    and verdict. confidence: of all intervals of the claim together. parts: name, empty for the only
+    one, all cells by label, empty for a number that is about no cell, and tolerance.
     """
 
     verdict: str
@@ -63,23 +81,40 @@ class Check:
 
     @property
     def open_for_good(self) -> bool:
-        """Whether it is undecided and no number of replications could decide it: the levels of the grid are too far
-        apart.
+        """Whether it is undecided and no number of replications could decide it: the levels of the
+        grid are too far apart.
         """
-        undecided = [(cell, tolerance) for _, cells, tolerance in self.parts for cell in cells.values()
-                     if tolerance.verdict(cell) == INCONCLUSIVE]
-        return self.verdict == INCONCLUSIVE and bool(undecided) and all(open_for_good(*one) for one in undecided)
+        undecided = [
+            (cell, tolerance)
+            for _, cells, tolerance in self.parts
+            for cell in cells.values()
+            if tolerance.verdict(cell) == INCONCLUSIVE
+        ]
+        return (
+            self.verdict == INCONCLUSIVE
+            and bool(undecided)
+            and all(open_for_good(*one) for one in undecided)
+        )
 
     @property
     def detected(self) -> str:
-        """The smallest violation that data like these would contradict with power 90 %: a sentence for each part."""
-        said = ((name, sentence(cells, tolerance, self.confidence)) for name, cells, tolerance in self.parts)
-        return "; ".join(f"{name}: {text}" if name else text[0].upper() + text[1:] for name, text in said if text)
+        """The smallest violation that data like these would contradict with power 90 %: a sentence
+        for each part.
+        """
+        said = (
+            (name, sentence(cells, tolerance, self.confidence))
+            for name, cells, tolerance in self.parts
+        )
+        return "; ".join(
+            f"{name}: {text}" if name else text[0].upper() + text[1:] for name, text in said if text
+        )
 
 
 @dataclass(frozen=True)
 class NegativeControl:
-    """Data that are wrong on purpose, made from sealed results without simulating: the claim must reject them."""
+    """Data that are wrong on purpose, made from sealed results without simulating: the claim must
+    reject them.
+    """
 
     description: str
     make: Make
@@ -87,7 +122,9 @@ class NegativeControl:
 
 @dataclass(frozen=True)
 class PositiveControl:
-    """Data made from results that contradict a claim, in which it would hold: these must support it."""
+    """Data made from results that contradict a claim, in which it would hold: these must support
+    it.
+    """
 
     description: str
     make: Make
@@ -97,10 +134,10 @@ class PositiveControl:
 class SimulatedControl:
     """A wrong world that is simulated: parts of every cell are changed, under labels that stay.
 
-    description: of what is wrong there. change: the parts of a cell -> those that simulate it; helpers are in
-    `pipeline.problems.common.changes`. verdict: what the claim must say of that world: contradicted, or supported
-    where the claim does not hold and the world is one in which it would. Claims with one and the same control share
-    its simulations.
+    description: of what is wrong there. change: the parts of a cell -> those that simulate it;
+    helpers are in `pipeline.problems.common.changes`. verdict: what the claim must say of that
+    world: contradicted, or supported where the claim does not hold and the world is one in which it
+    would. Claims with one and the same control share its simulations.
     """
 
     description: str
@@ -119,17 +156,19 @@ class NotSimulated:
 class Claim:
     """A statement that an experiment can support or contradict.
 
-    id: unique name. statement: one sentence. source: paper and theorem. experiment: name of the study.
-    measure: what is estimated. tolerance: what the estimate may be; for a claim of several parts, one for each part
-    that the measure returns. why: reason for the tolerance. conditions: where the theorem speaks, and which cells are
-    used. control: the negative control. positive: the positive control, in place of the negative one where the data
-    contradict the claim: it shows that the claim can be supported at all. simulated: the wrong world in which it is
-    tested by simulation, or why there is none. only_refutable: the claim is a one-sided bound so loose that plausible
-    data cannot come near it; data on its right side are then "not refuted" instead of "supported". identity: the claim
-    holds by construction, as a number is compared with itself in another form; data that agree are then "identity"
-    instead of "supported". recorded: the real data that the claim is about, if any; on other data it is "not tested".
-    row: of docs/papers.md, which shows why the paper is wrong there, or the proof incomplete; empty without one.
-    headline: whether it is among the main findings of its experiment, which a report says first.
+    id: unique name. statement: one sentence. source: paper and theorem. experiment: name of the
+    study. measure: what is estimated. tolerance: what the estimate may be; for a claim of several
+    parts, one for each part that the measure returns. why: reason for the tolerance. conditions:
+    where the theorem speaks, and which cells are used. control: the negative control. positive: the
+    positive control, in place of the negative one where the data contradict the claim: it shows
+    that the claim can be supported at all. simulated: the wrong world in which it is tested by
+    simulation, or why there is none. only_refutable: the claim is a one-sided bound so loose that
+    plausible data cannot come near it; data on its right side are then "not refuted" instead of
+    "supported". identity: the claim holds by construction, as a number is compared with itself in
+    another form; data that agree are then "identity" instead of "supported". recorded: the real
+    data that the claim is about, if any; on other data it is "not tested". row: of docs/papers.md,
+    which shows why the paper is wrong there, or the proof incomplete; empty without one. headline:
+    whether it is among the main findings of its experiment, which a report says first.
     """
 
     id: str
@@ -185,8 +224,12 @@ class Claim:
         """
         return self.decision(self.measured(results, make))
 
-    def measured(self, results: xr.Dataset, make: Make | None = None) -> Measured | Mapping[str, Measured]:
-        """What it measures on sealed results; raises `InsufficientEvidence`, and ValueError for other parts.
+    def measured(
+        self, results: xr.Dataset, make: Make | None = None
+    ) -> Measured | Mapping[str, Measured]:
+        """What it measures on sealed results.
+
+        Raises `InsufficientEvidence`, and ValueError for other parts.
 
         Intervals are wider by what lost replications could change: see `pipeline.analysis.losses`.
         """
@@ -196,16 +239,24 @@ class Claim:
         measured = bounded(lambda data: compute(make(data) if make else data), results)
         tolerances = self.tolerance
         if isinstance(tolerances, Mapping) and not (
-                isinstance(measured, Mapping) and measured.keys() == tolerances.keys()):
+            isinstance(measured, Mapping) and measured.keys() == tolerances.keys()
+        ):
             raise ValueError(f"the measure must return the parts {', '.join(tolerances)}")
         return measured
 
     def decision(self, measured: Measured | Mapping[str, Measured]) -> Check:
-        """What was measured, compared with the tolerance; raises `InsufficientEvidence` for no cell."""
+        """What was measured, compared with the tolerance.
+
+        Raises `InsufficientEvidence` for no cell.
+        """
         if isinstance(self.tolerance, Mapping):
             parts = cast(Mapping[str, Measured], measured)
-            check = every(*(_decide(parts[part], tolerance, part)
-                            for part, tolerance in self.tolerance.items()))
+            check = every(
+                *(
+                    _decide(parts[part], tolerance, part)
+                    for part, tolerance in self.tolerance.items()
+                )
+            )
         else:
             check = _decide(measured, self.tolerance)
         return replace(check, verdict=self.best) if check.verdict == SUPPORTED else check
@@ -215,7 +266,8 @@ class Claim:
 class Judgement:
     """A claim, the decision on the data, and the decision on its control: see `Claim.control_of`.
 
-    Reports print `verdict` and `text`: a claim that would hold, but whose control is not rejected, is "too weak".
+    Reports print `verdict` and `text`: a claim that would hold, but whose control is not rejected,
+    is "too weak".
     """
 
     claim: Claim
@@ -226,11 +278,15 @@ class Judgement:
     def sound(self) -> bool:
         """Whether the control was decided as it must be: otherwise than the data."""
         used = self.claim.control_of(self.check.verdict)
-        return self.control.verdict == (self.claim.best if isinstance(used, PositiveControl) else CONTRADICTED)
+        return self.control.verdict == (
+            self.claim.best if isinstance(used, PositiveControl) else CONTRADICTED
+        )
 
     @property
     def verdict(self) -> str:
-        """That of the check or, where data agree with the claim and its control does as well, "too weak"."""
+        """That of the check or, where data agree with the claim and its control does as well, "too
+        weak".
+        """
         return TOO_WEAK if self.check.verdict in HELD and not self.sound else self.check.verdict
 
     @property
@@ -240,12 +296,16 @@ class Judgement:
         if self.sound or not decided:
             return self.check.text
         description = self.claim.control_of(self.check.verdict).description
-        return (f"{self.check.verdict}, but the check is too weak: its control ({description}) is "
-                f"{self.control.verdict}; {self.check.text}")
+        return (
+            f"{self.check.verdict}, but the check is too weak: its control ({description}) is "
+            f"{self.control.verdict}; {self.check.text}"
+        )
 
 
 def judge(claim: Claim, results: xr.Dataset) -> Judgement:
-    """Decide a claim on a sealed dataset (grid axes…, replication), and on its control if there are data."""
+    """Decide a claim on a sealed dataset (grid axes…, replication), and on its control if there are
+    data.
+    """
     return with_control(claim, check_of(claim, results), results)
 
 
@@ -273,12 +333,21 @@ def _judge(claim: Claim, results: xr.Dataset, make: Make | None = None) -> Check
         return Check(reason.verdict, None, str(reason))
 
 
-def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, part: str = "") -> Check:
-    """The decision on an estimate, or on the worst of several cells: the one nearest to a contradiction."""
+def _decide(
+    measured: Measured | Mapping[str, Measured], tolerance: Tolerance, part: str = ""
+) -> Check:
+    """The decision on an estimate, or on the worst of several cells: the one nearest to a
+    contradiction.
+    """
     named = f"{part}: " * bool(part)
     if isinstance(measured, Estimate):
-        return Check(tolerance.verdict(measured), measured, named + _text(measured, tolerance), tolerance,
-                     parts=((part, {"": measured}, tolerance),))
+        return Check(
+            tolerance.verdict(measured),
+            measured,
+            named + _text(measured, tolerance),
+            tolerance,
+            parts=((part, {"": measured}, tolerance),),
+        )
     cells = {name: cell for name, cell in measured.items() if isinstance(cell, Estimate)}
     if not cells:
         raise NotTested("no cell meets the conditions")
@@ -287,25 +356,45 @@ def _decide(measured: Measured | Mapping[str, Measured], tolerance: Tolerance, p
     order = sorted(by_value, key=lambda name: -VERDICTS.index(tolerance.verdict(cells[name])))
     worst = order[0]
     where = f" at {worst}" * bool(worst) + f" (the worst of {len(cells)} cells)" * (len(cells) > 1)
-    listed = tuple((named + name, cells[name], tolerance.verdict(cells[name])) for name in order[:MOST_CELLS])
-    return Check(tolerance.verdict(cells[worst]), cells[worst], named + _text(cells[worst], tolerance, where),
-                 tolerance, listed if len(cells) > 1 else (), parts=((part, cells, tolerance),))
+    listed = tuple(
+        (named + name, cells[name], tolerance.verdict(cells[name])) for name in order[:MOST_CELLS]
+    )
+    return Check(
+        tolerance.verdict(cells[worst]),
+        cells[worst],
+        named + _text(cells[worst], tolerance, where),
+        tolerance,
+        listed if len(cells) > 1 else (),
+        parts=((part, cells, tolerance),),
+    )
 
 
 def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
     text = f"{estimate}{where}, claimed {tolerance}"
     if estimate.lost:
-        text += f"; whatever the values of {estimate.lost:,} lost replication{'s' * (estimate.lost != 1)} would be"
+        text += (
+            f"; whatever the values of {estimate.lost:,} lost "
+            f"replication{'s' * (estimate.lost != 1)} would be"
+        )
     if open_for_good(estimate, tolerance):
-        text += "; the levels of the grid leave this open, whatever the number of replications: add levels"
+        text += (
+            "; the levels of the grid leave this open, whatever the number of replications: add "
+            "levels"
+        )
     return text if finite(estimate) else f"{text}: the data do not determine it"
 
 
 def every(*checks: Check) -> Check:
-    """All must hold: contradicted by one, supported by all. The estimate is that of the first worst check."""
-    return replace(_worst(checks), text="; ".join(check.text for check in checks),
-                   cells=tuple(itertools.chain.from_iterable(check.cells for check in checks)),
-                   parts=tuple(itertools.chain.from_iterable(check.parts for check in checks)))
+    """All must hold: contradicted by one, supported by all.
+
+    The estimate is that of the first worst check.
+    """
+    return replace(
+        _worst(checks),
+        text="; ".join(check.text for check in checks),
+        cells=tuple(itertools.chain.from_iterable(check.cells for check in checks)),
+        parts=tuple(itertools.chain.from_iterable(check.parts for check in checks)),
+    )
 
 
 def _worst(checks: Sequence[Check]) -> Check:

@@ -1,4 +1,6 @@
-"""Negative controls in common use: functions that make deliberately wrong data, which a claim must reject."""
+"""Negative controls in common use: functions that make deliberately wrong data, which a claim must
+reject.
+"""
 
 from collections.abc import Callable
 
@@ -13,7 +15,8 @@ def exchanged(axis: str, first: str, second: str) -> Make:
     """Two levels of an axis, exchanged."""
     names = {first: second, second: first}
     return lambda results: results.assign_coords(
-        {axis: [names.get(str(level), str(level)) for level in results[axis].values]})
+        {axis: [names.get(str(level), str(level)) for level in results[axis].values]}
+    )
 
 
 def replaced(variable: str, by: str) -> Make:
@@ -33,13 +36,22 @@ def scaled(variable: str, factor: float | Callable[[xr.Dataset], xr.DataArray]) 
 
 def reversed_along(variable: str, axis: str) -> Make:
     """A variable in the opposite order of the levels of an axis."""
-    return lambda results: results.assign({variable: results[variable].isel({axis: slice(None, None, -1)}).variable})
+    return lambda results: results.assign(
+        {variable: results[variable].isel({axis: slice(None, None, -1)}).variable}
+    )
 
 
 def shifted_along(variable: str, axis: str, level: Level) -> Make:
-    """A variable rotated along an axis, so that its first level is at `level` and the last ones come first."""
-    return lambda results: results.assign({variable: results[variable].roll(
-        {axis: results[axis].values.tolist().index(level)}).variable})
+    """A variable rotated along an axis, so that its first level is at `level` and the last ones
+    come first.
+    """
+    return lambda results: results.assign(
+        {
+            variable: results[variable]
+            .roll({axis: results[axis].values.tolist().index(level)})
+            .variable
+        }
+    )
 
 
 def first_level(variable: str, axis: str) -> Make:

@@ -19,8 +19,8 @@ EACH_CELL = f"each cell, simultaneously at confidence 1 − {written(FALSE_ALARM
 def exact_law(margin: float, each: float = 0.0) -> dict[str, Tolerance]:
     """Tolerances of `law_ratios`: cells together 1 ± margin, and 1 in the interval of each cell.
 
-    With few replications every cell agrees with any law: only all cells together can support one. each: how far a cell
-    may be off, where the law is exact in a limit only.
+    With few replications every cell agrees with any law: only all cells together can support one.
+    each: how far a cell may be off, where the law is exact in a limit only.
     """
     return {TOGETHER: Within(1, margin), EACH_CELL: Contains(1, each)}
 
@@ -30,9 +30,9 @@ def law_ratios(
 ) -> Mapping[str, Cells]:
     """Mean of metric^power over the mean of `predicted`, the two paired in every replication.
 
-    Two parts: of all cells together, with weights 1/mcse², for every level of the axes `by` at the confidence of a
-    claim; and of each cell, simultaneously at confidence 1 − `FALSE_ALARM`, widened for skewed replications.
-    error_share: of the claim's error, for the first of them.
+    Two parts: of all cells together, with weights 1/mcse², for every level of the axes `by` at the
+    confidence of a claim; and of each cell, simultaneously at confidence 1 − `FALSE_ALARM`, widened
+    for skewed replications. error_share: of the claim's error, for the first of them.
     """
     used = int((data["status"] > 0).any(REPLICATION).sum())
     alpha = FALSE_ALARM * of_look() / used
@@ -43,20 +43,28 @@ def law_ratios(
 
 
 def _widened(cells: xr.Dataset, confidence: float) -> xr.Dataset:
-    """t intervals, z'/z times as wide: beyond z' a skewed mean over its standard error has the normal tail beyond z.
+    """t intervals, z'/z times as wide: beyond z' a skewed mean over its standard error has the
+    normal tail beyond z.
 
-    That tail is e^{|γ|z'³/(3√n)} times the normal one, γ the skewness of v^power − R·predicted: so z'²(1 − 2az') = z²,
-    a = |γ|/(3√n). Infinite where that has no solution: there are too few replications for such a tail.
-    Source: Shao, Journal of Theoretical Probability 12 (1999) 385, Theorem 1.1, expanded as Cramér's.
+    That tail is e^{|γ|z'³/(3√n)} times the normal one, γ the skewness of v^power − R·predicted: so
+    z'²(1 − 2az') = z², a = |γ|/(3√n). Infinite where that has no solution: there are too few
+    replications for such a tail. Source: Shao, Journal of Theoretical Probability 12 (1999) 385,
+    Theorem 1.1, expanded as Cramér's.
     """
-    a = (abs(cells["skewness"]) / (3 * xr.ufuncs.sqrt(cells["pairs"]))).transpose(*cells["ratio"].dims)
+    a = (abs(cells["skewness"]) / (3 * xr.ufuncs.sqrt(cells["pairs"]))).transpose(
+        *cells["ratio"].dims
+    )
     quantile = NormalDist().inv_cdf(0.5 + confidence / 2)
     slope, wider = a.values, np.full(a.shape, quantile)
     with np.errstate(invalid="ignore", divide="ignore"):
         for _ in range(200):  # rises to the solution, or beyond the largest possible one
-            wider = np.where(slope * wider < 1 / 3, quantile / np.sqrt(1 - 2 * slope * wider), np.inf)
+            wider = np.where(
+                slope * wider < 1 / 3, quantile / np.sqrt(1 - 2 * slope * wider), np.inf
+            )
     factor = a.copy(data=wider / quantile)
-    half = (t_interval(cells["ratio"], cells["mcse"], cells["pairs"], confidence)[1] - cells["ratio"]) * factor
+    half = (
+        t_interval(cells["ratio"], cells["mcse"], cells["pairs"], confidence)[1] - cells["ratio"]
+    ) * factor
     return cells.assign(low=cells["ratio"] - half, high=cells["ratio"] + half)
 
 
@@ -65,7 +73,10 @@ def _estimates(cells: xr.Dataset) -> Cells:
 
 
 def _pooled(cells: xr.Dataset, over: list[str], confidence: float) -> xr.Dataset:
-    """Ratio of all cells along some dimensions together, with weights 1/mcse²; those left are simultaneous."""
+    """Ratio of all cells along some dimensions together, with weights 1/mcse².
+
+    Those left are simultaneous.
+    """
     total = (1 / cells["mcse"] ** 2).sum(over)
     ratio, error = (cells["ratio"] / cells["mcse"] ** 2).sum(over) / total, total**-0.5
     half = NormalDist().inv_cdf(1 - (1 - confidence) / total.size / 2) * error

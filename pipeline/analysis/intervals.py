@@ -1,8 +1,9 @@
 """Intervals of means, made for what the values are: shares, or values with a skewed law.
 
-Where claims are judged at several looks, an interval that is too short at one of them decides for good. At all but the
-last look a mean of skewed values, or of few, has therefore no interval: what the sample says of the skewness is then
-too little, most of all in those samples that lack the rare large values.
+Where claims are judged at several looks, an interval that is too short at one of them decides for
+good. At all but the last look a mean of skewed values, or of few, has therefore no interval: what
+the sample says of the skewness is then too little, most of all in those samples that lack the rare
+large values.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,8 +16,12 @@ from scipy import special
 from pipeline.study.arrays import Array, Floats
 
 FEWEST = 30  # values from which on a mean has an interval where more may follow
-MOST_LEAN = 0.5  # t·|γ|/√n up to which it has: larger ones err more often than a number fixed in advance
-_MORE_FOLLOW: ContextVar[bool] = ContextVar("whether more looks at the same data may follow", default=False)
+MOST_LEAN = (
+    0.5  # t·|γ|/√n up to which it has: larger ones err more often than a number fixed in advance
+)
+_MORE_FOLLOW: ContextVar[bool] = ContextVar(
+    "whether more looks at the same data may follow", default=False
+)
 
 
 @contextmanager
@@ -29,10 +34,14 @@ def more_may_follow(wanted: bool = True) -> Iterator[None]:
         _MORE_FOLLOW.reset(token)
 
 
-def mean_interval(moments: Mapping[str, Array], confidence: float, share: bool) -> tuple[Array, Array]:
-    """Ends of the interval of a mean from its moments by name (n, mean, m2, m3), arrays of one shape.
+def mean_interval(
+    moments: Mapping[str, Array], confidence: float, share: bool
+) -> tuple[Array, Array]:
+    """Ends of the interval of a mean from its moments by name (n, mean, m2, m3), arrays of one
+    shape.
 
-    `wilson` for values that are all 0 or 1, if the metric is declared to lie in [0, 1] (share); else `skewed_mean`.
+    `wilson` for values that are all 0 or 1, if the metric is declared to lie in [0, 1] (share);
+    else `skewed_mean`.
     """
     n, mean, m2 = moments["n"], moments["mean"], moments["m2"]
     low, high = skewed_mean(mean, m2, moments["m3"], n, confidence)
@@ -46,24 +55,28 @@ def mean_interval(moments: Mapping[str, Array], confidence: float, share: bool) 
 def interval_within(
     moments: Mapping[str, Array], confidence: float, least: float, most: float
 ) -> tuple[Array, Array]:
-    """`mean_interval` of values between least and most, also where all n of them are equal but not 0 or 1.
+    """`mean_interval` of values between least and most, also where all n of them are equal but not
+    0 or 1.
 
-    Then another value has a probability of at most p = 1 − ((1 − confidence)/2)^(1/n) on either side, so the mean is
-    within p of the way to either end of the range; infinite without a range, as equal values say nothing of others.
+    Then another value has a probability of at most p = 1 − ((1 − confidence)/2)^(1/n) on either
+    side, so the mean is within p of the way to either end of the range; infinite without a range,
+    as equal values say nothing of others.
     """
     low, high = mean_interval(moments, confidence, (least, most) == (0, 1))
     n, mean = moments["n"], moments["mean"]
     unseen, equal = rule_of_three(np.maximum(n, 1), (1 + confidence) / 2), (low == high) & (n > 0)
     with np.errstate(invalid="ignore"):
-        return (np.where(equal, mean - unseen * (mean - least), low),
-                np.where(equal, mean + unseen * (most - mean), high))
+        return (
+            np.where(equal, mean - unseen * (mean - least), low),
+            np.where(equal, mean + unseen * (most - mean), high),
+        )
 
 
 def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
     """Ends of the interval of a probability from the share of n trials; never of width 0.
 
-    (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n). Arrays of one shape; NaN for n = 0. Source: Wilson, JASA 22
-    (1927).
+    (p + z²/2n ± z √(p(1−p)/n + z²/4n²)) / (1 + z²/n). Arrays of one shape; NaN for n = 0. Source:
+    Wilson, JASA 22 (1927).
 
     >>> [round(float(end), 4) for end in wilson(np.array(0.0), np.array(10), 0.95)]
     [0.0, 0.2775]
@@ -77,21 +90,26 @@ def wilson(share: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
 
 
 def clopper_pearson(count: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
-    """Ends of the exact interval of a probability, from the count of successes in n ≥ 1 trials; arrays of one shape.
+    """Ends of the exact interval of a probability, from the count of successes in n ≥ 1 trials.
 
-    Quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k); 0 and 1 where k is 0 or n. Source: Clopper and Pearson,
-    Biometrika 26 (1934).
+    Arrays of one shape.
+
+    Quantiles of Beta(k, n − k + 1) and Beta(k + 1, n − k); 0 and 1 where k is 0 or n. Source:
+    Clopper and Pearson, Biometrika 26 (1934).
 
     >>> [round(float(end), 4) for end in clopper_pearson(np.array(0), np.array(10), 0.95)]
     [0.0, 0.3085]
     """
     tail = (1 - confidence) / 2
-    return (np.where(count > 0, special.betaincinv(np.maximum(count, 1), n - count + 1, tail), 0.0),
-            np.where(count < n, special.betainccinv(count + 1, np.maximum(n - count, 1), tail), 1.0))
+    return (
+        np.where(count > 0, special.betaincinv(np.maximum(count, 1), n - count + 1, tail), 0.0),
+        np.where(count < n, special.betainccinv(count + 1, np.maximum(n - count, 1), tail), 1.0),
+    )
 
 
 def rule_of_three(n: Array, confidence: float) -> Array:
-    """Upper bound of the probability of what happened in none of n ≥ 1 trials: 1 − (1 − confidence)^(1/n), exact.
+    """Upper bound of the probability of what happened in none of n ≥ 1 trials: 1 − (1 −
+    confidence)^(1/n), exact.
 
     About 3/n at confidence 0.95; shape of n. Source: Hanley and Lippman-Hand, JAMA 249 (1983).
 
@@ -101,14 +119,16 @@ def rule_of_three(n: Array, confidence: float) -> Array:
     return 1 - (1 - confidence) ** (1 / n)
 
 
-def skewed_mean(mean: Array, m2: Array, m3: Array, n: Array, confidence: float) -> tuple[Floats, Floats]:
+def skewed_mean(
+    mean: Array, m2: Array, m3: Array, n: Array, confidence: float
+) -> tuple[Floats, Floats]:
     """Ends of a t interval of a mean, corrected for skewness.
 
-    With T the studentised mean, γ = √n Σ(v−mean)³ / (Σ(v−mean)²)^{3/2} and
-    g(T) = T + γT²/(3√n) + γ²T³/(27n) + γ/(6√n), of which the law is symmetric to the second order, the ends are
-    mean − s/√n · g⁻¹(±t); without skewness the t interval. m2, m3: central sums. Arrays of one shape; infinite for
-    n < 2 and, within `more_may_follow`, for few or too skewed values. Source: Hall, Journal of the Royal Statistical
-    Society B 54 (1992), 221–228.
+    With T the studentised mean, γ = √n Σ(v−mean)³ / (Σ(v−mean)²)^{3/2} and g(T) = T + γT²/(3√n) +
+    γ²T³/(27n) + γ/(6√n), of which the law is symmetric to the second order, the ends are mean −
+    s/√n · g⁻¹(±t); without skewness the t interval. m2, m3: central sums. Arrays of one shape;
+    infinite for n < 2 and, within `more_may_follow`, for few or too skewed values. Source: Hall,
+    Journal of the Royal Statistical Society B 54 (1992), 221–228.
 
     >>> low, high = skewed_mean(np.array(1.0), np.array(99.0), np.array(200.0), np.array(100), 0.95)
     >>> round(float(low), 3), round(float(high), 3)

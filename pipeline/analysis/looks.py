@@ -1,8 +1,11 @@
-"""Claims judged at looks, until each is decided; see `pipeline.study.until` for what a look may err.
+"""Claims judged at looks, until each is decided.
 
-A claim about single cells is decided cell by cell, each at the first look at which its own interval decides it; any
-other claim as a whole. A cell needs no more replications once all that reads it is decided. The probability that any
-interval misses that a verdict is made of is at most the sum over looks and cells, which is the claim's error.
+See `pipeline.study.until` for what a look may err.
+
+A claim about single cells is decided cell by cell, each at the first look at which its own interval
+decides it; any other claim as a whole. A cell needs no more replications once all that reads it is
+decided. The probability that any interval misses that a verdict is made of is at most the sum over
+looks and cells, which is the claim's error.
 """
 
 import json
@@ -42,8 +45,8 @@ WHOLE = "all of it"  # label of a claim that is decided as a whole
 class AtLooks:
     """A claim, judged at one look after the other.
 
-    check, control: the decisions so far. decided: label -> number of the look at which it was, from 0, or at which it
-    turned out that no number of replications could decide it.
+    check, control: the decisions so far. decided: label -> number of the look at which it was, from
+    0, or at which it turned out that no number of replications could decide it.
     """
 
     def __init__(self, claim: Claim, looks: Sequence[Look]):
@@ -61,7 +64,8 @@ class AtLooks:
 
     @property
     def certain(self) -> bool:
-        """Whether the verdict and that on the control are decided, or further replications would not bring them.
+        """Whether the verdict and that on the control are decided, or further replications would
+        not bring them.
 
         The latter where data or levels are not there, or where the levels are too far apart.
         """
@@ -74,10 +78,14 @@ class AtLooks:
         self.number += 1
         with self._this_look():  # all intervals of data and control
             self.check = self._checked(part)
-            # A positive control shows that what is contradicted can be supported, so the verdict comes first.
+            # A positive control shows that what is contradicted can be supported, so the verdict
+            # comes first.
             first = self.claim.positive is None or self.check.verdict != INCONCLUSIVE
             if self.check.estimate is not None and first and not self.sound:
-                self.control, self.controlled = control_check(self.claim, self.check.verdict, part), self.number
+                self.control, self.controlled = (
+                    control_check(self.claim, self.check.verdict, part),
+                    self.number,
+                )
 
     @contextmanager
     def _this_look(self) -> Iterator[None]:
@@ -87,18 +95,28 @@ class AtLooks:
             yield
 
     def needs(self, part: xr.Dataset) -> Booleans:
-        """(grid…) which cells need the replications of the next look. part: of all cells that needed this one."""
-        none = np.zeros([size for axis, size in part["status"].sizes.items() if axis != REPLICATION], bool)
+        """(grid…) which cells need the replications of the next look. part: of all cells that
+        needed this one.
+        """
+        none = np.zeros(
+            [size for axis, size in part["status"].sizes.items() if axis != REPLICATION], bool
+        )
         if self.certain:
             return none
-        # Unknown is what a claim reads that cannot be measured, or a control that depends on the verdict.
+        # Unknown is what a claim reads that cannot be measured, or a control that depends on the
+        # verdict.
         if self.check.estimate is None or self.claim.positive and not self.sound:
             return ~none
         if self.reads is None:
             try:
                 with self._this_look():
-                    control = {} if self.sound else cells_read(
-                        lambda data: self._measured(data, self.claim.control.make), part)
+                    control = (
+                        {}
+                        if self.sound
+                        else cells_read(
+                            lambda data: self._measured(data, self.claim.control.make), part
+                        )
+                    )
                     self.of_control = np.logical_or.reduce([none, *control.values()])
                     self.reads = cells_read(self._measured, part)
             except InsufficientEvidence:
@@ -113,15 +131,23 @@ class AtLooks:
         if check.estimate is None:
             return Judgement(self.claim, check, check)
         used = sorted({self.decided.get(label, last) for label in self.kept})
-        worst = next(self.decided.get(label, last) for label, ones in _estimates(self.kept).items()
-                     if any(one is check.estimate for one in ones))
+        worst = next(
+            self.decided.get(label, last)
+            for label, ones in _estimates(self.kept).items()
+            if any(one is check.estimate for one in ones)
+        )
         ends = [f"{self.looks[number].replications:,}" for number in (used[0], used[-1])]
         numbers = [str(number + 1) for number in (used[0], used[-1])]
-        error, most = ((1 - CONFIDENCE) * share for share in (
-            self.looks[worst].share, max(self.looks[number].share for number in used)))
+        error, most = (
+            (1 - CONFIDENCE) * share
+            for share in (self.looks[worst].share, max(self.looks[number].share for number in used))
+        )
         control = f", its control at look {self.controlled + 1}" * (self.controlled > used[-1])
-        text = (f"after {' to '.join(dict.fromkeys(ends))} replications (look {' to '.join(dict.fromkeys(numbers))} of "
-                f"{len(self.looks)}{control}, error probability {error:.2g}): {check.text}")
+        text = (
+            f"after {' to '.join(dict.fromkeys(ends))} replications (look "
+            f"{' to '.join(dict.fromkeys(numbers))} of {len(self.looks)}{control}, error "
+            f"probability {error:.2g}): {check.text}"
+        )
         return Judgement(self.claim, replace(check, text=text, confidence=1 - most), self.control)
 
     def _measured(self, data: xr.Dataset, make: Make | None = None) -> Parts:
@@ -138,32 +164,48 @@ class AtLooks:
         except InsufficientEvidence as reason:
             return Check(reason.verdict, None, str(reason))
 
-    def _parts(self, part: xr.Dataset, make: Make | None = None) -> dict[str, Mapping[str, Measured]]:
+    def _parts(
+        self, part: xr.Dataset, make: Make | None = None
+    ) -> dict[str, Mapping[str, Measured]]:
         """What is measured, by label and then by part: all parts of a cell are decided together."""
         measured = self.claim.measured(part, make)
-        parts = cast(Mapping[str, Measured], measured if isinstance(self.claim.tolerance, Mapping) else {"": measured})
+        parts = cast(
+            Mapping[str, Measured],
+            measured if isinstance(self.claim.tolerance, Mapping) else {"": measured},
+        )
         cells = {name: one for name, one in parts.items() if isinstance(one, Mapping)}
         labels = [tuple(one) for one in cells.values()]
         if len(cells) < len(parts) or len({*labels}) > 1:
-            return {WHOLE: parts}  # a part with cells of its own may be there to be judged beside the others
+            return {
+                WHOLE: parts
+            }  # a part with cells of its own may be there to be judged beside the others
         return {label: {name: one[label] for name, one in cells.items()} for label in labels[0]}
 
     def _together(self) -> Measured | Mapping[str, Measured]:
-        """What was measured, as the claim's measure returns it, each part at the look at which it was decided."""
+        """What was measured, as the claim's measure returns it, each part at the look at which it
+        was decided.
+        """
         several = self.claim.tolerance if isinstance(self.claim.tolerance, Mapping) else None
         parts = self.kept.get(WHOLE) or {
-            name: {label: cast(Estimate, ones[name]) for label, ones in self.kept.items()} for name in several or [""]}
+            name: {label: cast(Estimate, ones[name]) for label, ones in self.kept.items()}
+            for name in several or [""]
+        }
         return parts[""] if several is None else cast(Measured, parts)
 
     def _is_over(self, label: str) -> bool:
         """Whether a label is decided: by one estimate that contradicts or by all; or cannot be."""
         tolerances = self.claim.tolerance
-        pairs = [(one, tolerances[name] if isinstance(tolerances, Mapping) else tolerances)
-                 for name, measured in self.kept[label].items() for one in _flat(measured)]
+        pairs = [
+            (one, tolerances[name] if isinstance(tolerances, Mapping) else tolerances)
+            for name, measured in self.kept[label].items()
+            for one in _flat(measured)
+        ]
         verdicts = [tolerance.verdict(one) for one, tolerance in pairs]
         if CONTRADICTED in verdicts:
             return True
-        undecided = [pair for pair, verdict in zip(pairs, verdicts, strict=True) if verdict == INCONCLUSIVE]
+        undecided = [
+            pair for pair, verdict in zip(pairs, verdicts, strict=True) if verdict == INCONCLUSIVE
+        ]
         return bool(pairs) and all(open_for_good(*pair) for pair in undecided)
 
 
@@ -173,14 +215,17 @@ def _flat(measured: Measured) -> tuple[Estimate, ...]:
 
 
 def _estimates(parts: Mapping[str, Mapping[str, Measured]]) -> Parts:
-    return {label: tuple(one for measured in ones.values() for one in _flat(measured)) for label, ones in parts.items()}
+    return {
+        label: tuple(one for measured in ones.values() for one in _flat(measured))
+        for label, ones in parts.items()
+    }
 
 
 class Ends:
     """Where every cell of a study ends: at the first look at which all that reads it is decided.
 
-    ends: (grid…) replications of a cell so far, or those of the next look where it goes on. by: (grid…) the claim that
-    needed them, −1 where none did, at the first look.
+    ends: (grid…) replications of a cell so far, or those of the next look where it goes on. by:
+    (grid…) the claim that needed them, −1 where none did, at the first look.
     """
 
     def __init__(self, claims: Sequence[Claim], looks: Sequence[Look], shape: tuple[int, ...]):
@@ -213,18 +258,23 @@ class Ends:
 
 
 def judge(claim: Claim, results: xr.Dataset) -> Judgement:
-    """Decide a claim on results: once or, where their study stops when claims are decided, at its looks.
+    """Decide a claim on results: once or, where their study stops when claims are decided, at its
+    looks.
 
-    Then each part is decided at the first look at which it can be, else at the last one that the results reach, on the
-    replications up to there alone: those that were simulated later for other claims do not change it.
+    Then each part is decided at the first look at which it can be, else at the last one that the
+    results reach, on the replications up to there alone: those that were simulated later for other
+    claims do not change it.
     """
     if UNTIL not in results.attrs:
         return claims.judge(claim, results)
     block, whole = json.loads(results.attrs["study"])["block"], complete(results)
     looks = recorded(results.attrs[UNTIL]).looks(block)
     if looks[0].replications > whole:
-        check = Check(INCONCLUSIVE, None, f"a cell has {whole} replications, the first look is after "
-                                          f"{looks[0].replications:,}")
+        check = Check(
+            INCONCLUSIVE,
+            None,
+            f"a cell has {whole} replications, the first look is after {looks[0].replications:,}",
+        )
         return Judgement(claim, check, check)
     judged = AtLooks(claim, looks)
     for look in looks:
@@ -234,7 +284,9 @@ def judge(claim: Claim, results: xr.Dataset) -> Judgement:
 
 
 def complete(results: xr.Dataset) -> int:
-    """From the first on, replications that were run in all cells of the study, but for those that had ended before."""
+    """From the first on, replications that were run in all cells of the study, but for those that
+    had ended before.
+    """
     first = _first(results)
     cells = first > 0
     if int(cells.sum()) < results.attrs.get("cells", 0):

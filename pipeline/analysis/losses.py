@@ -1,16 +1,19 @@
-"""Lost replications: what a claim measures whatever they would have been, by the ends of the metrics' ranges.
+"""Lost replications: what a claim measures whatever they would have been, by the ends of the
+metrics' ranges.
 
-A replication is lost for a metric where it failed, where the value is not finite, and where the estimate did not
-converge; the latter does not matter to a metric that does not read the estimate.
+A replication is lost for a metric where it failed, where the value is not finite, and where the
+estimate did not converge; the latter does not matter to a metric that does not read the estimate.
 
-The mean of a metric over the replications of a cell, of which a share p is lost, is (1 − p) times that of the known
-ones, of which there is an interval, plus p times a number between the least and the greatest value of the metric. What
-is measured, g, is a function of such means, over cells and metrics, that rises or falls in each of them over the little
-way between the two. So the known replications are measured, and the ends of the interval are moved by what it changes
-in the value of g to count the lost ones of a cell and metric as the least, or as the greatest, whichever is worse; what
-this changes in all cells and metrics is added up. That is exact for sums of means, such as means and differences, and
-right to the first order for ratios, exponents and crossings. Where g has no standard error, as the range of exact
-numbers or a share of exceptions of which there is none, its interval moves as it does when they are counted.
+The mean of a metric over the replications of a cell, of which a share p is lost, is (1 − p) times
+that of the known ones, of which there is an interval, plus p times a number between the least and
+the greatest value of the metric. What is measured, g, is a function of such means, over cells and
+metrics, that rises or falls in each of them over the little way between the two. So the known
+replications are measured, and the ends of the interval are moved by what it changes in the value of
+g to count the lost ones of a cell and metric as the least, or as the greatest, whichever is worse;
+what this changes in all cells and metrics is added up. That is exact for sums of means, such as
+means and differences, and right to the first order for ratios, exponents and crossings. Where g has
+no standard error, as the range of exact numbers or a share of exceptions of which there is none,
+its interval moves as it does when they are counted.
 
 The interval holds for the share that was lost: no end of a range, however rare, adds to the error.
 """
@@ -37,10 +40,12 @@ Tree = TypeVar("Tree")
 
 
 def bounded(measure: Callable[[xr.Dataset], Tree], results: xr.Dataset) -> Tree:
-    """What is measured on results or, where replications are lost, its intervals widened by what they could change.
+    """What is measured on results or, where replications are lost, its intervals widened by what
+    they could change.
 
-    O(metrics, and cells with losses that one estimate reads) measurements. Raises what the measure does, and
-    `LostReplications` where a metric without a range lost some, or where an estimate reads too many such cells.
+    O(metrics, and cells with losses that one estimate reads) measurements. Raises what the measure
+    does, and `LostReplications` where a metric without a range lost some, or where an estimate
+    reads too many such cells.
     """
     try:
         return measure(results)
@@ -55,9 +60,13 @@ def _bounded(measure: Callable[[xr.Dataset], Measured], results: xr.Dataset) -> 
             measured = measure(known.results)
         groups = _groups(measure, known, [*known.losses(names, cells)])
         counted = [
-            Counted(measure(known.counting(group.name, group.cells, "least")),
-                    measure(known.counting(group.name, group.cells, "most")), group.lost)
-            for group in groups]
+            Counted(
+                measure(known.counting(group.name, group.cells, "least")),
+                measure(known.counting(group.name, group.cells, "most")),
+                group.lost,
+            )
+            for group in groups
+        ]
     return _widened(measured, counted)
 
 
@@ -74,7 +83,9 @@ class Group:
 
 
 def _groups(
-    measure: Callable[[xr.Dataset], Measured], known: "Known", losses: Sequence[tuple[str, int, int]]
+    measure: Callable[[xr.Dataset], Measured],
+    known: "Known",
+    losses: Sequence[tuple[str, int, int]],
 ) -> list[Group]:
     """Groups of all cells with losses. losses: metric, number of the cell, lost replications.
 
@@ -95,8 +106,10 @@ def _groups(
             groups.append(group)
         group.cells.add(number)
     if len(groups) > MOST_GROUPS:
-        raise LostReplications(f"replications are lost in {len(losses)} cells that one estimate reads: too many to "
-                               "bound what they could change")
+        raise LostReplications(
+            f"replications are lost in {len(losses)} cells that one estimate reads: too many to "
+            "bound what they could change"
+        )
     return groups
 
 
@@ -112,7 +125,8 @@ def _by_label(measured: Measured, label: str = "") -> dict[str, tuple[Estimate, 
 
 
 class Counted(NamedTuple):
-    """What is measured where the lost replications of a group of cells count as the least, and as the greatest.
+    """What is measured where the lost replications of a group of cells count as the least, and as
+    the greatest.
 
     lost: how many they are in each of these cells.
     """
@@ -124,9 +138,11 @@ class Counted(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """Results in which lost values of metrics with a range are NaN, which `select` leaves out, and others infinite.
+    """Results in which lost values of metrics with a range are NaN, which `select` leaves out, and
+    others infinite.
 
-    lost: metric with a range -> (grid…, replication) where its value is lost. most_lost: replications of a cell.
+    lost: metric with a range -> (grid…, replication) where its value is lost. most_lost:
+    replications of a cell.
     """
 
     results: xr.Dataset
@@ -149,11 +165,15 @@ class Known:
                 lost[name] = unknown
             known[name] = values.where(~unknown, math.nan if _has_range(values) else math.inf)
         known["status"] = status.where(~ran, OK).astype(status.dtype)
-        most_lost = max((int(unknown.sum(REPLICATION).max()) for unknown in lost.values()), default=0)
+        most_lost = max(
+            (int(unknown.sum(REPLICATION).max()) for unknown in lost.values()), default=0
+        )
         return cls(known, lost, most_lost)
 
     def losses(self, names: set[str], cells: set[int]) -> Iterator[tuple[str, int, int]]:
-        """Metric, number of a cell and how many replications it lost, where any, of these metrics and cells."""
+        """Metric, number of a cell and how many replications it lost, where any, of these metrics
+        and cells.
+        """
         numbers = self.results[NUMBER]
         for name in sorted(names & self.lost.keys()):
             counts = self.lost[name].sum(REPLICATION)
@@ -163,7 +183,8 @@ class Known:
                     yield name, number, lost
 
     def counting(self, name: str, cells: Collection[int], end: str) -> xr.Dataset:
-        """Results with the lost values of one metric in some cells at the `least` or `most` of its range.
+        """Results with the lost values of one metric in some cells at the `least` or `most` of its
+        range.
 
         Those of other metrics are the mean of the known ones there, which changes nothing.
         """
@@ -177,8 +198,11 @@ class Known:
 
 
 def _metrics(results: xr.Dataset) -> dict[str, xr.DataArray]:
-    return {str(name): values for name, values in results.data_vars.items()
-            if values.dtype.kind == "f" and REPLICATION in values.dims}
+    return {
+        str(name): values
+        for name, values in results.data_vars.items()
+        if values.dtype.kind == "f" and REPLICATION in values.dims
+    }
 
 
 def _has_range(values: xr.DataArray) -> bool:
@@ -196,14 +220,22 @@ def _numbered(results: xr.Dataset) -> xr.Dataset:
 
 
 def _widened(measured: Measured, counted: Sequence[Counted]) -> Measured:
-    """What was measured, with intervals moved by what counting lost replications changes; see the module."""
+    """What was measured, with intervals moved by what counting lost replications changes.
+
+    See the module.
+    """
     if isinstance(measured, Estimate):
         return _moved(measured, counted)
     names = set(measured)
     for one in counted:
         names &= set(one.least) & set(one.most)
-    return {name: _widened(measured[name], [Counted(one.least[name], one.most[name], one.lost) for one in counted])
-            for name in measured if name in names}
+    return {
+        name: _widened(
+            measured[name], [Counted(one.least[name], one.most[name], one.lost) for one in counted]
+        )
+        for name in measured
+        if name in names
+    }
 
 
 def _moved(known: Estimate, counted: Sequence[Counted]) -> Estimate:
@@ -225,7 +257,9 @@ def _moved(known: Estimate, counted: Sequence[Counted]) -> Estimate:
             lost += one.lost
     if not math.isfinite(high - low):
         low, high = -math.inf, math.inf
-    return dataclasses.replace(known, value=(least_value + most_value) / 2, low=low, high=high, lost=lost)
+    return dataclasses.replace(
+        known, value=(least_value + most_value) / 2, low=low, high=high, lost=lost
+    )
 
 
 def _shifts(start: float, ends: Sequence[float]) -> tuple[float, float]:

@@ -1,8 +1,10 @@
-"""What claims measure: means, differences, ratios, shares and exponents, as estimates with their intervals.
+"""What claims measure: means, differences, ratios, shares and exponents, as estimates with their
+intervals.
 
-The intervals of one claim hold together with probability `CONFIDENCE`: where several cells decide it they share the
-error (Bonferroni). A claim of several parts gives each an `error_share`. Where claims are judged at several looks, each
-look has a share, too; so intervals take their confidence from `confidence_for`.
+The intervals of one claim hold together with probability `CONFIDENCE`: where several cells decide
+it they share the error (Bonferroni). A claim of several parts gives each an `error_share`. Where
+claims are judged at several looks, each look has a share, too; so intervals take their confidence
+from `confidence_for`.
 """
 
 import math
@@ -24,7 +26,9 @@ from pipeline.analysis.selection import InsufficientEvidence, Level, NotTested
 from pipeline.analysis.summary import REPLICATION, paired_difference, summarise
 
 CONFIDENCE = 0.99  # of all intervals of one claim together
-_OF_LOOK: ContextVar[float] = ContextVar("share of a claim's error probability that is spent at this look", default=1.0)
+_OF_LOOK: ContextVar[float] = ContextVar(
+    "share of a claim's error probability that is spent at this look", default=1.0
+)
 
 Cells = Mapping[str, Estimate]  # by label of the cell
 Measured = Estimate | Cells
@@ -32,10 +36,11 @@ Measured = Estimate | Cells
 
 @dataclass(frozen=True)
 class Measure:
-    """What a claim estimates, and a description of it: made from a function by `measure` or `measure_every_cell`.
+    """What a claim estimates, and a description of it: made from a function by `measure` or
+    `measure_every_cell`.
 
-    `compute` takes a sealed dataset and returns an estimate, or with `every_cell` the estimates of all cells; for a
-    claim of several parts, a mapping of the parts' names to these.
+    `compute` takes a sealed dataset and returns an estimate, or with `every_cell` the estimates of
+    all cells; for a claim of several parts, a mapping of the parts' names to these.
     """
 
     estimand: str
@@ -43,7 +48,9 @@ class Measure:
     every_cell: bool = False
 
 
-def measure(estimand: str) -> Callable[[Callable[[xr.Dataset], Measured | Mapping[str, Measured]]], Measure]:
+def measure(
+    estimand: str,
+) -> Callable[[Callable[[xr.Dataset], Measured | Mapping[str, Measured]]], Measure]:
     """Decorator: the function measures this one number, or these parts."""
     return lambda compute: Measure(estimand, compute)
 
@@ -57,7 +64,9 @@ def measure_every_cell(
 
 @contextmanager
 def spending(share: float) -> Iterator[None]:
-    """Within, intervals may miss with this share of a claim's error probability only: that of a look."""
+    """Within, intervals may miss with this share of a claim's error probability only: that of a
+    look.
+    """
     token = _OF_LOOK.set(share)
     try:
         yield
@@ -71,29 +80,34 @@ def of_look() -> float:
 
 
 def confidence_for(cells: xr.Dataset | int = 1, error_share: float = 1.0) -> float:
-    """Confidence of one interval out of several: spends `error_share` of a claim's error on all these cells together.
+    """Confidence of one interval out of several: spends `error_share` of a claim's error on all
+    these cells together.
 
-    cells: their number, or selected data, whose cells in use are counted. Within `spending`, of the error of that look.
+    cells: their number, or selected data, whose cells in use are counted. Within `spending`, of the
+    error of that look.
     """
     used = cells if isinstance(cells, int) else int((cells["status"] > 0).any(REPLICATION).sum())
     return 1 - (1 - CONFIDENCE) * of_look() * error_share / used
 
 
-# ------------------------------------------------------------------------------------------------------- every cell
+# --------------------------------------------------------------------------------------- every cell
 
 
 def mean_cells(data: xr.Dataset, metric: str, error_share: float = 1.0) -> Cells:
-    """Mean of a metric in every cell with the interval of `summarise`, simultaneous over the cells in use.
+    """Mean of a metric in every cell with the interval of `summarise`, simultaneous over the cells
+    in use.
 
-    Shares have the exact interval: at the confidence of many cells Wilson's ends too early near 0 and 1, so that of 24
-    cells at 99 % one or more missed the truth in a quarter of all cases.
+    Shares have the exact interval: at the confidence of many cells Wilson's ends too early near 0
+    and 1, so that of 24 cells at 99 % one or more missed the truth in a quarter of all cases.
     """
     confidence = confidence_for(data, error_share)
     cells = summarise(data[[metric, "status"]], confidence)
     mean, n, error = (cells[f"{metric}{part}"].values for part in ("", "_n", "_mcse"))
     if (cells[metric].attrs.get("least"), cells[metric].attrs.get("most")) == (0, 1):
         with np.errstate(invalid="ignore"):
-            binary = np.isclose(error**2 * (n - 1), mean * (1 - mean))  # all replications are 0 or 1
+            binary = np.isclose(
+                error**2 * (n - 1), mean * (1 - mean)
+            )  # all replications are 0 or 1
             ends = clopper_pearson(np.rint(mean * n), n, confidence)
         for name, end in zip((f"{metric}_low", f"{metric}_high"), ends, strict=True):
             cells[name] = cells[name].copy(data=np.where(binary, end, cells[name].values))
@@ -103,7 +117,8 @@ def mean_cells(data: xr.Dataset, metric: str, error_share: float = 1.0) -> Cells
 def paired_cells(
     data: xr.Dataset, metric: str, axis: str, first: Level, second: Level, error_share: float = 1.0
 ) -> Cells:
-    """Mean of a metric at one level of an axis less that at another, on the same data, in every cell.
+    """Mean of a metric at one level of an axis less that at another, on the same data, in every
+    cell.
 
     Intervals as in `paired_difference`, simultaneous over the cells in use.
     """
@@ -112,7 +127,12 @@ def paired_cells(
 
 
 def difference(
-    data: xr.Dataset, metric: str, axis: str, first: Level, second: Level, confidence: float = CONFIDENCE
+    data: xr.Dataset,
+    metric: str,
+    axis: str,
+    first: Level,
+    second: Level,
+    confidence: float = CONFIDENCE,
 ) -> xr.Dataset:
     """`paired_difference`; `NotTested` where a level is missing."""
     for level in (first, second):
@@ -121,33 +141,46 @@ def difference(
     return paired_difference(data, metric, axis, first, second, confidence)
 
 
-def ratio_cells(data: xr.Dataset, metric: str, yardstick: str, power: float = 2, error_share: float = 1.0) -> Cells:
-    """Mean of metric^power over the mean of its yardstick, paired, in every cell (see `risk_ratio`)."""
+def ratio_cells(
+    data: xr.Dataset, metric: str, yardstick: str, power: float = 2, error_share: float = 1.0
+) -> Cells:
+    """Mean of metric^power over the mean of its yardstick, paired, in every cell (see
+    `risk_ratio`).
+    """
     cells = risk_ratio(data, metric, yardstick, power, confidence_for(data, error_share))
     return labelled(cells.reset_coords(drop=True), "ratio", "low", "high", "mcse")
 
 
-def exponent_cells(data: xr.Dataset, metric: str, exponent: xr.DataArray, error_share: float = 1.0) -> Cells:
-    """−log of the mean of a metric over an exponent, in every cell: 1 or more for a mean of exp(−exponent) or less.
+def exponent_cells(
+    data: xr.Dataset, metric: str, exponent: xr.DataArray, error_share: float = 1.0
+) -> Cells:
+    """−log of the mean of a metric over an exponent, in every cell: 1 or more for a mean of
+    exp(−exponent) or less.
 
-    Intervals are those of `summarise` for the mean, simultaneous over the cells in use. Raises InsufficientEvidence
-    where a mean is 0: errors that were never seen have no logarithm.
+    Intervals are those of `summarise` for the mean, simultaneous over the cells in use. Raises
+    InsufficientEvidence where a mean is 0: errors that were never seen have no logarithm.
     """
     found = summarise(data[[metric, "status"]], confidence_for(data, error_share))
     mean, low, high, error = (found[f"{metric}{end}"] for end in ("", "_low", "_high", "_mcse"))
     if bool((mean == 0).any()):
         raise InsufficientEvidence(f"{metric} is 0 in all replications of a cell")
     with np.errstate(divide="ignore"):  # an interval that reaches 0
-        cells = {name: -xr.ufuncs.log(ends.clip(0)) / exponent
-                 for name, ends in dict(value=mean, low=high, high=low).items()}
+        cells = {
+            name: -xr.ufuncs.log(ends.clip(0)) / exponent
+            for name, ends in dict(value=mean, low=high, high=low).items()
+        }
     return labelled(xr.Dataset(cells | dict(error=error / mean / exponent)).reset_coords(drop=True))
 
 
-def normal_cells(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, error_share: float = 1.0) -> Cells:
-    """Cells with their normal intervals, simultaneous over the cells of `data` in use: for functions of several means.
+def normal_cells(
+    data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, error_share: float = 1.0
+) -> Cells:
+    """Cells with their normal intervals, simultaneous over the cells of `data` in use: for
+    functions of several means.
 
-    Where all replications are alike there is no error to go by: of numbers in [0, 1], or differences of such, all R
-    of which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by the exact interval of a share.
+    Where all replications are alike there is no error to go by: of numbers in [0, 1], or
+    differences of such, all R of which are v, the mean is within (1 + |v|)(1 − (α/2)^(1/R)) of v by
+    the exact interval of a share.
     """
     confidence = confidence_for(data, error_share)
     runs = (data["status"] > 0).sum(REPLICATION)
@@ -160,27 +193,41 @@ def normal_cells(data: xr.Dataset, value: xr.DataArray, error: xr.DataArray, err
 
 def exact_cells(values: xr.DataArray) -> Cells:
     """A number that all replications of a cell agree on, up to their range, in every cell."""
-    low, high = values.min(REPLICATION), values.max(REPLICATION)  # a mean of equal values would be rounded
+    low, high = (
+        values.min(REPLICATION),
+        values.max(REPLICATION),
+    )  # a mean of equal values would be rounded
     cells = xr.Dataset(dict(value=(low + high) / 2, low=low, high=high, error=xr.zeros_like(low)))
     return labelled(cells.reset_coords(drop=True))
 
 
 def labelled(
-    cells: xr.Dataset, value: str = "value", low: str = "low", high: str = "high", error: str = "error"
+    cells: xr.Dataset,
+    value: str = "value",
+    low: str = "low",
+    high: str = "high",
+    error: str = "error",
 ) -> dict[str, Estimate]:
-    """Cells as estimates by label, from the names of four variables; cells without a value are left out.
+    """Cells as estimates by label, from the names of four variables.
+
+    Cells without a value are left out.
 
     Variables `finest_low` and `finest_high` are the ends of `Estimate.finest`, if they are there.
     """
     columns = xr.broadcast(*(cells[name] for name in (value, low, high, error)))
-    finest = [cells[name].broadcast_like(columns[0]).transpose(*columns[0].dims)
-              for name in ("finest_low", "finest_high") if name in cells]
+    finest = [
+        cells[name].broadcast_like(columns[0]).transpose(*columns[0].dims)
+        for name in ("finest_low", "finest_high")
+        if name in cells
+    ]
     axes = [(axis, columns[0][axis].values) for axis in columns[0].dims]
     estimates = {}
     for index in np.ndindex(columns[0].shape):
         numbers = [float(column.values[index]) for column in columns]
         if np.isfinite(numbers[0]):
-            label = ", ".join(level_label(axis, labels[i]) for (axis, labels), i in zip(axes, index, strict=True))
+            label = ", ".join(
+                level_label(axis, labels[i]) for (axis, labels), i in zip(axes, index, strict=True)
+            )
             estimate = Estimate(*numbers)
             if finest:
                 finest_low, finest_high = (float(end.values[index]) for end in finest)
@@ -191,11 +238,14 @@ def labelled(
 
 def level_label(axis: Hashable, level: Any) -> str:
     """How the label of a cell names its level of an axis."""
-    return f"{axis}={level:g}" if isinstance(level, (int, float, np.number)) and not isinstance(level, bool) else \
-        f"{axis}={level}"
+    return (
+        f"{axis}={level:g}"
+        if isinstance(level, (int, float, np.number)) and not isinstance(level, bool)
+        else f"{axis}={level}"
+    )
 
 
-# ------------------------------------------------------------------------------------------------------- one number
+# --------------------------------------------------------------------------------------- one number
 
 
 def normal(value: float, error: float, confidence: float) -> Estimate:
@@ -207,8 +257,9 @@ def normal(value: float, error: float, confidence: float) -> Estimate:
 def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, error_share: float = 1.0) -> Estimate:
     """Mean of independent cells with its normal interval; cells without a value are left out.
 
-    A cell in which all replications agree has the smallest error of the others; where they agree in all cells, nothing
-    is known of the error, and the interval is infinite. Raises `InsufficientEvidence` if no cell has a value.
+    A cell in which all replications agree has the smallest error of the others; where they agree in
+    all cells, nothing is known of the error, and the interval is infinite. Raises
+    `InsufficientEvidence` if no cell has a value.
     """
     used = np.isfinite(mean.values) & np.isfinite(mcse.values)
     count = int(used.sum())
@@ -222,17 +273,29 @@ def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, error_share: float =
 
 
 def exponent(
-    data: xr.Dataset, metric: str, groups: tuple[str, ...], error_share: float = 1.0, **predictors: xr.DataArray
+    data: xr.Dataset,
+    metric: str,
+    groups: tuple[str, ...],
+    error_share: float = 1.0,
+    **predictors: xr.DataArray,
 ) -> Estimate:
-    """Exponent of the mean of `metric` in the first of the predictors; each level of the groups has its constant."""
+    """Exponent of the mean of `metric` in the first of the predictors.
+
+    Each level of the groups has its constant.
+    """
     summary = summarise(data[[metric, "status"]])
     mean, mcse = summary[metric], summary[f"{metric}_mcse"]
-    rate = fit_rate(mean, mcse, groups=groups, confidence=confidence_for(error_share=error_share), **predictors)
+    rate = fit_rate(
+        mean, mcse, groups=groups, confidence=confidence_for(error_share=error_share), **predictors
+    )
     return next(iter(rate.exponents.values()))
 
 
 def share(flags: xr.DataArray) -> Estimate:
-    """Share of replications whose flag is true, with Clopper and Pearson's exact interval; NaN where not in use."""
+    """Share of replications whose flag is true, with Clopper and Pearson's exact interval.
+
+    NaN where not in use.
+    """
     used = flags.notnull()
     n, count = int(used.sum()), int(flags.where(used, 0).sum())
     return Estimate(count / n, *_exact(count, n), _error_of_share(count, n))
@@ -241,10 +304,13 @@ def share(flags: xr.DataArray) -> Estimate:
 def share_of_exceptions(broken: xr.DataArray, used: xr.DataArray) -> Estimate:
     """Share of the replications used that break a law; for the tolerance `NoException`.
 
-    The interval is exact: Clopper and Pearson's, or from 0 to the one-sided bound where no replication breaks it.
+    The interval is exact: Clopper and Pearson's, or from 0 to the one-sided bound where no
+    replication breaks it.
     """
     count, n = int((broken & used).sum()), int(used.sum())
-    low, high = _exact(count, n) if count else (0.0, float(rule_of_three(np.array(n), confidence_for())))
+    low, high = (
+        _exact(count, n) if count else (0.0, float(rule_of_three(np.array(n), confidence_for())))
+    )
     return Estimate(count / n, low, high, _error_of_share(count, n))
 
 
@@ -259,5 +325,8 @@ def _error_of_share(count: int, n: int) -> float:
 
 
 def share_above(data: xr.Dataset, metric: str, bound: xr.DataArray) -> Estimate:
-    """Share of all replications in use whose metric is above its bound; for the tolerance `NoException`."""
+    """Share of all replications in use whose metric is above its bound.
+
+    For the tolerance `NoException`.
+    """
     return share_of_exceptions(data[metric] > bound, data["status"] > 0)

@@ -13,7 +13,10 @@ from pipeline.study.registry import problem
 
 
 def metric_class(attributes: Mapping[Any, Any], name: str) -> Any:
-    """The class of a metric, from the attributes of results; None where its study or problem is not known."""
+    """The class of a metric, from the attributes of results.
+
+    None where its study or problem is not known.
+    """
     study = json.loads(attributes.get("study", "{}"))
     try:
         return problem(study["problem"]).part("metric", name)
@@ -22,7 +25,9 @@ def metric_class(attributes: Mapping[Any, Any], name: str) -> Any:
 
 
 def is_exact(attributes: Mapping[Any, Any], name: str) -> bool:
-    """Whether a metric is computed, the same number in all replications of a cell: its class says `exact = True`."""
+    """Whether a metric is computed, the same number in all replications of a cell: its class says
+    `exact = True`.
+    """
     return bool(getattr(metric_class(attributes, name), "exact", False))
 
 
@@ -47,5 +52,7 @@ def _loads_last_argument(metric: Any) -> bool:
         instructions = [*dis.get_instructions(code)]
     except (TypeError, ValueError):  # not written in Python
         return True
-    loaded = [one.argval if isinstance(one.argval, tuple) else (one.argval,) for one in instructions]
+    loaded = [
+        one.argval if isinstance(one.argval, tuple) else (one.argval,) for one in instructions
+    ]
     return any(last in names for names in loaded)

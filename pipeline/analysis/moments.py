@@ -1,8 +1,10 @@
-"""Moments over replications that can be merged, so that no process has to hold all replications of a study.
+"""Moments over replications that can be merged, so that no process has to hold all replications of
+a study.
 
-For values v of replications that did not fail, finite ones only, with mean μ: their number n, μ, the central sums
-M_k = Σ (v − μ)^k for k = 2, 3, 4, the least and the greatest; and, of those that also converged, number and mean
-("trusted"). For the status: how many replications have each. For pairs of cells that share data: see `pairs`.
+For values v of replications that did not fail, finite ones only, with mean μ: their number n, μ,
+the central sums M_k = Σ (v − μ)^k for k = 2, 3, 4, the least and the greatest; and, of those that
+also converged, number and mean ("trusted"). For the status: how many replications have each. For
+pairs of cells that share data: see `pairs`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +22,8 @@ SLICE = 2**15  # values processed at a time, about what the L2 cache holds
 
 
 class Moments(NamedTuple):
-    """values: (…, statistics), float64, in the order of STATISTICS. counts: (cells…, counts), int64, as COUNTS.
+    """values: (…, statistics), float64, in the order of STATISTICS. counts: (cells…, counts),
+    int64, as COUNTS.
 
     pairs: axis of the cells -> (metrics, cells…, levels, PAIR), see `pairs`.
     """
@@ -31,10 +34,13 @@ class Moments(NamedTuple):
 
 
 def block_moments(values: Floats, status: Array, paired: Sequence[int] = ()) -> Moments:
-    """Moments of a block of replications. values: (metrics, cells…, reps); status: (cells…, reps) int8.
+    """Moments of a block of replications. values: (metrics, cells…, reps).
 
-    paired: axes of the cells whose levels share their data. The least value is subtracted before summing, so that
-    equal values have exactly their mean and M_k = 0. Processes about `SLICE` values at a time. O(values).
+    Status: (cells…, reps) int8.
+
+    paired: axes of the cells whose levels share their data. The least value is subtracted before
+    summing, so that equal values have exactly their mean and M_k = 0. Processes about `SLICE`
+    values at a time. O(values).
     """
     pairs = {axis: pair_moments(values, status, axis) for axis in paired}
     metrics, *cells, reps = values.shape
@@ -54,7 +60,9 @@ def _counts(values: Floats, status: Array) -> Array:
     """(cells, counts) of some cells. values: (metrics, cells, reps); status: (cells, reps)."""
     ran = status > 0
     not_finite = ran & (status != FAILED) & ~np.isfinite(values).all(0)
-    return np.stack([which.sum(-1) for which in (ran, *(status == code for code in (1, 2, 3)), not_finite)], -1)
+    return np.stack(
+        [which.sum(-1) for which in (ran, *(status == code for code in (1, 2, 3)), not_finite)], -1
+    )
 
 
 def _statistics(values: Floats, status: Array) -> Floats:
@@ -69,14 +77,27 @@ def _statistics(values: Floats, status: Array) -> Floats:
     shift = deviation.sum(-1) / np.maximum(n, 1)
     deviation = np.where(used, deviation - shift[:, None], 0.0)
     squares = deviation**2
-    trusted_mean = np.where(trusted, values, 0.0).sum(-1) / np.where(trusted_n > 0, trusted_n, np.nan)
-    columns = (n, np.where(n > 0, origin + shift, np.nan), squares.sum(-1), (squares * deviation).sum(-1),
-               (squares**2).sum(-1), least, greatest, trusted_n, trusted_mean)
+    trusted_mean = np.where(trusted, values, 0.0).sum(-1) / np.where(
+        trusted_n > 0, trusted_n, np.nan
+    )
+    columns = (
+        n,
+        np.where(n > 0, origin + shift, np.nan),
+        squares.sum(-1),
+        (squares * deviation).sum(-1),
+        (squares**2).sum(-1),
+        least,
+        greatest,
+        trusted_n,
+        trusted_mean,
+    )
     return np.stack([np.asarray(column, float) for column in columns], -1)
 
 
 def merged(a: Moments, b: Moments) -> Moments:
-    """Moments of the replications of both; not exactly symmetric in floating point, so merge in a fixed order.
+    """Moments of the replications of both.
+
+    Not exactly symmetric in floating point, so merge in a fixed order.
 
     Source: Pébay, Sandia report SAND2008-6212 (2008), eqs. 2.1 to 2.7.
     """
@@ -88,13 +109,30 @@ def merged(a: Moments, b: Moments) -> Moments:
     p, q = x["n"] / total, y["n"] / total
     m2 = x["m2"] + y["m2"] + d**2 * x["n"] * q
     m3 = x["m3"] + y["m3"] + d**3 * x["n"] * q * (p - q) + 3 * d * (p * y["m2"] - q * x["m2"])
-    m4 = (x["m4"] + y["m4"] + d**4 * x["n"] * q * (p**2 - p * q + q**2)
-          + 6 * d**2 * (p**2 * y["m2"] + q**2 * x["m2"]) + 4 * d * (p * y["m3"] - q * x["m3"]))
+    m4 = (
+        x["m4"]
+        + y["m4"]
+        + d**4 * x["n"] * q * (p**2 - p * q + q**2)
+        + 6 * d**2 * (p**2 * y["m2"] + q**2 * x["m2"])
+        + 4 * d * (p * y["m3"] - q * x["m3"])
+    )
     mean = np.where(x["n"] == 0, y["mean"], np.where(y["n"] == 0, x["mean"], mean_x + d * q))
     trusted = x["trusted_n"] + y["trusted_n"]
-    sums = sum(np.where(one["trusted_n"] > 0, one["trusted_n"] * one["trusted_mean"], 0.0) for one in (x, y))
+    sums = sum(
+        np.where(one["trusted_n"] > 0, one["trusted_n"] * one["trusted_mean"], 0.0)
+        for one in (x, y)
+    )
     trusted_mean = np.where(trusted > 0, sums / np.where(trusted > 0, trusted, 1), np.nan)
-    columns = (n, mean, m2, m3, m4, np.minimum(x["least"], y["least"]), np.maximum(x["greatest"], y["greatest"]),
-               trusted, trusted_mean)
+    columns = (
+        n,
+        mean,
+        m2,
+        m3,
+        m4,
+        np.minimum(x["least"], y["least"]),
+        np.maximum(x["greatest"], y["greatest"]),
+        trusted,
+        trusted_mean,
+    )
     pairs = {axis: merged_pairs(one, b.pairs[axis], axis) for axis, one in a.pairs.items()}
     return Moments(np.stack(columns, -1), a.counts + b.counts, pairs)

@@ -16,8 +16,8 @@ UNSEEN = 1.5  # replications that count as different where all values of a bound
 class Crossing(NamedTuple):
     """The last position at which a mean curve is above 0, and the ends of its interval.
 
-    -inf, or inf: it lies, or may lie, before or after the window. error: standard error of the curve's mean at `value`;
-    slope: of the curve over the window.
+    -inf, or inf: it lies, or may lie, before or after the window. error: standard error of the
+    curve's mean at `value`; slope: of the curve over the window.
     """
 
     value: float
@@ -30,16 +30,20 @@ class Crossing(NamedTuple):
 def paired_crossings(
     at: Floats, excess: Sequence[Floats], confidence: float, ranges: Sequence[float] | None = None
 ) -> list[Crossing]:
-    """Where several falling mean curves cross 0; their intervals hold together. at: (levels,), ascending, 3 or more.
+    """Where several falling mean curves cross 0.
 
-    excess: for each curve (reps, levels), values of replications, whose levels may share random numbers; ranges: width
-    of the values' range, or inf. A parabola is fitted to the means of each curve, by least squares with equal weights.
-    So it is a weighted sum of every replication's own values, whose standard error follows from the covariance of the
-    levels, whatever they share. The interval of a curve's crossing is where |parabola| ≤ t · standard error (Fieller's
-    set), from the first such position to the last; of K curves at confidence 1 − (1 − confidence)/K each, so that
-    the greatest low and the greatest high are the ends for the last crossing. Covers if the curves are parabolas
-    within the window; levels may depend on other replications only. O(curves · (reps · levels² + points · levels²)).
-    Source: Fieller, Journal of the Royal Statistical Society B 16 (1954).
+    Their intervals hold together. at: (levels,), ascending, 3 or more.
+
+    excess: for each curve (reps, levels), values of replications, whose levels may share random
+    numbers; ranges: width of the values' range, or inf. A parabola is fitted to the means of each
+    curve, by least squares with equal weights. So it is a weighted sum of every replication's own
+    values, whose standard error follows from the covariance of the levels, whatever they share. The
+    interval of a curve's crossing is where |parabola| ≤ t · standard error (Fieller's set), from
+    the first such position to the last; of K curves at confidence 1 − (1 − confidence)/K each, so
+    that the greatest low and the greatest high are the ends for the last crossing. Covers if the
+    curves are parabolas within the window; levels may depend on other replications only. O(curves ·
+    (reps · levels² + points · levels²)). Source: Fieller, Journal of the Royal Statistical Society
+    B 16 (1954).
 
     >>> rng, at = np.random.default_rng(1), np.linspace(-1, 1, 5)
     >>> shared = rng.standard_normal((400, 1))
@@ -49,23 +53,40 @@ def paired_crossings(
     """
     part = 1 - (1 - confidence) / len(excess)
     widths = ranges or [math.inf] * len(excess)
-    return [_crossing(at, values, part, width) for values, width in zip(excess, widths, strict=True)]
+    return [
+        _crossing(at, values, part, width) for values, width in zip(excess, widths, strict=True)
+    ]
 
 
 def _crossing(at: Floats, values: Floats, confidence: float, width: float) -> Crossing:
     reps = len(values)
     x = np.linspace(at[0], at[-1], POINTS)
     scale = (at[-1] - at[0]) / 2
-    fit = np.vander((x - at[0]) / scale - 1, 3) @ np.linalg.pinv(np.vander((at - at[0]) / scale - 1, 3))
+    fit = np.vander((x - at[0]) / scale - 1, 3) @ np.linalg.pinv(
+        np.vander((at - at[0]) / scale - 1, 3)
+    )
     spread = np.cov(values, rowvar=False) / reps
     if math.isfinite(width):  # equal values say little of others
         own = np.einsum("ii->i", spread)
         own[own == 0] = UNSEEN * (width / reps) ** 2
-    mean, error = fit @ values.mean(axis=0), np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", fit, spread, fit), 0.0))
+    mean, error = (
+        fit @ values.mean(axis=0),
+        np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", fit, spread, fit), 0.0)),
+    )
     reach = special.stdtrit(reps - 1, 0.5 + confidence / 2) * error
-    above, may, surely = np.flatnonzero(mean > 0), np.flatnonzero(mean <= reach), np.flatnonzero(mean >= -reach)
+    above, may, surely = (
+        np.flatnonzero(mean > 0),
+        np.flatnonzero(mean <= reach),
+        np.flatnonzero(mean >= -reach),
+    )
     low = math.inf if not may.size else -math.inf if may[0] == 0 else float(x[may[0] - 1])
-    high = -math.inf if not surely.size else math.inf if surely[-1] == POINTS - 1 else float(x[surely[-1] + 1])
+    high = (
+        -math.inf
+        if not surely.size
+        else math.inf
+        if surely[-1] == POINTS - 1
+        else float(x[surely[-1] + 1])
+    )
     where = int(above[-1]) if above.size else 0
     value = -math.inf if not above.size else math.inf if where == POINTS - 1 else float(x[where])
     slope = (mean[-1] - mean[0]) / (x[-1] - x[0])

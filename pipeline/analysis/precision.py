@@ -1,8 +1,9 @@
 """When a cell needs no more replications: targets of precision, read on the prefix of its blocks.
 
-A group of cells that share their data is read at looks: block counts that grow by a tenth from one to the next. The
-first look at which every target is met in every cell of the group ends it. So what counts is a function of the numbers
-alone, not of workers, order, or how many surplus blocks were simulated before a look.
+A group of cells that share their data is read at looks: block counts that grow by a tenth from one
+to the next. The first look at which every target is met in every cell of the group ends it. So what
+counts is a function of the numbers alone, not of workers, order, or how many surplus blocks were
+simulated before a look.
 """
 
 import math
@@ -34,16 +35,27 @@ class Rule:
         self.names = [name for name in study.metrics if name in used]
         self.columns = [study.metrics.index(name) for name in self.names]
         parts = [study.part("metric", name) for name in self.names]
-        self.ranges = [(getattr(one, "least", -math.inf), getattr(one, "most", math.inf)) for one in parts]
+        self.ranges = [
+            (getattr(one, "least", -math.inf), getattr(one, "most", math.inf)) for one in parts
+        ]
         self.axes = self.pairing.axes
-        self.differ = tuple(k for k, axis in enumerate(self.axes) if any(axis == one.across for one in self.targets))
-        self.ratios = [(self.names.index(one.metric), self.names.index(one.over), one.power)
-                       for one in self.targets if one.over]
+        self.differ = tuple(
+            k for k, axis in enumerate(self.axes) if any(axis == one.across for one in self.targets)
+        )
+        self.ratios = [
+            (self.names.index(one.metric), self.names.index(one.over), one.power)
+            for one in self.targets
+            if one.over
+        ]
         self.blocks = study.blocks
-        self.least = min(-(-max(target.least for target in self.targets) // study.block), study.blocks)
+        self.least = min(
+            -(-max(target.least for target in self.targets) // study.block), study.blocks
+        )
 
     def start(self, present: Booleans) -> "Prefix":
-        """The prefix of a group of cells before its first block. present: (levels…), the cells that there are."""
+        """The prefix of a group of cells before its first block. present: (levels…), the cells that
+        there are.
+        """
         return Prefix(self, present)
 
     def next_look(self, blocks: int) -> int:
@@ -54,32 +66,49 @@ class Rule:
         return min(look, self.blocks)
 
     def read(self, values: Floats, status: Array) -> "Sums":
-        """The sums that are needed of a block. values: (columns, levels…, reps); status: (levels…, reps)."""
+        """The sums that are needed of a block. values: (columns, levels…, reps).
+
+        Status: (levels…, reps).
+        """
         # contiguous, so that sums are rounded in the same way
         values, status = np.ascontiguousarray(values), np.ascontiguousarray(status)
         both = np.stack([status, status], -2)
-        ratios = [pair_moments(np.stack([values[i] ** power, values[j]], -2)[None], both, both.ndim - 2)[0]
-                  for i, j, power in self.ratios]
+        ratios = [
+            pair_moments(np.stack([values[i] ** power, values[j]], -2)[None], both, both.ndim - 2)[
+                0
+            ]
+            for i, j, power in self.ratios
+        ]
         return Sums(block_moments(values, status, self.differ), tuple(ratios))
 
     def merge(self, a: "Sums", b: "Sums") -> "Sums":
         """Sums over the replications of both."""
-        ratios = (merged_pairs(x[None], y[None], x.ndim - 3)[0] for x, y in zip(a.ratios, b.ratios, strict=True))
+        ratios = (
+            merged_pairs(x[None], y[None], x.ndim - 3)[0]
+            for x, y in zip(a.ratios, b.ratios, strict=True)
+        )
         return Sums(merged(a.moments, b.moments), tuple(ratios))
 
     def excess(self, sums: "Sums", present: Booleans) -> float:
-        """The greatest half-width of a group over what is asked for: at most 1 once every target is met.
+        """The greatest half-width of a group over what is asked for: at most 1 once every target is
+        met.
 
         Infinite where a mean is unknown. present: (levels…), the cells that there are.
         """
         ratios = iter(sums.ratios)
-        return max(self._excess(one, sums.moments, next(ratios) if one.over else None, present)
-                   for one in self.targets)
+        return max(
+            self._excess(one, sums.moments, next(ratios) if one.over else None, present)
+            for one in self.targets
+        )
 
-    def _excess(self, target: Target, sums: Moments, ratio: Floats | None, present: Booleans) -> float:
+    def _excess(
+        self, target: Target, sums: Moments, ratio: Floats | None, present: Booleans
+    ) -> float:
         if target.across:
             axis = self.axes.index(target.across)
-            pairs = np.moveaxis(sums.pairs[axis][self.names.index(target.metric)], axis, -3)  # (…, level, other, PAIR)
+            pairs = np.moveaxis(
+                sums.pairs[axis][self.names.index(target.metric)], axis, -3
+            )  # (…, level, other, PAIR)
             there = np.moveaxis(present, axis, -1)
             asked = there[..., :, None] & there[..., None, :] & ~np.eye(there.shape[-1], dtype=bool)
             estimate, half = self._difference(target, pairs)
@@ -89,7 +118,11 @@ class Rule:
         else:
             asked = present
             estimate, half = self._mean(target, sums)
-        wanted = target.absolute if target.absolute is not None else (target.relative or 0.0) * np.abs(estimate)
+        wanted = (
+            target.absolute
+            if target.absolute is not None
+            else (target.relative or 0.0) * np.abs(estimate)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = half / wanted
         return float(np.where(np.isnan(excess), np.inf, excess)[asked].max(initial=0.0))
@@ -98,10 +131,14 @@ class Rule:
         column = self.names.index(target.metric)
         part = dict(zip(STATISTICS, np.moveaxis(sums.values[column], -1, 0), strict=True))
         low, high = mean_interval(part, target.confidence, self.ranges[column] == (0, 1))
-        return part["mean"], np.where(high > low, (high - low) / 2, self._unseen(column, part["n"], target.confidence))
+        return part["mean"], np.where(
+            high > low, (high - low) / 2, self._unseen(column, part["n"], target.confidence)
+        )
 
     def _difference(self, target: Target, pairs: Array) -> tuple[Array, Array]:
-        """Mean of the difference of two cells, and its half-width, by t. pairs: (…, level, other, PAIR)."""
+        """Mean of the difference of two cells, and its half-width, by t. pairs: (…, level, other,
+        PAIR).
+        """
         n, mean, m2, cross = np.moveaxis(pairs, -1, 0)
         other = np.swapaxes(pairs, -2, -3)
         half = _half(m2 + other[..., 2] - 2 * cross, n, target.confidence)
@@ -109,7 +146,8 @@ class Rule:
         return mean - other[..., 1], np.where(half > 0, half, unseen)
 
     def _unseen(self, column: int, n: Array, confidence: float) -> Array:
-        """How far a mean of n equal values may be off: bound of the probability of others, times the metric's range.
+        """How far a mean of n equal values may be off: bound of the probability of others, times
+        the metric's range.
 
         Infinite for a metric without a range: equal values then say nothing of others.
         """
@@ -120,14 +158,19 @@ class Rule:
 
 
 class Sums(NamedTuple):
-    """Moments of the metrics with targets, and of the two metrics of every ratio, (levels…, 2, 2, PAIR) each."""
+    """Moments of the metrics with targets, and of the two metrics of every ratio, (levels…, 2, 2,
+    PAIR) each.
+    """
 
     moments: Moments
     ratios: tuple[Floats, ...]
 
 
 def _ratio(first: Array, other: Array, confidence: float) -> tuple[Array, Array]:
-    """Ratio of two means of the same replications, and its half-width by the delta method. (…, PAIR) both."""
+    """Ratio of two means of the same replications, and its half-width by the delta method.
+
+    (…, PAIR) both.
+    """
     n, mean, m2, cross = np.moveaxis(first, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(other[..., 1] != 0, mean / other[..., 1], np.nan)
@@ -140,15 +183,19 @@ def _half(squares: Array, n: Array, confidence: float) -> Array:
     """t √(squares / (n(n − 1))); infinite for n < 2. Squares below 0, by rounding, count as 0."""
     freedom = np.maximum(n - 1, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        half = special.stdtrit(freedom, 0.5 + confidence / 2) * np.sqrt(np.maximum(squares, 0.0) / (n * freedom))
+        half = special.stdtrit(freedom, 0.5 + confidence / 2) * np.sqrt(
+            np.maximum(squares, 0.0) / (n * freedom)
+        )
     return np.where(n < 2, np.inf, half)
 
 
 class Prefix:
-    """The blocks of a group of cells, one after the other from the first, until its targets are met.
+    """The blocks of a group of cells, one after the other from the first, until its targets are
+    met.
 
-    present: (levels…), cells that the grid has. blocks: how many were added. looked: blocks at the last look, 0 before
-    the first. counted: blocks at the look that ended it, None before. excess: see `Rule.excess`, of the last look.
+    present: (levels…), cells that the grid has. blocks: how many were added. looked: blocks at the
+    last look, 0 before the first. counted: blocks at the look that ended it, None before. excess:
+    see `Rule.excess`, of the last look.
     """
 
     def __init__(self, rule: Rule, present: Booleans):
@@ -174,7 +221,9 @@ class Prefix:
         return max(self.rule.next_look(math.ceil(needed) - 1), self.next_look)
 
     def add(self, values: Floats, status: Array) -> None:
-        """Add the next block. values: (metrics, levels…, reps), those of the rule's columns; status: (levels…, reps).
+        """Add the next block. values: (metrics, levels…, reps), those of the rule's columns.
+
+        Status: (levels…, reps).
 
         O(values), and a fixed time of some 0.1 ms.
         """

@@ -1,4 +1,6 @@
-"""What a claim may use of a sealed dataset: some variables, at some levels, with enough valid replications."""
+"""What a claim may use of a sealed dataset: some variables, at some levels, with enough valid
+replications.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -15,10 +17,18 @@ from pipeline.analysis.tolerances import INCONCLUSIVE, NOT_TESTED
 from pipeline.study.status import OK
 
 NUMBER = "number of the cell"  # variable over the axes of the grid, while `recording`
-_USED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` gave out", default=None)
-_NAMED: ContextVar[set[str] | None] = ContextVar("names of the variables that `select` was asked for", default=None)
-_LOST: ContextVar[int | None] = ContextVar("replications of a cell that may be left out as lost", default=None)
-_WANTED: ContextVar[set[int] | None] = ContextVar("numbers of the cells that `select` may give out", default=None)
+_USED: ContextVar[set[int] | None] = ContextVar(
+    "numbers of the cells that `select` gave out", default=None
+)
+_NAMED: ContextVar[set[str] | None] = ContextVar(
+    "names of the variables that `select` was asked for", default=None
+)
+_LOST: ContextVar[int | None] = ContextVar(
+    "replications of a cell that may be left out as lost", default=None
+)
+_WANTED: ContextVar[set[int] | None] = ContextVar(
+    "numbers of the cells that `select` may give out", default=None
+)
 LEAST = 100  # replications in a cell: with fewer, t intervals of skewed errors cover too rarely
 Level = str | float
 Condition = Callable[[xr.Dataset], xr.DataArray]  # true in the cells that are used
@@ -35,7 +45,10 @@ class LostReplications(InsufficientEvidence):
 
 
 class NotTested(InsufficientEvidence):
-    """The data, or the levels of the grid, that the claim is about are not there; the message says which."""
+    """The data, or the levels of the grid, that the claim is about are not there.
+
+    The message says which.
+    """
 
     verdict = NOT_TESTED
 
@@ -50,14 +63,16 @@ def select(
 ) -> xr.Dataset:
     """`variables` and `status` of the cells that a claim is about.
 
-    at: axes, each taken at one level, which drops the axis. min_levels: axes that stay, with the least number of
-    levels each must have. Any other axis must have one level, and is dropped. within: condition on the cells; where
-    it is false `status` is 0 (not run). least: replications that each cell used must have.
+    at: axes, each taken at one level, which drops the axis. min_levels: axes that stay, with the
+    least number of levels each must have. Any other axis must have one level, and is dropped.
+    within: condition on the cells; where it is false `status` is 0 (not run). least: replications
+    that each cell used must have.
 
-    Raises `NotTested` where an axis, level or variable is missing, where another axis has several levels, or where
-    no cell meets the condition. Raises `InsufficientEvidence` where a cell has fewer than `least` replications, and
-    `LostReplications` where one failed, did not converge or is not finite: an error has no upper limit, so that one
-    replication can change any mean. Claims bound it where it has one, see `pipeline.analysis.losses`.
+    Raises `NotTested` where an axis, level or variable is missing, where another axis has several
+    levels, or where no cell meets the condition. Raises `InsufficientEvidence` where a cell has
+    fewer than `least` replications, and `LostReplications` where one failed, did not converge or is
+    not finite: an error has no upper limit, so that one replication can change any mean. Claims
+    bound it where it has one, see `pipeline.analysis.losses`.
     """
     chosen = _cells(results, variables, at or {}, min_levels or {})
     _note_wanted(chosen, within)
@@ -77,12 +92,15 @@ def select(
 
 
 def recording() -> AbstractContextManager[set[int]]:
-    """Within, `select` adds to this set the numbers of the cells it gives out, as its results have them."""
+    """Within, `select` adds to this set the numbers of the cells it gives out, as its results have
+    them.
+    """
     return _collecting(_USED)
 
 
 def planning() -> AbstractContextManager[set[int]]:
-    """Within, `select` adds to this set the numbers of the cells that it might give out once they were simulated.
+    """Within, `select` adds to this set the numbers of the cells that it might give out once they
+    were simulated.
 
     Their numbers of replications do not matter, nor does a condition that reads what is simulated.
     """
@@ -96,7 +114,9 @@ def naming() -> AbstractContextManager[set[str]]:
 
 @contextmanager
 def without_lost(most: int) -> Iterator[None]:
-    """Within, `select` leaves out replications of which a variable is NaN: at most so many of a cell, that are lost."""
+    """Within, `select` leaves out replications of which a variable is NaN: at most so many of a
+    cell, that are lost.
+    """
     token = _LOST.set(most)
     try:
         yield
@@ -132,7 +152,9 @@ def _note_wanted(chosen: xr.Dataset, within: Condition | None) -> None:
     wanted = _WANTED.get()
     if wanted is None or NUMBER not in chosen:
         return
-    simulated = [name for name, variable in chosen.data_vars.items() if REPLICATION in variable.dims]
+    simulated = [
+        name for name, variable in chosen.data_vars.items() if REPLICATION in variable.dims
+    ]
     inside = xr.ones_like(chosen[NUMBER], bool)
     if within is not None:
         with suppress(KeyError):  # the condition reads what is simulated
@@ -141,7 +163,10 @@ def _note_wanted(chosen: xr.Dataset, within: Condition | None) -> None:
 
 
 def _cells(
-    results: xr.Dataset, variables: tuple[str, ...], at: Mapping[str, Level], min_levels: Mapping[str, int]
+    results: xr.Dataset,
+    variables: tuple[str, ...],
+    at: Mapping[str, Level],
+    min_levels: Mapping[str, int],
 ) -> xr.Dataset:
     """`variables` and `status` over the axes of `min_levels` and replications."""
     results = at_levels(results, at)
@@ -167,21 +192,30 @@ def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: i
     lost = ran & (chosen["status"] != OK)
     for name in variables:
         lost |= ran & ~np.isfinite(chosen[name])
-    found = xr.Dataset({"counts": ran.sum(REPLICATION), "lost": lost.sum()}).compute()  # all of it read once
+    found = xr.Dataset(
+        {"counts": ran.sum(REPLICATION), "lost": lost.sum()}
+    ).compute()  # all of it read once
     counts = found["counts"].values
     if not counts.any():
         raise NotTested("no cell meets the conditions")
     if (fewest := int(counts[counts > 0].min())) < least:
-        raise InsufficientEvidence(f"a cell has {fewest} replication{'s' * (fewest != 1)}, {least} are needed")
+        raise InsufficientEvidence(
+            f"a cell has {fewest} replication{'s' * (fewest != 1)}, {least} are needed"
+        )
     if found["lost"]:
-        raise LostReplications("replications that failed, did not converge or are not finite could change the "
-                               f"verdict: {int(found['lost'])} of them, of a metric without a least and a greatest "
-                               "value")
+        raise LostReplications(
+            "replications that failed, did not converge or are not finite could change the "
+            f"verdict: {int(found['lost'])} of them, of a metric without a least and a greatest "
+            "value"
+        )
     return found["counts"]
 
 
 def at_levels(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:
-    """`results` at one level of each of these axes, which are dropped; `NotTested` without that level."""
+    """`results` at one level of each of these axes, which are dropped.
+
+    `NotTested` without that level.
+    """
     for axis, level in levels.items():
         if axis not in results.dims or level not in results[axis].values.tolist():
             raise NotTested(f"needs {axis}={level}")
@@ -195,7 +229,9 @@ def constant(results: xr.Dataset, name: str) -> Any:
 
 @dataclass(frozen=True)
 class RecordedData:
-    """Real data that a claim is about. files: digest -> name of what a file holds. give: the setting to mention."""
+    """Real data that a claim is about. files: digest -> name of what a file holds. give: the
+    setting to mention.
+    """
 
     files: Mapping[str, str]
     give: str

@@ -1,4 +1,6 @@
-"""What did not converge or is not finite, in words that name the parts: nothing where nothing happened."""
+"""What did not converge or is not finite, in words that name the parts: nothing where nothing
+happened.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -19,7 +21,8 @@ def of_moments(moments: xr.Dataset, estimator: str) -> str:
     >>> status = ("m", "count"), [[100, 0, 0], [100, 0, 7], [100, 0, 0]]
     >>> moments = xr.Dataset({"status": status, "error": (("m", "statistic"), [[100], [93], [100]])}, cells)
     >>> of_moments(moments, "mine")
-    'estimator mine: 7 of 300 replications not converged in 1 of 3 cells; metric error not finite in 7'
+    'estimator mine: 7 of 300 replications not converged in 1 of 3 cells; metric error not finite in
+    7'
     """
     counts = {
         name: moments["status"].sel(count=name, drop=True)
@@ -66,15 +69,18 @@ def _of_one(estimator: str, run: Integers, lost: Integers) -> Iterator[str]:
     if lost.any():
         cells, every = int((lost > 0).sum()), int((run > 0).sum())
         yield (
-            f"estimator {estimator}: {int(lost.sum()):,} of {int(run.sum()):,} replications not converged in "
-            f"{cells:,} of {every:,} cells"
+            f"estimator {estimator}: {int(lost.sum()):,} of {int(run.sum()):,} replications not "
+            f"converged in {cells:,} of {every:,} cells"
         )
 
 
 def _not_finite(
     counts: Mapping[str, xr.DataArray], values: Mapping[str, xr.DataArray]
 ) -> Iterator[str]:
-    """Of each metric: in how many replications that did not fail it is not finite; those of equal number together."""
+    """Of each metric: in how many replications that did not fail it is not finite.
+
+    Those of equal number together.
+    """
     ended = counts["run"] - counts["failed"]
     alike: dict[int, list[str]] = {}
     for name, finite in sorted(values.items()):

@@ -1,4 +1,6 @@
-"""Means over replications, with Monte Carlo standard errors and what the missing values could change."""
+"""Means over replications, with Monte Carlo standard errors and what the missing values could
+change.
+"""
 
 import functools
 import itertools
@@ -22,15 +24,17 @@ REPLICATION = "replication"
 def mean_over_replications(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Mean over finite replications, its Monte Carlo standard error, and their number.
 
-    mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension `replication`. The standard error
-    is infinite for n = 1 and NaN for n = 0; equal values give exactly their value and 0. Source: Morris, White,
-    Crowther, Statistics in Medicine 38 (2019), Table 6.
+    mean = Σ v / n and mcse = √(Σ (v − mean)² / (n(n−1))). `values` has the dimension `replication`.
+    The standard error is infinite for n = 1 and NaN for n = 0; equal values give exactly their
+    value and 0. Source: Morris, White, Crowther, Statistics in Medicine 38 (2019), Table 6.
     """
     return mean_of(*moments_over_replications(values))
 
 
 def mean_of(moments: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    """Mean, its standard error and the number of values, from (…, statistic) `moments_over_replications`."""
+    """Mean, its standard error and the number of values, from (…, statistic)
+    `moments_over_replications`.
+    """
     mean, squares, n = (moments.sel(statistic=name, drop=True) for name in ("mean", "m2", "n"))
     n = n.astype(int)
     return mean, mean.copy(data=standard_error(squares.values, n.values)), n
@@ -49,17 +53,24 @@ def skewness_of(moments: xr.DataArray) -> xr.DataArray:
 
 
 def moments_over_replications(*values: xr.DataArray) -> list[xr.DataArray]:
-    """(cells…, statistic) moments of the finite replications of each; what they have in common is read once."""
+    """(cells…, statistic) moments of the finite replications of each.
+
+    What they have in common is read once.
+    """
     return _moments(values, xr.ones_like(values[0], np.int8))[0]
 
 
-def _moments(values: Sequence[xr.DataArray], status: xr.DataArray) -> tuple[list[xr.DataArray], xr.DataArray]:
+def _moments(
+    values: Sequence[xr.DataArray], status: xr.DataArray
+) -> tuple[list[xr.DataArray], xr.DataArray]:
     """(cells…, statistic) of each, and (cells…, count) of the status.
 
-    Where data are read on demand, one chunk of each is in memory at a time, and those of one group of cells are merged
-    in their order.
+    Where data are read on demand, one chunk of each is in memory at a time, and those of one group
+    of cells are merged in their order.
     """
-    if not all(_alike(one, status) for one in values):  # mostly they are, and broadcasting takes longer than the sums
+    if not all(
+        _alike(one, status) for one in values
+    ):  # mostly they are, and broadcasting takes longer than the sums
         *values, status = xr.broadcast(*values, status)
     transposed = (one.transpose(..., REPLICATION) for one in (*values, status))
     arrays = cast("tuple[xr.DataArray, ...]", xr.unify_chunks(*transposed))
@@ -77,17 +88,26 @@ def _moments(values: Sequence[xr.DataArray], status: xr.DataArray) -> tuple[list
     def labelled(array: Array, name: str, labels: Sequence[str]) -> xr.DataArray:
         return xr.DataArray(array, {**coordinates, name: [*labels]}, (*axes, name))
 
-    return ([labelled(one, "statistic", STATISTICS) for one in statistics], labelled(counts, "count", COUNTS))
+    return (
+        [labelled(one, "statistic", STATISTICS) for one in statistics],
+        labelled(counts, "count", COUNTS),
+    )
 
 
 def _alike(one: xr.DataArray, other: xr.DataArray) -> bool:
     """Whether two arrays have the same axes with the same levels, in the same order."""
-    return one.dims == other.dims and one.shape == other.shape and all(
-        index.equals(other.indexes.get(name)) for name, index in one.indexes.items())
+    return (
+        one.dims == other.dims
+        and one.shape == other.shape
+        and all(index.equals(other.indexes.get(name)) for name, index in one.indexes.items())
+    )
 
 
 def _block(arrays: Sequence[xr.DataArray]) -> Moments:
-    """Moments of some values, and of the status, which comes last; chunks that several are made of are read once."""
+    """Moments of some values, and of the status, which comes last.
+
+    Chunks that several are made of are read once.
+    """
     read = xr.Dataset({number: one.variable for number, one in enumerate(arrays)}).compute()
     *values, status = (read[number].values for number in range(len(arrays)))
     return block_moments(np.stack(values), status)
@@ -107,7 +127,10 @@ def t_interval(
 
 
 def _quantile(n: Array, confidence: float) -> Floats:
-    """Of Student's t with n − 1 degrees of freedom, but at least 1. O(different n): the quantile is dear."""
+    """Of Student's t with n − 1 degrees of freedom, but at least 1.
+
+    O(different n): the quantile is dear.
+    """
     sizes, where = np.unique(n, return_inverse=True)
     quantiles: Floats = special.stdtrit(np.maximum(sizes - 1, 1), 0.5 + confidence / 2)
     return quantiles[where].reshape(np.shape(n))
@@ -116,31 +139,40 @@ def _quantile(n: Array, confidence: float) -> Floats:
 def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     """Reduce every metric over the replications of a sealed dataset.
 
-    `results` holds float metrics and the int8 `status` over (grid axes…, replication). For a metric v, over
-    the grid axes and in its unit:
+    `results` holds float metrics and the int8 `status` over (grid axes…, replication). For a metric
+    v, over the grid axes and in its unit:
 
     - `v`, `v_mcse`: mean of the finite values, converged or not, and Monte Carlo standard error
       (`mean_over_replications`);
-    - `v_low`, `v_high`: interval of the mean for the metric's range (attributes `least`, `most`), see
-      `interval_within`. Where all values are equal it reaches as far as values that were not seen could move the mean,
-      to infinity where the range has no such end; only metrics that are exact numbers have width 0;
-    - `v_least`, `v_most`: the mean had every replication without a finite value, or not converged, been at
+    - `v_low`, `v_high`: interval of the mean for the metric's range (attributes `least`, `most`),
+    see
+      `interval_within`. Where all values are equal it reaches as far as values that were not seen
+      could move the mean, to infinity where the range has no such end; only metrics that are exact
+      numbers have width 0;
+    - `v_least`, `v_most`: the mean had every replication without a finite value, or not converged,
+    been at
       that end of the metric's range; infinite if the range is; equal to `v` if there are none;
     - `v_n`: number of values in the mean.
 
-    Over the grid: `n_run` = `n_ok` + `n_not_converged` + `n_failed` replications, and `n_not_finite`, those
-    that did not fail but where some metric is not finite. Raises KeyError without `status`.
+    Over the grid: `n_run` = `n_ok` + `n_not_converged` + `n_failed` replications, and
+    `n_not_finite`, those that did not fail but where some metric is not finite. Raises KeyError
+    without `status`.
     """
     return summarise_moments(moments_of(results), confidence)
 
 
 def moments_of(results: xr.Dataset) -> xr.Dataset:
     """Moments of every metric, and counts of the status, as `summary.zarr` holds them."""
-    columns = {name: values for name, values in results.data_vars.items()
-               if values.dtype.kind == "f" and REPLICATION in values.dims}
+    columns = {
+        name: values
+        for name, values in results.data_vars.items()
+        if values.dtype.kind == "f" and REPLICATION in values.dims
+    }
     moments, counts = _moments([*columns.values()], results["status"])
-    described = {name: one.assign_attrs(values.attrs)
-                 for (name, values), one in zip(columns.items(), moments, strict=True)}
+    described = {
+        name: one.assign_attrs(values.attrs)
+        for (name, values), one in zip(columns.items(), moments, strict=True)
+    }
     return xr.Dataset({**described, "status": counts}, attrs=results.attrs)
 
 
@@ -158,26 +190,42 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
             attributes = {"units": "1" if suffix == "_n" else unit, "long_name": label + meaning}
             columns[f"{name}{suffix}"] = axes, column, ({} if suffix else values.attrs) | attributes
     meanings = {
-        "run": "replications run", "ok": "replications that converged",
-        "not_converged": "replications that did not converge", "failed": "replications that failed",
-        "not_finite": "replications with a metric that is not finite"}
+        "run": "replications run",
+        "ok": "replications that converged",
+        "not_converged": "replications that did not converge",
+        "failed": "replications that failed",
+        "not_finite": "replications with a metric that is not finite",
+    }
     for name, meaning in meanings.items():
-        columns[f"n_{name}"] = axes, counts.sel(count=name).values, {"units": "1", "long_name": meaning}
-    return xr.Dataset(columns, counts.isel(count=0, drop=True).coords, dict(summary.attrs, confidence=confidence))
+        columns[f"n_{name}"] = (
+            axes,
+            counts.sel(count=name).values,
+            {"units": "1", "long_name": meaning},
+        )
+    return xr.Dataset(
+        columns, counts.isel(count=0, drop=True).coords, dict(summary.attrs, confidence=confidence)
+    )
 
 
 def _columns(
     values: xr.DataArray, counts: xr.DataArray, confidence: float, exact: bool
 ) -> dict[str, tuple[Array, str]]:
-    """Suffix -> column and its meaning. values: (…, statistic) moments of one metric; counts: (…, count)."""
+    """Suffix -> column and its meaning. values: (…, statistic) moments of one metric.
+
+    Counts: (…, count).
+    """
     of = _by_statistic(values.transpose(*counts.dims[:-1], "statistic"))
     mean, n, total = of["mean"], of["n"].astype(int), counts.sel(count="run").values
     mcse, unknown = standard_error(of["m2"], n), total - of["trusted_n"]
     known = np.where(of["trusted_n"] > 0, of["trusted_n"] * of["trusted_mean"], 0.0)
-    least, most = (_bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf)))
+    least, most = (
+        _bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf))
+    )
     low, high = _ends(of, confidence, least, most, exact)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = [np.where(unknown > 0, (known + unknown * end) / total, mean) for end in (least, most)]
+        ends = [
+            np.where(unknown > 0, (known + unknown * end) / total, mean) for end in (least, most)
+        ]
     return {
         "": (mean, ""),
         "_mcse": (mcse, ", Monte Carlo standard error"),
@@ -191,13 +239,17 @@ def _columns(
 
 def _by_statistic(moments: xr.DataArray) -> dict[str, Array]:
     """Name -> one array, of (…, statistic) moments."""
-    return dict(zip(moments["statistic"].values.tolist(), np.moveaxis(moments.values, -1, 0), strict=True))
+    return dict(
+        zip(moments["statistic"].values.tolist(), np.moveaxis(moments.values, -1, 0), strict=True)
+    )
 
 
 def _ends(
     moments: Mapping[str, Array], confidence: float, least: float, most: float, exact: bool
 ) -> tuple[Array, Array]:
-    """`interval_within`; of a metric that is an exact number, where all values are equal, their value."""
+    """`interval_within`; of a metric that is an exact number, where all values are equal, their
+    value.
+    """
     low, high = interval_within(moments, confidence, least, most)
     if exact:
         equal = (moments["n"] > 1) & (moments["m2"] == 0)
@@ -211,23 +263,33 @@ def _bound(values: xr.DataArray, name: str, default: float) -> float:
 
 
 def paired_difference(
-    results: xr.Dataset, metric: str, along: str, first: Level, second: Level, confidence: float = 0.95
+    results: xr.Dataset,
+    metric: str,
+    along: str,
+    first: Level,
+    second: Level,
+    confidence: float = 0.95,
 ) -> xr.Dataset:
     """Mean of `metric` at `along` = `first` minus at `second`, replication by replication.
 
-    For axes whose levels share their data (`mechanism`, `estimator`) the difference of a replication is far
-    less variable than the replications. Returns `mean`, `mcse`, `low`, `high` (see `interval_within`, the metric's
-    unit) and `pairs` (replications where both are finite) over the remaining grid axes. Raises KeyError for
-    an unknown metric, axis or level.
+    For axes whose levels share their data (`mechanism`, `estimator`) the difference of a
+    replication is far less variable than the replications. Returns `mean`, `mcse`, `low`, `high`
+    (see `interval_within`, the metric's unit) and `pairs` (replications where both are finite) over
+    the remaining grid axes. Raises KeyError for an unknown metric, axis or level.
     """
     values = results[metric].where(~results["status"].isin([0, FAILED]))
     one, other = (values.sel({along: level}).reset_coords(drop=True) for level in (first, second))
-    moments, = moments_over_replications(one - other)
+    (moments,) = moments_over_replications(one - other)
     mean, mcse, pairs = mean_of(moments)
-    most = _bound(values, "most", np.inf) - _bound(values, "least", -np.inf)  # that a difference can be
+    most = _bound(values, "most", np.inf) - _bound(
+        values, "least", -np.inf
+    )  # that a difference can be
     exact = is_exact(results.attrs, metric)
-    low, high = (mean.copy(data=end) for end in _ends(_by_statistic(moments), confidence, -most, most, exact))
+    low, high = (
+        mean.copy(data=end) for end in _ends(_by_statistic(moments), confidence, -most, most, exact)
+    )
     units = {"units": values.attrs.get("units", "1")}
     columns = dict(mean=mean, mcse=mcse, low=low, high=high)
-    return xr.Dataset({name: column.assign_attrs(units) for name, column in columns.items()}
-                      | {"pairs": pairs})
+    return xr.Dataset(
+        {name: column.assign_attrs(units) for name, column in columns.items()} | {"pairs": pairs}
+    )

@@ -1,7 +1,10 @@
-"""Tolerances: what a claim allows. Each decides an estimate and prints itself, so that text and check agree.
+"""Tolerances: what a claim allows.
 
-The estimate's interval inside the tolerance supports the claim, an interval wholly outside contradicts it, anything
-else is inconclusive, and so is an interval that is not finite, but for `Contains`.
+Each decides an estimate and prints itself, so that text and check agree.
+
+The estimate's interval inside the tolerance supports the claim, an interval wholly outside
+contradicts it, anything else is inconclusive, and so is an interval that is not finite, but for
+`Contains`.
 """
 
 import math
@@ -14,11 +17,21 @@ from pipeline.analysis.estimate import Estimate
 SUPPORTED = "supported"
 IDENTITY = "identity"  # supported, as it must be: the claim holds by construction
 NOT_REFUTED = "not refuted"  # supported, but plausible data could not have contradicted the claim
-TOO_WEAK = "too weak"  # one of those above, but the check does not reject the control: it shows nothing
+TOO_WEAK = (
+    "too weak"  # one of those above, but the check does not reject the control: it shows nothing
+)
 INCONCLUSIVE = "inconclusive"  # tested, but undecided
 NOT_TESTED = "not tested"  # the data or the levels of the grid that it needs are not there
 CONTRADICTED = "contradicted"
-VERDICTS = (SUPPORTED, IDENTITY, NOT_REFUTED, NOT_TESTED, TOO_WEAK, INCONCLUSIVE, CONTRADICTED)  # the worst last
+VERDICTS = (
+    SUPPORTED,
+    IDENTITY,
+    NOT_REFUTED,
+    NOT_TESTED,
+    TOO_WEAK,
+    INCONCLUSIVE,
+    CONTRADICTED,
+)  # the worst last
 HELD = (SUPPORTED, IDENTITY, NOT_REFUTED)  # the intervals lie inside the tolerance
 
 PLACES = 16  # in which an interval is looked at for a value that could decide
@@ -28,10 +41,12 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Tolerance(Protocol):
-    """What an estimate may be. `worst` says which of several cells is reported, and `target` from where "farthest"
-    counts.
+    """What an estimate may be.
 
-    A tolerance of your own is any class with these three attributes and a `__str__` that says what `verdict` decides.
+    `worst` says which of several cells is reported, and `target` from where "farthest" counts.
+
+    A tolerance of your own is any class with these three attributes and a `__str__` that says what
+    `verdict` decides.
     """
 
     @property
@@ -40,7 +55,9 @@ class Tolerance(Protocol):
 
     @property
     def worst(self) -> Worst:
-        """The cell nearest to a contradiction: with the largest or smallest value, or farthest from the target."""
+        """The cell nearest to a contradiction: with the largest or smallest value, or farthest from
+        the target.
+        """
 
     def verdict(self, estimate: Estimate) -> str:
         """`SUPPORTED`, `CONTRADICTED` or `INCONCLUSIVE`."""
@@ -113,11 +130,12 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Contains:
-    """Agreement with a law, cell by cell: an interval that lies wholly outside target ± margin contradicts it.
+    """Agreement with a law, cell by cell: an interval that lies wholly outside target ± margin
+    contradicts it.
 
-    The margin is 0 for a law that is exact. An interval that meets the target supports it however wide it is, even
-    without ends, as where replications are too skewed for one: use this beside a tolerance that asks for precision, as
-    `pipeline.analysis.exact.exact_law` does.
+    The margin is 0 for a law that is exact. An interval that meets the target supports it however
+    wide it is, even without ends, as where replications are too skewed for one: use this beside a
+    tolerance that asks for precision, as `pipeline.analysis.exact.exact_law` does.
     """
 
     target: float
@@ -139,7 +157,9 @@ class Contains:
 
 @dataclass(frozen=True)
 class NoException:
-    """No exception at all, in enough data to exclude a larger share than `largest`: the estimate is a share."""
+    """No exception at all, in enough data to exclude a larger share than `largest`: the estimate is
+    a share.
+    """
 
     largest: float
 
@@ -147,9 +167,12 @@ class NoException:
     worst: ClassVar[Worst] = "largest"
 
     def verdict(self, estimate: Estimate) -> str:
-        """One exception contradicts; without any, the upper end of the interval has to be at most `largest`.
+        """One exception contradicts.
 
-        Where lost replications may be exceptions, which leaves the value above 0 and the low end at 0, none is known.
+        Without any, the upper end of the interval has to be at most `largest`.
+
+        Where lost replications may be exceptions, which leaves the value above 0 and the low end at
+        0, none is known.
         """
         if estimate.value == 0:
             return compare(estimate, -math.inf, self.largest)
@@ -160,7 +183,9 @@ class NoException:
 
 
 def compare(estimate: Estimate, least: float, most: float) -> str:
-    """`SUPPORTED` for an interval inside [least, most], `CONTRADICTED` for one wholly outside, else `INCONCLUSIVE`."""
+    """`SUPPORTED` for an interval inside [least, most], `CONTRADICTED` for one wholly outside, else
+    `INCONCLUSIVE`.
+    """
     if not finite(estimate):
         return INCONCLUSIVE
     if least <= estimate.low and estimate.high <= most:
@@ -174,10 +199,12 @@ def finite(estimate: Estimate) -> bool:
 
 
 def open_for_good(estimate: Estimate, tolerance: Tolerance) -> bool:
-    """Whether no number of replications could decide, as the levels of the grid alone leave too wide an interval.
+    """Whether no number of replications could decide, as the levels of the grid alone leave too
+    wide an interval.
 
-    Wherever in its interval the number lies, the interval that the levels leave there must be undecided. It is as much
-    longer and shorter than the number, by a factor, as at the estimate; so this is about positive numbers.
+    Wherever in its interval the number lies, the interval that the levels leave there must be
+    undecided. It is as much longer and shorter than the number, by a factor, as at the estimate; so
+    this is about positive numbers.
     """
     if estimate.finest is None or not finite(estimate) or estimate.low <= 0:
         return False
@@ -190,7 +217,11 @@ def open_for_good(estimate: Estimate, tolerance: Tolerance) -> bool:
 
 def by_badness(values: Sequence[float], tolerance: Tolerance) -> list[int]:
     """Positions of the values, the one nearest to a contradiction first; equal ones in their order."""
-    badness = {"largest": lambda v: v, "smallest": lambda v: -v, "farthest": lambda v: abs(v - tolerance.target)}
+    badness = {
+        "largest": lambda v: v,
+        "smallest": lambda v: -v,
+        "farthest": lambda v: abs(v - tolerance.target),
+    }
     return sorted(range(len(values)), key=lambda i: -badness[tolerance.worst](values[i]))
 
 

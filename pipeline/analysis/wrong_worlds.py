@@ -1,4 +1,6 @@
-"""Simulated controls: what a claim says of a world in which a part of every cell is wrong, and nobody knows it."""
+"""Simulated controls: what a claim says of a world in which a part of every cell is wrong, and
+nobody knows it.
+"""
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import xarray as xr
 
-from pipeline.analysis.claims import CONTRADICTED, HELD, SUPPORTED, Check, Claim, SimulatedControl, check_of
+from pipeline.analysis.claims import (
+    CONTRADICTED,
+    HELD,
+    SUPPORTED,
+    Check,
+    Claim,
+    SimulatedControl,
+    check_of,
+)
 from pipeline.analysis.selection import NUMBER, InsufficientEvidence, planning
 from pipeline.analysis.summary import REPLICATION
 from pipeline.study.arrays import Integers
@@ -14,7 +24,11 @@ from pipeline.study.status import OK
 from pipeline.study.study import Study
 from pipeline.study.wrong_worlds import WrongWorld
 
-AS_IT_MUST, OTHERWISE, UNDECIDED = "as it must", "otherwise", "undecided"  # what claims say of their wrong worlds
+AS_IT_MUST, OTHERWISE, UNDECIDED = (
+    "as it must",
+    "otherwise",
+    "undecided",
+)  # what claims say of their wrong worlds
 CELL_OUTSIDE = -1  # number of a combination of levels that is no cell of the grid
 
 
@@ -32,14 +46,19 @@ def checks_of_wrong_worlds(
 
 
 def as_expected(claim: Claim, check: Check) -> bool:
-    """Whether a claim says of its wrong world what it must: contradicted, or that it holds where it should there."""
+    """Whether a claim says of its wrong world what it must: contradicted, or that it holds where it
+    should there.
+    """
     control = claim.simulated
     assert isinstance(control, SimulatedControl)
     return check.verdict == (claim.best if control.verdict == SUPPORTED else control.verdict)
 
 
 def outcome(claim: Claim, check: Check) -> str:
-    """`AS_IT_MUST`; `OTHERWISE` for a world that is judged the wrong way; `UNDECIDED` where the data do not decide."""
+    """`AS_IT_MUST`; `OTHERWISE` for a world that is judged the wrong way.
+
+    `UNDECIDED` where the data do not decide.
+    """
     if as_expected(claim, check):
         return AS_IT_MUST
     return OTHERWISE if check.verdict in (*HELD, CONTRADICTED) else UNDECIDED
@@ -53,12 +72,14 @@ def _by_control(claims: Iterable[Claim]) -> dict[SimulatedControl, list[Claim]]:
     return sharing
 
 
-def wrong_world(claims: Sequence[Claim], control: SimulatedControl, study: Study, blank: xr.Dataset) -> xr.Dataset:
+def wrong_world(
+    claims: Sequence[Claim], control: SimulatedControl, study: Study, blank: xr.Dataset
+) -> xr.Dataset:
     """The results of a wrong world, in the cells that the claims read; elsewhere `status` is 0.
 
-    study: its seed and replications are used. blank: the study's results before anything was run, (grid axes…,
-    replication), with all coordinates. What a claim reads is recorded on placeholders, and again with the simulated
-    cells in their place, until it wants no other cell.
+    study: its seed and replications are used. blank: the study's results before anything was run,
+    (grid axes…, replication), with all coordinates. What a claim reads is recorded on placeholders,
+    and again with the simulated cells in their place, until it wants no other cell.
     """
     world = WrongWorld.of(study, control.change)
     results = blank.copy(deep=True)
@@ -71,7 +92,9 @@ def wrong_world(claims: Sequence[Claim], control: SimulatedControl, study: Study
 
 
 def cell_numbers(study: Study) -> Integers:
-    """(grid…) number of every combination of levels in the order of the grid's cells, −1 for one that is no cell."""
+    """(grid…) number of every combination of levels in the order of the grid's cells, −1 for one
+    that is no cell.
+    """
     axes = study.grid.axes
     numbers = np.full([len(levels) for levels in axes.values()], CELL_OUTSIDE)
     for number, labels in enumerate(study.grid):
@@ -105,7 +128,9 @@ def _wanted_by(claim: Claim, trial: xr.Dataset, numbers: Integers) -> set[int]:
 
 
 def _with_placeholders(results: xr.Dataset, numbers: Integers) -> xr.Dataset:
-    """Results with numbers of cells, and with finite values in the cells of the grid that were not run."""
+    """Results with numbers of cells, and with finite values in the cells of the grid that were not
+    run.
+    """
     axes = [axis for axis in results["status"].dims if axis != REPLICATION]
     inside = xr.DataArray(numbers != CELL_OUTSIDE, dims=axes)
     not_run = (results["status"] == 0) & inside

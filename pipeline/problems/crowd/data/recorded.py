@@ -75,7 +75,7 @@ class RecordedCrowd(Checked):
 
     @property
     def source(self) -> str:
-        """One sentence for the report: what data, how many, their hash; or that they are synthetic."""
+        """One sentence for the report: what data, how many, and their hash, or "synthetic"."""
         return self._crowd.source
 
     def truth(

@@ -88,7 +88,7 @@ def _have_equal_sizes(abilities: Floats, free: Booleans) -> Booleans:
     apart = 2.0 + np.arange(abilities.shape[1])  # sizes of those that are cut: none is equal
     sizes = np.sort(np.where(free, np.abs(abilities), apart), axis=1)
     gaps = np.diff(sizes, axis=1, prepend=0.0)
-    equal: Booleans = (gaps < ALIKE).any(axis=1)
+    equal: Booleans = np.any(gaps < ALIKE, axis=1)
     return equal
 
 
