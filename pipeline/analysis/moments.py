@@ -36,7 +36,7 @@ class Moments(NamedTuple):
 def block_moments(values: Floats, status: Array, paired: Sequence[int] = ()) -> Moments:
     """Moments of a block of replications. values: (metrics, cells…, reps).
 
-    Status: (cells…, reps) int8.
+    status: (cells…, reps) int8.
 
     paired: axes of the cells whose levels share their data. The least value is subtracted before
     summing, so that equal values have exactly their mean and M_k = 0. Processes about `SLICE`

@@ -68,7 +68,7 @@ class Rule:
     def read(self, values: Floats, status: Array) -> "Sums":
         """The sums that are needed of a block. values: (columns, levels…, reps).
 
-        Status: (levels…, reps).
+        status: (levels…, reps).
         """
         # contiguous, so that sums are rounded in the same way
         values, status = np.ascontiguousarray(values), np.ascontiguousarray(status)
@@ -223,7 +223,7 @@ class Prefix:
     def add(self, values: Floats, status: Array) -> None:
         """Add the next block. values: (metrics, levels…, reps), those of the rule's columns.
 
-        Status: (levels…, reps).
+        status: (levels…, reps).
 
         O(values), and a fixed time of some 0.1 ms.
         """

@@ -91,7 +91,7 @@ def _only_these_matter(
 def _moved(results: xr.Dataset, where: Booleans, half: int) -> xr.Dataset:
     """Results in which some cells have one half of their replications twice. where: (grid…).
 
-    Half: 0 for the first.
+    half: 0 for the first.
     """
     axes = [axis for axis in results["status"].dims if axis != REPLICATION]
     size = results.sizes[REPLICATION]

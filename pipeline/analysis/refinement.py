@@ -80,10 +80,9 @@ def find(curve: Curve, asked: Refinement, bounds: tuple[float, float]) -> Found:
     levels are an interval of its position. With five undecided cells or more between them a
     parabola is fitted to these, by least squares, and the interval is where
     |parabola − level| is at most z standard errors of it. Weights are 1 − u², u = ±1 at the decided cells: not of the
-    cells' own spread, with which errors correlate, and small where a cell's error decides whether
-    it takes part. Without any crossing found, `places` are where undecided cells leave room for
-    one. O(levels). Source: Fan and Gijbels, Local Polynomial Modelling (1996), chapter 3 (local
-    fit, Epanechnikov's weights).
+    cells' own spread, with which errors correlate, and small where a cell's error decides whether it takes part.
+    Without any crossing found, `places` are where undecided cells leave room for one. O(levels).
+    Source: Fan and Gijbels, Local Polynomial Modelling (1996), chapter 3 (local fit, Epanechnikov's weights).
     """
     low, high = _sides(curve, asked, bounds)
     sides = np.where(low > asked.level, 1, np.where(high < asked.level, -1, 0))

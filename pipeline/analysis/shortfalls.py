@@ -21,8 +21,7 @@ def of_moments(moments: xr.Dataset, estimator: str) -> str:
     >>> status = ("m", "count"), [[100, 0, 0], [100, 0, 7], [100, 0, 0]]
     >>> moments = xr.Dataset({"status": status, "error": (("m", "statistic"), [[100], [93], [100]])}, cells)
     >>> of_moments(moments, "mine")
-    'estimator mine: 7 of 300 replications not converged in 1 of 3 cells; metric error not finite in
-    7'
+    'estimator mine: 7 of 300 replications not converged in 1 of 3 cells; metric error not finite in 7'
     """
     counts = {
         name: moments["status"].sel(count=name, drop=True)

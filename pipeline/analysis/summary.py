@@ -145,13 +145,12 @@ def summarise(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
     - `v`, `v_mcse`: mean of the finite values, converged or not, and Monte Carlo standard error
       (`mean_over_replications`);
     - `v_low`, `v_high`: interval of the mean for the metric's range (attributes `least`, `most`),
-    see
-      `interval_within`. Where all values are equal it reaches as far as values that were not seen
-      could move the mean, to infinity where the range has no such end; only metrics that are exact
-      numbers have width 0;
+      see `interval_within`. Where all values are equal it reaches as far as values that were not
+      seen could move the mean, to infinity where the range has no such end; only metrics that are
+      exact numbers have width 0;
     - `v_least`, `v_most`: the mean had every replication without a finite value, or not converged,
-    been at
-      that end of the metric's range; infinite if the range is; equal to `v` if there are none;
+      been at that end of the metric's range; infinite if the range is; equal to `v` if there are
+      none;
     - `v_n`: number of values in the mean.
 
     Over the grid: `n_run` = `n_ok` + `n_not_converged` + `n_failed` replications, and
@@ -212,7 +211,7 @@ def _columns(
 ) -> dict[str, tuple[Array, str]]:
     """Suffix -> column and its meaning. values: (…, statistic) moments of one metric.
 
-    Counts: (…, count).
+    counts: (…, count).
     """
     of = _by_statistic(values.transpose(*counts.dims[:-1], "statistic"))
     mean, n, total = of["mean"], of["n"].astype(int), counts.sel(count="run").values
