@@ -18,9 +18,9 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from pipeline.analysis.boundaries import crossing
-from pipeline.analysis.levels import next_levels
+from pipeline.analysis.crossings import Crossings, Curve, find
 from pipeline.analysis.moments import STATISTICS
-from pipeline.analysis.refinement import Curve, Found, find
+from pipeline.analysis.refined_levels import next_levels
 from pipeline.problems.clustering.theory.success import maxsense_success
 from pipeline.problems.crowd.theory.vote_errors import vote_error
 from pipeline.problems.crowd.theory.wisdom import private_ability
@@ -89,7 +89,7 @@ def asked_of(surface: Surface) -> Refinement:
     return Refinement("x", "v", level=surface.level, width=WIDTH, most=20)
 
 
-def in_rounds(name: str, surface: Surface, rng: np.random.Generator) -> tuple[Found, int]:
+def in_rounds(name: str, surface: Surface, rng: np.random.Generator) -> tuple[Crossings, int]:
     """What is found of a curve, and its levels."""
     drawn, asked, bounds = Drawn(name, surface, rng), asked_of(surface), (0.0, 1.0 if surface.share else math.inf)
     new: tuple[float, ...] = tuple(np.geomspace(*surface.ends, START).tolist())
@@ -111,7 +111,7 @@ def uniform_width(name: str, surface: Surface, levels: int, rng: np.random.Gener
                       xr.DataArray(np.sqrt(part["m2"] / REPS / (REPS - 1)), x, ["x"]), "x", surface.level, draws=200)
     low, high = float(fitted["low"]), float(fitted["high"])
     monotone = math.log(high / low) if 0 < low and high < math.inf else math.inf
-    return min(found.places[0].width if found.crossings == 1 else math.inf, monotone)
+    return min(found.places[0].width if found.count == 1 else math.inf, monotone)
 
 
 def main() -> None:
@@ -121,7 +121,7 @@ def main() -> None:
         start = time.perf_counter()
         truth = brentq(lambda x, surface=surface: surface.mean(x) - surface.level, *surface.ends)
         runs = [in_rounds(name, surface, rng) for _ in range(RUNS)]
-        once = [(found.places[0], levels) for found, levels in runs if found.crossings == 1]
+        once = [(found.places[0], levels) for found, levels in runs if found.count == 1]
         covered = np.mean([one.low <= truth <= one.high for one, _ in once])
         width, used = np.median([one.width for one, _ in once]), REPS * np.mean([levels for _, levels in runs])
 

@@ -36,8 +36,8 @@ def boundary_lines(stored: StoredStudy) -> list[str]:
     """
     if not (asked := stored.study.refine) or not is_current(stored.store):
         return []
-    from pipeline.analysis.levels import unresolved
-    from pipeline.analysis.refinement import statements
+    from pipeline.analysis.refined_levels import unresolved
+    from pipeline.analysis.crossings import statements
 
     moments = results.load(stored.store, results.place(stored.store) + results.SUMMARY)
     return [f"{asked.metric} = {asked.level:g}{f' at {where}' if where else ''}: {text}"
@@ -46,8 +46,8 @@ def boundary_lines(stored: StoredStudy) -> list[str]:
 
 def _walked(study: Study, moments: "xr.Dataset") -> Grid:
     """The grid after all rounds that follow from some moments, and that of the first round that is not among them."""
-    from pipeline.analysis.levels import walked
-    from pipeline.analysis.refinement import bounds_of, curves_of
+    from pipeline.analysis.refined_levels import walked
+    from pipeline.analysis.crossings import bounds_of, curves_of
 
     assert study.refine
     return walked(study.grid, curves_of(moments, study.refine), bounds_of(moments, study.refine.metric), study.refine)

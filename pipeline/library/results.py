@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from pipeline.analysis import looks, refinement, summary
+from pipeline.analysis import crossings, looks, summary
 from pipeline.analysis.claims import Claim, Judgement
 from pipeline.analysis.control_variates import controlled
 from pipeline.storage import results
@@ -75,7 +75,7 @@ def boundary(
         width: of the interval, from which on `says` calls it wider than asked; 0.05.
 
     Returns, over the other axes: `value` with the interval `low`, `high` in the unit of the axis, `crossings`,
-    `distance` and `says`, a sentence; see `pipeline.analysis.refinement.boundary`. A curve that is flat, does not cross
+    `distance` and `says`, a sentence; see `pipeline.analysis.crossings.boundary`. A curve that is flat, does not cross
     or crosses several times has value NaN, and the sentence says which.
 
     Raises InvalidInput, which names the argument, also for an axis whose levels share their data.
@@ -90,7 +90,7 @@ def boundary(
     asked = {"width": 0.05, **json.loads(data.attrs.get("refine", "{}")),
              **{name: one for name, one in given.items() if one is not None}, "second": ""}
     axes = {str(axis): data[axis].values.tolist() for axis in data["status"].dims if axis != REPLICATION}
-    ranges = {str(name): refinement.bounds_of(data, str(name)) for name, one in data.data_vars.items()
+    ranges = {str(name): crossings.bounds_of(data, str(name)) for name, one in data.data_vars.items()
               if one.dtype.kind == "f" and REPLICATION in one.dims}
     try:
         wanted = read_refinement(asked, Grid.of(axes), ranges, identity.get("paired", ()))
@@ -99,7 +99,7 @@ def boundary(
             raise InvalidInput("along", along, "has one level for some curve; must be one of two at least") from None
         raise InvalidInput(error.key.removeprefix("refine."), error.value, error.allowed) from None
     assert wanted
-    return refinement.boundary(summary.moments_of(data[[wanted.metric, "status"]]), wanted)
+    return crossings.boundary(summary.moments_of(data[[wanted.metric, "status"]]), wanted)
 
 
 def judge(data: xr.Dataset, claims: Sequence[Claim] | None = None) -> list[Judgement]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pipeline.analysis.levels import families, open_gaps, walked
+from pipeline.analysis.refined_levels import families, open_gaps, walked
 from pipeline.analysis.moments import block_moments
-from pipeline.analysis.refinement import Curve, find
+from pipeline.analysis.crossings import Curve, find
 from pipeline.study.grid import Grid
 from pipeline.study.refinement import LEVELS, Refinement, curves
 
@@ -65,7 +65,7 @@ def test_curves_are_added_where_the_boundary_bends_and_its_places_cover(covered)
     for seed in range(2):
         _, known = Surface(bend, seed=seed).refined()
         found, open_ones = crossings(known)
-        assert all(one.crossings == 1 for one in found.values()) and not open_ones
+        assert all(one.count == 1 for one in found.values()) and not open_ones
         inside = [y for y in found if 2 < y < 6]
         assert len(inside) >= 6 and len(found) - len(inside) <= 9  # of 4.2 in log y, 1.1 are inside
         places += [one.places[0] for one in found.values()]
@@ -94,8 +94,8 @@ def test_where_the_boundary_leaves_the_axis_is_narrowed_down():
     """It crosses x = 10, the end, at y = 5."""
     _, known = Surface(lambda y: 10 * (y / 5) ** 2, reps=2000).refined(asked := replace(ASKED, width=0.2))
     found, _ = crossings(known, asked)
-    inside, outside = (max(y for y, one in found.items() if one.crossings),
-                       min(y for y, one in found.items() if not one.crossings and not one.places))
+    inside, outside = (max(y for y, one in found.items() if one.count),
+                       min(y for y, one in found.items() if not one.count and not one.places))
     assert 3.5 < inside < 5 < outside < 8
 
 

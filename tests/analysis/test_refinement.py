@@ -9,9 +9,9 @@ import xarray as xr
 from scipy import stats
 
 from pipeline.analysis.boundaries import boundary_exponent
-from pipeline.analysis.levels import next_levels
+from pipeline.analysis.refined_levels import next_levels
 from pipeline.analysis.moments import COUNTS, STATISTICS, block_moments
-from pipeline.analysis.refinement import SIDES, Curve, boundary, find, says, statements
+from pipeline.analysis.crossings import SIDES, Curve, boundary, find, says, statements
 from pipeline.study.refinement import LEVELS, Refinement
 
 ASKED = Refinement("x", "share", level=0.5, width=0.03, most=3)
@@ -57,7 +57,7 @@ def test_the_interval_of_the_place_covers(kind, covered):
     for _ in range(120):
         draw, kept = values(rng), {}
         found, _ = refined(lambda x, draw=draw, kept=kept: kept.setdefault(x, draw(x)), asked, bounds=bounds)
-        assert found.crossings == 1
+        assert found.count == 1
         places += found.places
     width = np.median([one.width for one in places])
     assert covered([one.low <= truth <= one.high for one in places], 0.95, f"crossing, {kind}, width {width:.3f}")
@@ -70,11 +70,11 @@ def test_no_crossing_and_two_are_said():
     for _ in range(30):
         never.append(refined(shares(rng, lambda x: 0.15 + 0.03 * math.log(x), 1000)))
         twice.append(refined(shares(rng, lambda x: 0.85 * math.exp(-math.log(x / 2) ** 2), 1000)))
-    assert all(found.crossings == 0 and not found.places for found, _ in never)
+    assert all(found.count == 0 and not found.places for found, _ in never)
     assert all(-0.4 < found.distance < 0 and len(curve.levels) == len(BASE) + LEVELS for found, curve in never)
     assert says(never[0][0], ASKED).startswith("does not cross within x: the mean stays below, by 0.")
     ends = [2 * math.exp(sign * math.log(1.7) ** 0.5) for sign in (-1, 1)]
-    assert all(found.crossings == 2 for found, _ in twice)
+    assert all(found.count == 2 for found, _ in twice)
     for k, end in enumerate(ends):
         hit = sum(found.places[k].low <= end <= found.places[k].high for found, _ in twice)
         print(f"crossing {k + 1} of 2: n=30 covered={hit}, bound 20 (P(less) ≤ 1e-6 at 0.95)")
@@ -84,10 +84,10 @@ def test_no_crossing_and_two_are_said():
 
 def test_a_curve_that_lies_on_the_level_is_not_decided():
     found, curve = refined(shares(np.random.default_rng(3), lambda x: 0.5))
-    assert found.crossings == 0 and [(one.low, one.high) for one in found.places] == [(0.0, math.inf)]
+    assert found.count == 0 and [(one.low, one.high) for one in found.places] == [(0.0, math.inf)]
     assert says(found, ASKED).startswith("not decided: may cross at x in [0, inf]")
     toward, _ = refined(shares(np.random.default_rng(3), lambda x: min(0.5, 0.1 * x), 1000))
-    assert toward.crossings == 0 and toward.places[-1].high == math.inf and 2 < toward.places[-1].low < 5.6
+    assert toward.count == 0 and toward.places[-1].high == math.inf and 2 < toward.places[-1].low < 5.6
 
 
 @pytest.mark.parametrize("factor, decided", [(0.99, False), (1.01, True)])
@@ -99,7 +99,7 @@ def test_sides_hold_together_for_all_cells_that_a_curve_may_get(factor, decided)
     limit = stats.t.isf(SIDES * (1 - asked.confidence) / cells / 2, reps - 1) * z.std(ddof=1) / reps**0.5
     drawn = (z + factor * limit * np.array([[-1], [1], [1]]))[None]
     curve = Curve((1.0, 2.0, 3.0), block_moments(drawn, np.ones(drawn.shape[1:], np.int8)).values[0].T)
-    assert (find(curve, asked, (-math.inf, math.inf)).crossings == 1) == decided
+    assert (find(curve, asked, (-math.inf, math.inf)).count == 1) == decided
 
 
 def test_levels_of_a_round_follow_from_the_moments_and_are_rounded():
@@ -112,7 +112,7 @@ def test_levels_of_a_round_follow_from_the_moments_and_are_rounded():
     place = found.places[0]
     assert all(curve.levels[place.first] < x < curve.levels[place.last] for x in more)
     assert next_levels(curve, found, ASKED, ASKED.most) == ()
-    known = found._replace(places=(place._replace(width=0.02),))  # narrower than asked for
+    known = replace(found, places=(place._replace(width=0.02),))  # narrower than asked for
     assert next_levels(curve, known, ASKED, 1) == () and len(next_levels(curve, known, ASKED, 0)) == LEVELS
 
 
@@ -128,7 +128,7 @@ def test_whole_numbers_end_at_neighbours_and_levels_may_be_negative():
 
 def test_equal_values_of_a_metric_without_a_range_decide_nothing():
     found, _ = refined(lambda x: np.full(50, x), replace(ASKED, most=1), bounds=(-math.inf, math.inf))
-    assert found.crossings == 0 and found.places[0].high == math.inf
+    assert found.count == 0 and found.places[0].high == math.inf
 
 
 def test_the_boundary_of_a_family_has_an_exponent():
