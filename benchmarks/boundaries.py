@@ -21,6 +21,7 @@ from pipeline.analysis.boundaries import crossing
 from pipeline.analysis.crossings import Crossings, Curve, find
 from pipeline.analysis.moments import STATISTICS
 from pipeline.analysis.refined_levels import next_levels
+from pipeline.problems.clustering.design import Design
 from pipeline.problems.clustering.theory.success import maxsense_success
 from pipeline.problems.crowd.theory.vote_errors import vote_error
 from pipeline.problems.crowd.theory.wisdom import private_ability
@@ -45,15 +46,13 @@ class Surface(NamedTuple):
 
 def surfaces() -> dict[str, Surface]:
     """Name -> surface; each crosses its level once."""
-    workers, items = np.full(25, 0.8), np.array([50, 50])
+    workers = np.full(25, 0.8)
     theta = np.linspace(-1, 1, 10)[None]
-    rated, classes = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.5, 0.5])
-    sets = 8
+    design = Design(100, 8, 2.0, "0.5, 0.5", "0.5, 0.5", "0.9, 0.1; 0.2, 0.8")
     return {
         "probit sheet": Surface(lambda x: float(norm.cdf(3 * math.log(x / 2.1))), 0.5, (0.05, 50), True),
         "majority vote, exact": Surface(lambda x: float(vote_error(private_ability(workers, x))), 0.1, (0.1, 10), True),
-        "MaxSense, predicted": Surface(lambda x: maxsense_success(x, sets, 2.0, 1.0, classes, items, rated), 0.5,
-                                       (1e5, 1e8), True),
+        "MaxSense, predicted": Surface(lambda x: maxsense_success(x, design), 0.5, (1e5, 1e8), True),
         "BTL, sandwich": Surface(lambda x: float(sandwich_risk(theta, x, 500)[0]), 0.01, (0.1, 10), False, 9),
     }
 

@@ -131,7 +131,7 @@ def k_means():
 
 def pair_throws():
     """Few and many balls in one box and in many, and pairs of two clusters and of one."""
-    from pipeline.problems.clustering.pair_throws import put_pairs, throw
+    from pipeline.problems.clustering.sampling.pair_throws import put_pairs, throw
 
     matrix = np.zeros((9, 9), np.int64)
     for boxes in (1, 3, 1000):
@@ -143,8 +143,12 @@ def pair_throws():
 
 def user_counts():
     """Splits of few and of many users by narrow and by wide laws, and sums of one and of two subsets of theirs."""
-    from pipeline.problems.clustering.subset_sums import SubsetCounts, subset_sums
-    from pipeline.problems.clustering.user_counts import UserCounts, binomial, hypergeometric
+    from pipeline.problems.clustering.sampling.subset_sums import SubsetCounts, subset_sums
+    from pipeline.problems.clustering.sampling.user_counts import (
+        UserCounts,
+        binomial,
+        hypergeometric,
+    )
 
     for most, width, rows in ((2, 5, 300), (60, 9, 300), (3000, 200, 300), (10**9, 40_000, 10)):
         rng = np.random.default_rng(width)

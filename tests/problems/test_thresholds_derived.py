@@ -12,6 +12,7 @@ from scipy import optimize, stats
 from scipy.special import expit
 
 from pipeline.problems.clustering.derivations import delta_min
+from pipeline.problems.clustering.design import Design
 from pipeline.problems.clustering.theory.sample_sizes import users_of_load
 from pipeline.problems.clustering.theory.success import maxsense_success
 from pipeline.study.registry import problems
@@ -149,9 +150,9 @@ def test_the_success_of_maxsense_at_one_load():
     cells += [(200, 20, epsilon, 0.8) for epsilon in (0.25, 0.5, 2.0)] + [(200, 20, 1.0, gap) for gap in (0.2, 0.4)]
 
     def predicted(load, N, w, epsilon, gap):
-        liked = np.array([[0.5 + gap / 2, 0.5 - gap / 2]])
-        users = users_of_load(load, N, w, epsilon, delta_min(1.0, "1", "0.5, 0.5", f"{liked[0, 0]}, {liked[0, 1]}"))
-        return maxsense_success(float(users), w, epsilon, 1.0, np.ones(1), np.full(2, N // 2), liked)
+        design = Design(N, w, epsilon, "1", "0.5, 0.5", f"{0.5 + gap / 2}, {0.5 - gap / 2}")
+        users = users_of_load(load, N, w, epsilon, delta_min(1.0, design.alpha, design.beta, design.b))
+        return maxsense_success(float(users), design)
 
     low, high = ([predicted(load, *cell) for cell in cells] for load in (8, 16))
     tolerance = CLAIMS["banerjee.theorem_15"].tolerance

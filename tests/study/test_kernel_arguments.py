@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pipeline as pl
-from pipeline.problems.clustering.pair_throws import put_pairs
+from pipeline.problems.clustering.sampling.pair_throws import put_pairs
 from pipeline.problems.common.stationary import stationary
 from pipeline.problems.crowd.estimators.signed_sums import em_steps, weighted_votes
 from pipeline.problems.ranking.estimators.newton import minimise

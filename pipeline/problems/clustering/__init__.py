@@ -1,11 +1,12 @@
-"""Private item clustering (bipartite block model): everything of this problem is in this package."""
+"""Private item clustering (bipartite block model): the table of all parts of this problem."""
 
 from pipeline.study.problem import Problem
 
 PROBLEM = Problem(
     name="clustering",
     title="Private item clustering (bipartite block model)",
-    paper="Banerjee, Hegde and Massoulié, The Price of Privacy in Untrusted Recommendation Engines, arXiv:1207.3269",
+    paper="Banerjee, Hegde and Massoulié, The Price of Privacy in Untrusted "
+    "Recommendation Engines, arXiv:1207.3269",
     package=__name__,
     models={
         "block_model": ".model:BlockModel",
@@ -28,25 +29,25 @@ PROBLEM = Problem(
         "spectral_clustering_adjusted": ".estimators.spectral_clustering:SpectralClusteringAdjusted",
     },
     metrics={
-        "recovered": ".metrics.recovery:Recovered",
-        "recovered_within": ".metrics.recovery:RecoveredWithin",
-        "misclassified": ".metrics.recovery:Misclassified",
-        "ratings_seen": ".metrics.told:RatingsSeen",
-        "ones_released": ".metrics.told:OnesReleased",
-        "information_best": ".metrics.information:InformationBest",
-        "information_one_bit": ".metrics.information:InformationOneBit",
-        "information_maxsense": ".metrics.information:InformationMaxSense",
-        "information_majority": ".metrics.information:InformationMajority",
-        "information_pairwise": ".metrics.information:InformationPairwise",
-        "information_largest": ".metrics.information:InformationLargest",
-        "bound_theorem_13": ".metrics.information:BoundTheorem13",
-        "bound_theorem_14": ".metrics.information:BoundTheorem14",
-        "bound_contraction": ".metrics.information:BoundContraction",
-        "odds_largest": ".metrics.information:OddsLargest",
-        "odds_largest_of_sets": ".metrics.information:OddsLargestOfSets",
-        "lemma_9_share": ".metrics.information:Lemma9Share",
-        "lemma_9_largest": ".metrics.information:Lemma9Largest",
-        "lemma_12_share": ".metrics.information:Lemma12Share",
+        "recovered": ".metrics.recovery:recovered",
+        "recovered_within": ".metrics.recovery:recovered_within",
+        "misclassified": ".metrics.recovery:misclassified",
+        "ratings_seen": ".metrics.disclosed:ratings_seen",
+        "ones_released": ".metrics.disclosed:ones_released",
+        "information_best": ".metrics.information:information_best",
+        "information_one_bit": ".metrics.information:information_one_bit",
+        "information_maxsense": ".metrics.information:information_maxsense",
+        "information_majority": ".metrics.information:information_majority",
+        "information_pairwise": ".metrics.information:information_pairwise",
+        "information_largest": ".metrics.information:information_largest",
+        "bound_theorem_13": ".metrics.information:bound_theorem_13",
+        "bound_theorem_14": ".metrics.information:bound_theorem_14",
+        "bound_contraction": ".metrics.information:bound_contraction",
+        "odds_largest": ".metrics.information:odds_largest",
+        "odds_largest_of_sets": ".metrics.information:odds_largest_of_sets",
+        "lemma_9_share": ".metrics.information:lemma_9_share",
+        "lemma_9_largest": ".metrics.information:lemma_9_largest",
+        "lemma_12_share": ".metrics.information:lemma_12_share",
     },
     derivations={
         "alpha_from_lean": ".derivations:alpha_from_lean",

@@ -9,7 +9,7 @@ from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
-from .block_law import block_law, sizes
+from .design import Design, block_law
 from .mechanisms.average_one_bit import AverageOneBit
 from .mechanisms.max_sense import MaxSense
 from .mechanisms.multi_max_sense import MultiMaxSense
@@ -17,6 +17,7 @@ from .mechanisms.one_bit import OneBit
 from .mechanisms.pairwise_preference import PairwisePreference
 from .model import BlockModel
 from .theory import sketch_means, success
+from .theory.boundary import is_adjusted
 
 RANDOM = 0.1  # share of the users who answer at random
 
@@ -34,20 +35,21 @@ def recovered(
     alpha: str = "1",
     beta: str = "0.5, 0.5",
 ) -> float:
-    """Predicted chance that every item is right, Gaussian; see `theory.success`. ValueError for other mechanisms."""
-    law, items, adjusted = (
-        block_law(alpha, beta, b),
-        sizes("beta", beta, N),
-        estimator.endswith("_adjusted"),
-    )
+    """Predicted chance that every item is right, Gaussian; see `theory.success`.
+
+    ValueError for other mechanisms.
+    """
+    design = Design(N, w, epsilon, alpha, beta, b, theta, Q)
+    adjusted = is_adjusted(estimator)
     if mechanism == "max_sense":
-        return success.maxsense_success(U, w, epsilon, theta, law.alpha, items, law.b, adjusted)
+        return success.maxsense_success(U, design, adjusted)
     if mechanism == "multi_max_sense":
-        return success.multi_success(U, w, epsilon, theta, Q, law.alpha, items, law.b, adjusted)
+        return success.multi_success(U, design, adjusted)
     if mechanism != "pairwise_preference":
         raise ValueError(f"nothing is predicted for {mechanism}")
-    chances = sketch_means.pair_means(sketch_means.rated_chances(N, w), law.alpha, law.b)
-    return float(success.pair_success(U, epsilon, items, chances, adjusted))
+    rated = sketch_means.rated_chances(N, w)
+    chances = sketch_means.pair_means(rated, design.law.alpha, design.law.b)
+    return float(success.pair_success(U, epsilon, design.sizes, chances, adjusted))
 
 
 def misclassified(
@@ -63,10 +65,12 @@ def misclassified(
     alpha: str = "1",
     beta: str = "0.5, 0.5",
 ) -> float:
-    """Predicted mean share of items in a wrong cluster, as if items erred by themselves: 1 − P(every item right)^{1/N}."""
-    return float(
-        1 - recovered(mechanism, estimator, U, N, w, epsilon, b, theta, Q, alpha, beta) ** (1 / N)
-    )
+    """Predicted mean share of items in a wrong cluster, as if items erred by themselves.
+
+    1 − P(every item right)^{1/N}.
+    """
+    right = recovered(mechanism, estimator, U, N, w, epsilon, b, theta, Q, alpha, beta)
+    return float(1 - right ** (1 / N))
 
 
 def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -75,23 +79,31 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
         return {}
     law = block_law(model.alpha, model.beta, model.b)
     middle = law.b.mean(axis=1, keepdims=True)
-    moved = {factor: np.clip(middle + factor * (law.b - middle), 0, 1) for factor in (2 / 3, 1.5)}
+    closer = np.clip(middle + 2 / 3 * (law.b - middle), 0, 1)
+    further = np.clip(middle + 1.5 * (law.b - middle), 0, 1)
+    with_coins = np.vstack([law.b, np.full(len(law.beta), 0.5)])
     return {
-        "tastes for the clusters 2/3 as far apart": {"b": _text(moved[2 / 3])},
-        "tastes for the clusters 1.5 times as far apart": {"b": _text(moved[1.5])},
+        "tastes for the clusters 2/3 as far apart": {"b": _matrix(closer)},
+        "tastes for the clusters 1.5 times as far apart": {"b": _matrix(further)},
         "a tenth of the users by fair coins": {
-            "alpha": _text([[*(1 - RANDOM) * law.alpha, RANDOM]]),
-            "b": _text([*law.b, [0.5] * len(law.beta)]),
+            "alpha": _list(np.append((1 - RANDOM) * law.alpha, RANDOM)),
+            "b": _matrix(with_coins),
         },
-        "a third of the liked items not told": {"b": _text(law.b * 2 / 3)},
+        "a third of the liked items not told": {"b": _matrix(law.b * 2 / 3)},
     }
 
 
-def _text(rows: Floats | list[Any]) -> str:
-    return "; ".join(", ".join(f"{float(one):.12g}" for one in row) for row in rows)
+def _matrix(rows: Floats) -> str:
+    """A matrix as a config writes it."""
+    return "; ".join(_list(row) for row in rows)
 
 
-ASKED = {  # class of a mechanism -> what its users do, if it is not one yes-or-no question
+def _list(numbers: Floats) -> str:
+    """A list as a config writes it."""
+    return ", ".join(f"{number:.12g}" for number in numbers.tolist())
+
+
+ANSWERS = {  # class of a mechanism -> what its users do, if it is not one yes-or-no question
     MaxSense: "answers one yes-or-no question about a random set of items",
     MultiMaxSense: "answers one yes-or-no question about a random set of items",
     PairwisePreference: "answers one yes-or-no question about a random pair of items",
@@ -103,7 +115,7 @@ ASKED = {  # class of a mechanism -> what its users do, if it is not one yes-or-
 def survey(model: Any, mechanism: Any) -> str:
     """Who answers what, and who makes it private, in one sentence."""
     people = f"each of {model.U:,} users, who has rated {model.w:,} of {model.N:,} items,"
-    answers = ASKED.get(type(mechanism), "answers one yes-or-no question")
+    answers = ANSWERS.get(type(mechanism), "answers one yes-or-no question")
     if isinstance(mechanism, MultiMaxSense) and mechanism.questions > 1:
         answers = f"answers {mechanism.questions:,} yes-or-no questions about random sets of items"
     if isinstance(mechanism, OneBit):

@@ -1,6 +1,7 @@
-"""Designs of the clustering experiments: parameters that a config derives from others, and coordinates for figures.
+"""Parameters that a config derives from others, and coordinates for figures.
 
-alpha, beta, b are texts as in the model: shares "0.5, 0.5", a row of b for each class.
+alpha, beta, b are texts as in the model: shares "0.5, 0.5", a row of b for each
+class.
 """
 
 import math
@@ -10,7 +11,7 @@ import numpy as np
 
 from pipeline.study.parameters import InvalidInput
 
-from .block_law import block_law, sizes
+from .design import Design, block_law
 from .theory import information, sample_sizes, sketch_means, success
 
 MOST = 10**9  # users
@@ -18,20 +19,21 @@ MOST = 10**9  # users
 
 def _users(key: str, value: float, users: float) -> int:
     """Users, rounded; InvalidInput naming the parameter that asks for them outside 1 to 10⁹."""
-    if not 1 <= users <= MOST:
-        why = (
-            "clusters cannot be distinguished: δ_min = 0"
-            if np.isinf(users)
-            else f"asks for {users:.3g} users"
-        )
-        raise InvalidInput(key, value, f"{why}; must ask for 1 to {MOST:.0e}")
-    return round(float(users))
+    if 1 <= users <= MOST:
+        return round(float(users))
+    why = f"asks for {users:.3g} users"
+    if np.isinf(users):
+        why = "clusters cannot be distinguished: δ_min = 0"
+    raise InvalidInput(key, value, f"{why}; must ask for 1 to {MOST:.0e}")
 
 
 def delta_min(
     theta: float, alpha: str, beta: str, b: str
 ) -> Annotated[float, "δ_min of MaxSense", "1"]:
-    """Separability of clusters for MaxSense, 0 if below rounding: it cannot work then. Source: Theorem 15."""
+    """Separability of clusters for MaxSense, 0 if below rounding: it cannot work then.
+
+    Source: Theorem 15.
+    """
     delta = sample_sizes.separability(theta, *block_law(alpha, beta, b))
     return delta if delta > 1e-12 else 0.0
 
@@ -54,19 +56,13 @@ def users_from_load(
     b: str,
 ) -> int:
     """Users with that load, rounded; InvalidInput if δ_min = 0, or outside 1 to 10⁹ users."""
-    return _users(
-        "maxsense_load",
-        maxsense_load,
-        float(
-            sample_sizes.users_of_load(
-                maxsense_load, N, w, epsilon, delta_min(theta, alpha, beta, b)
-            )
-        ),
-    )
+    delta = delta_min(theta, alpha, beta, b)
+    users = sample_sizes.users_of_load(maxsense_load, N, w, epsilon, delta)
+    return _users("maxsense_load", maxsense_load, float(users))
 
 
 def users_from_scarcity(scarcity: Annotated[float, "U w/(N² log N)"], N: int, w: int) -> int:
-    """Users U = scarcity·N² log N/w, rounded: a load without ε and δ, for experiments that vary these."""
+    """Users U = scarcity·N² log N/w, rounded: a load without ε and δ."""
     return _users("scarcity", scarcity, scarcity * N**2 * math.log(N) / w)
 
 
@@ -77,9 +73,8 @@ def users_from_pairs(
     epsilon: float,
 ) -> int:
     """Users with that load of Pairwise-Preference, rounded."""
-    return _users(
-        "pair_load", pair_load, float(pair_load * sample_sizes.pairwise_users(N, w, epsilon, 1.0))
-    )
+    users = pair_load * sample_sizes.pairwise_users(N, w, epsilon, 1.0)
+    return _users("pair_load", pair_load, float(users))
 
 
 def users_from_coupons(coupons: Annotated[float, "U w/(N log N)"], N: int, w: int) -> int:
@@ -99,7 +94,8 @@ def questions_rounded_up(epsilon: float) -> int:
 
 def questions_best(epsilon: float, N: int, w: int, theta: float) -> int:
     """Q with the most information, near ε/2.18, as far as the sets fit: Q·round(Nθ/w) ≤ N."""
-    return sample_sizes.best_split(epsilon, most=max(1, N // max(1, round(N * theta / w))))
+    set_size = max(1, round(N * theta / w))
+    return sample_sizes.best_split(epsilon, most=max(1, N // set_size))
 
 
 def questions_asked(
@@ -122,41 +118,42 @@ def questions_asked(
 
 def b_from_contrast(contrast: Annotated[float, "b_1 − b_2, two clusters, one class"]) -> str:
     """b = "½ + contrast/2, ½ − contrast/2", so that Σ β b = ½ and δ ∝ contrast."""
-    return f"{0.5 + contrast / 2!r}, {0.5 - contrast / 2!r}"
+    half = contrast / 2
+    return f"{0.5 + half!r}, {0.5 - half!r}"
 
 
 def alpha_from_lean(lean: Annotated[float, "α_1 − α_2, two classes"]) -> str:
-    """alpha = "½ + lean/2, ½ − lean/2": with classes of opposite tastes δ ∝ lean, while pairs see no difference."""
-    return f"{0.5 + lean / 2!r}, {0.5 - lean / 2!r}"
+    """alpha = "½ + lean/2, ½ − lean/2": δ ∝ lean where the two classes have opposite tastes.
+
+    Pairs see no difference then.
+    """
+    half = lean / 2
+    return f"{0.5 + half!r}, {0.5 - half!r}"
 
 
-# -------------------------------------------------------------------------------------------------------- predictions
+# --------------------------------------------------------------------------- predictions
 
 
 def maxsense_predicted(
     U: int, N: int, w: int, epsilon: float, theta: float, alpha: str, beta: str, b: str
 ) -> Annotated[float, "predicted success of MaxSense", "probability"]:
     """P(every item right) of MaxSense with plain scores, Gaussian."""
-    law = block_law(alpha, beta, b)
-    return success.maxsense_success(U, w, epsilon, theta, law.alpha, sizes("beta", beta, N), law.b)
+    return success.maxsense_success(U, Design(N, w, epsilon, alpha, beta, b, theta))
 
 
 def maxsense_adjusted_predicted(
     U: int, N: int, w: int, epsilon: float, theta: float, alpha: str, beta: str, b: str
 ) -> Annotated[float, "predicted success of MaxSense, adjusted scores", "probability"]:
     """P(every item right) of MaxSense with adjusted scores, Gaussian."""
-    law = block_law(alpha, beta, b)
-    return success.maxsense_success(
-        U, w, epsilon, theta, law.alpha, sizes("beta", beta, N), law.b, True
-    )
+    design = Design(N, w, epsilon, alpha, beta, b, theta)
+    return success.maxsense_success(U, design, adjusted=True)
 
 
 def multi_predicted(
     U: int, N: int, w: int, epsilon: float, theta: float, Q: int, alpha: str, beta: str, b: str
 ) -> Annotated[float, "predicted success of Multi-MaxSense", "probability"]:
     """P(every item right) of Multi-MaxSense with plain scores, Gaussian."""
-    law = block_law(alpha, beta, b)
-    return success.multi_success(U, w, epsilon, theta, Q, law.alpha, sizes("beta", beta, N), law.b)
+    return success.multi_success(U, Design(N, w, epsilon, alpha, beta, b, theta, Q))
 
 
 def pairwise_predicted(
@@ -171,14 +168,13 @@ def pairwise_predicted(
     rated_set: str,
 ) -> Annotated[float, "predicted success of Pairwise-Preference", "probability"]:
     """P(every item right) of Pairwise-Preference with spectral clustering, Gaussian."""
-    law = block_law(alpha, beta, b)
-    chances = sketch_means.pair_means(
-        sketch_means.rated_chances(N, w, rated_set), law.alpha, law.b, reading
-    )
-    return success.pair_success(U, epsilon, sizes("beta", beta, N), chances)
+    design = Design(N, w, epsilon, alpha, beta, b)
+    rated = sketch_means.rated_chances(N, w, rated_set)
+    chances = sketch_means.pair_means(rated, design.law.alpha, design.law.b, reading)
+    return success.pair_success(U, epsilon, design.sizes, chances)
 
 
-# ------------------------------------------------------------------------------------------------------- lower bounds
+# -------------------------------------------------------------------------- lower bounds
 
 
 def users_least(
@@ -191,7 +187,10 @@ def users_least(
 def users_least_scarce(
     N: int, w: int, epsilon: float
 ) -> Annotated[float, "U below which learning from w ratings is unreliable", "users"]:
-    """(N/2 − 1) over the least of `contraction` and `capacity`: Ω(N²/w) for all w, Ω(N/ε²) at w = N; not adaptive."""
+    """(N/2 − 1) over the least of `contraction` and `capacity`, for schemes that are not adaptive.
+
+    Ω(N²/w) for all w, Ω(N/ε²) at w = N.
+    """
     each = min(information.contraction(N, w, epsilon), information.capacity(epsilon))
     return float(sample_sizes.fano_users(each, N))
 
@@ -203,7 +202,7 @@ def coupon_users(
     return float(sample_sizes.coupon_users(N, w))
 
 
-# -------------------------------------------------------------------------------- information of one answer, in bits
+# ---------------------------------------------------- information of one answer, in bits
 
 
 def information_maxsense(
@@ -230,7 +229,10 @@ def information_majority(
 def information_best(
     N: int, w: int, epsilon: float
 ) -> Annotated[float, "I of the best one-bit sketch", "bits"]:
-    """Largest I(Z; S) over all deterministic questions, exact; w = 1, w = N, (3, 2) or (4, 2), else InvalidInput."""
+    """Largest I(Z; S) over all deterministic questions, exact.
+
+    For w = 1, w = N, (3, 2) or (4, 2); else InvalidInput.
+    """
     return information.best_information(N, w, epsilon)
 
 
@@ -255,7 +257,9 @@ def bound_theorem_14(
     N: int, w: int, epsilon: float
 ) -> Annotated[float, "Theorem 14, explicit", "bits"]:
     """O(w/N) with the proof's constant; NaN where ε ≥ ln 2, which it does not cover."""
-    return information.theorem_14(N, w, epsilon) if epsilon < math.log(2) else math.nan
+    if epsilon >= math.log(2):
+        return math.nan
+    return information.theorem_14(N, w, epsilon)
 
 
 def bound_contraction(

@@ -1,4 +1,4 @@
-"""Block model: classes of users rate clusters of items. Users are counted, never stored individually."""
+"""Block model: classes of users rate clusters of items. Users are counted, never stored singly."""
 
 import copy
 from collections.abc import Iterator
@@ -11,20 +11,21 @@ import numpy as np
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
-from .block_law import proportions, rating_probabilities, sizes
+from .design import proportions, rating_probabilities, sizes
 from .releases import SeenRatings
-from .subset_sums import SubsetCounts, subset_sums
-from .user_counts import UserCounts, hypergeometric
+from .sampling.subset_sums import SubsetCounts, subset_sums
+from .sampling.user_counts import UserCounts, hypergeometric
 
-BATCH = (
-    1 << 18
-)  # users at a time, where there are so many clusters that hardly two users have equal counts
 FEW = 3  # clusters, up to which there are few kinds of users
+BATCH = 1 << 18  # users at a time, where there are so many clusters that few users are alike
 
 
 @dataclass(frozen=True)
 class BlockTruth:
-    """Truth of the model. clusters: (reps, N) int, cluster of each item, 0 to count − 1. count: Lc."""
+    """Truth of the model.
+
+    clusters: (reps, N) int, cluster of each item, 0 to count − 1. count: Lc.
+    """
 
     clusters: Annotated[Integers, "reps", "N"]
     count: int
@@ -37,13 +38,15 @@ class BlockTruth:
 
 
 class Users:
-    """U users of a block of replications, as counts of users with equal properties; no single user is ever stored.
+    """U users of a block of replications, as counts of users with equal properties.
 
-    truth: clusters of items. classes: (K,), users in each class. w: rated items a user. b: (K, Lc). Users are
-    exchangeable within a class, so how many of them rated w_1, …, w_Lc items of the clusters is all that is drawn
-    here; mechanisms draw the rest by its law given these. Each call of `batches` starts the users' own stream anew
-    and so draws the same users: of all replications together, those of one kind at once, so that units that need them
-    cannot be cut into slices.
+    No single user is ever stored. truth: clusters of items. classes: (K,), users
+    in each class. w: rated items a user. b: (K, Lc). Users are exchangeable
+    within a class, so how many of them rated w_1, …, w_Lc items of the clusters
+    is all that is drawn here; mechanisms draw the rest by its law given these.
+    Each call of `batches` starts the users' own stream anew and so draws the same
+    users: of all replications together, those of one kind at once, so that units
+    that need them cannot be cut into slices.
     """
 
     plain_release: ClassVar[type] = SeenRatings
@@ -51,7 +54,10 @@ class Users:
     def __init__(
         self, truth: BlockTruth, classes: Integers, w: int, b: Floats, rng: np.random.Generator
     ):
-        self.truth, self.classes, self.w, self.b = truth, classes, w, b
+        self.truth = truth
+        self.classes = classes
+        self.w = w
+        self.b = b
         self._rng = rng
 
     @property
@@ -70,65 +76,65 @@ class Users:
         return self._rng.spawn(2)
 
     def portions(self) -> Iterator[UserCounts]:
-        """All users by columns rep and user_class; where there are so many clusters that few are alike, in batches."""
-        return _portions(
-            self.classes, len(self.truth.clusters), None if self.truth.count <= FEW else BATCH
-        )
+        """All users by columns rep and user_class.
+
+        In batches where there are so many clusters that few users are alike, else
+        all at once.
+        """
+        most = None if self.truth.count <= FEW else BATCH
+        return _portions(self.classes, len(self.truth.clusters), most)
 
     def batches(self) -> Iterator[UserCounts]:
-        """Batches of users, those of one kind in one row: columns rep, user_class, rated_0, …, rated_{Lc−1}.
+        """Batches of users, those of one kind in one row.
 
-        rated: multivariate hypergeometric, w of N items without replacement. At most one row a user; up to 3
-        clusters, a number of rows that does not grow with U.
+        Columns rep, user_class, rated_0, …, rated_{Lc−1}. rated: multivariate
+        hypergeometric, w of N items without replacement. At most one row a user;
+        up to 3 clusters, a number of rows that does not grow with U.
         """
-        rng, clusters = copy.deepcopy(self._streams[0]), self.truth.count
+        rng = copy.deepcopy(self._streams[0])
+        names = [f"rated_{cluster}" for cluster in range(self.truth.count)]
         for batch in self.portions():
             users = batch
-            for cluster in range(clusters):
+            for cluster, name in enumerate(names):
                 size = self.truth.sizes[users["rep"]]
-                left = self.w - sum(
-                    (users[f"rated_{c}"] for c in range(cluster)), np.zeros(len(size), int)
-                )
-                users = hypergeometric(
-                    rng,
-                    users,
-                    f"rated_{cluster}",
-                    size[:, cluster],
-                    size[:, cluster + 1 :].sum(axis=1),
-                    left,
-                )
+                others = size[:, cluster + 1 :].sum(axis=1)
+                left = self.w - users.total(*names[:cluster])
+                users = hypergeometric(rng, users, name, size[:, cluster], others, left)
             yield users
 
     def release_plainly(self) -> SeenRatings:
-        """All ratings as they are, without privacy, counted by item: what a coupon collector sees. O(N) draws."""
-        rng, (reps, clusters) = copy.deepcopy(self._streams[1]), self.truth.sizes.shape
+        """All ratings as they are, without privacy, counted by item: what a coupon collector sees.
+
+        O(N) draws.
+        """
+        rng = copy.deepcopy(self._streams[1])
+        reps = len(self.truth.clusters)
         classes = len(self.classes)
-        rated = [
-            SubsetCounts(
-                users["rep"] * classes + users["user_class"], c, (users[f"rated_{c}"],), users.count
-            )
-            for users in self.batches()
-            for c in range(clusters)
-        ]
-        (seen,) = subset_sums(rng, self.truth.clusters.repeat(classes, axis=0), clusters, rated)
-        seen = seen.reshape(reps, classes, self.items)
+        rated: list[SubsetCounts] = []
+        for users in self.batches():
+            group = users["rep"] * classes + users["user_class"]
+            for cluster in range(self.truth.count):
+                sizes_of_subsets = (users[f"rated_{cluster}"],)
+                rated.append(SubsetCounts(group, cluster, sizes_of_subsets, users.count))
+        clusters = self.truth.clusters.repeat(classes, axis=0)
+        (seen_by_group,) = subset_sums(rng, clusters, self.truth.count, rated)
+        seen = seen_by_group.reshape(reps, classes, self.items)
         likes = self.b[:, self.truth.clusters].swapaxes(0, 1)
-        return SeenRatings(
-            rng.binomial(seen, likes).sum(axis=1),
-            seen.sum(axis=1),
-            self.users,
-            np.full(reps, self.users),
-        )
+        positive = rng.binomial(seen, likes).sum(axis=1)
+        everybody = np.full(reps, self.users)
+        return SeenRatings(positive, seen.sum(axis=1), self.users, everybody)
 
 
 @dataclass(frozen=True)
 class BlockModel(Checked):
-    """User of class k rates item of cluster l positively with probability b_kl; w items each, uniform, no replacement.
+    """User of class k rates item of cluster l positively with probability b_kl.
 
-    Classes have exact sizes α_k U, clusters exact sizes β_l N in random order (both by largest remainder), as the
-    paper assumes; `clusters: random` draws the cluster of each item independently with law β, as its lower bounds do.
-    A list is written `0.5, 0.5`, a matrix `0.9, 0.1; 0.2, 0.8`, a row for each class.
-    Source: Banerjee, Hegde and Massoulié, §2.1.
+    Each rates w items, uniform, without replacement. Classes have exact sizes α_k
+    U, clusters exact sizes β_l N in random order (both by largest remainder), as
+    the paper assumes; `clusters: random` draws the cluster of each item
+    independently with law β, as its lower bounds do. A list is written `0.5,
+    0.5`, a matrix `0.9, 0.1; 0.2, 0.8`, a row for each class. Source: Banerjee,
+    Hegde and Massoulié, §2.1.
     """
 
     U: int = parameter("users", unit="users", low=1, high=10**9)
@@ -150,9 +156,8 @@ class BlockModel(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.w > self.N:
-            raise InvalidInput(
-                "w", self.w, f"a user can rate no more items than there are, N={self.N}"
-            )
+            allowed = f"a user can rate no more items than there are, N={self.N}"
+            raise InvalidInput("w", self.w, allowed)
         if len(proportions("beta", self.beta)) > self.N:
             raise InvalidInput("beta", self.beta, f"has more clusters than items, N={self.N}")
         _ = self.users_by_class, self.items_by_cluster, self.probability
@@ -178,9 +183,8 @@ class BlockModel(Checked):
         """Clusters of the items, (reps, N), anew in every replication."""
         count = len(self.items_by_cluster)
         if self.clusters == "random":
-            return BlockTruth(
-                rng.choice(count, (reps, self.N), p=proportions("beta", self.beta)), count
-            )
+            shares = proportions("beta", self.beta)
+            return BlockTruth(rng.choice(count, (reps, self.N), p=shares), count)
         ordered = np.repeat(np.arange(count), self.items_by_cluster)
         return BlockTruth(rng.permuted(np.tile(ordered, (reps, 1)), axis=1), count)
 
@@ -189,15 +193,18 @@ class BlockModel(Checked):
         return Users(truth, self.users_by_class, self.w, self.probability, rng)
 
     def cost(self) -> float:
-        """Predicted cost of one replication beyond the mechanism's, in steps of about a nanosecond."""
+        """Predicted cost of one replication beyond the mechanism's, in steps of a nanosecond."""
         return 100 * self.N + 1e4
 
 
 def _portions(classes: Integers, reps: int, most: int | None) -> Iterator[UserCounts]:
-    """Users by columns rep and user_class, at most `most` of them in all at a time, or all at once."""
+    """Users by columns rep and user_class, at most `most` in all at a time; None is all at once."""
     left = np.tile(classes, reps)
     rep, user_class = np.divmod(np.arange(left.size), len(classes))
     while left.any():
-        part = left if most is None else np.minimum(left, max(1, most // left.size))
-        yield UserCounts(dict(rep=rep, user_class=user_class), part).without_empty()
+        part = left
+        if most is not None:
+            part = np.minimum(left, max(1, most // left.size))
+        columns = {"rep": rep, "user_class": user_class}
+        yield UserCounts(columns, part).without_empty()
         left = left - part

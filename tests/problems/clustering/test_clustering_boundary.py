@@ -9,10 +9,11 @@ import pytest
 from scipy import stats
 
 from pipeline.problems.clustering import derivations
+from pipeline.problems.clustering.design import Design
 from pipeline.problems.clustering.estimators.score_clustering import ScoreClustering
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.metrics import information as metrics
-from pipeline.problems.clustering.metrics.recovery import Recovered
+from pipeline.problems.clustering.metrics.recovery import recovered
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.clustering.theory import boundary, sketch_means, success
 from pipeline.problems.clustering.theory import information as blocks_information
@@ -29,8 +30,9 @@ def half(success):
 @pytest.mark.parametrize("estimator, adjusted", [("score_clustering", False), ("score_clustering_adjusted", True)])
 def test_half_of_the_replications_are_right_at_the_boundary(estimator, adjusted):
     U = boundary.users_predicted("max_sense", estimator, 100, 10, 1.0, 1.0, **LAW)
-    assert half(success.maxsense_success(U, 10, 1.0, 1.0, SHARES, SIZES, LIKED, adjusted))
-    assert not half(success.maxsense_success(2 * U, 10, 1.0, 1.0, SHARES, SIZES, LIKED, adjusted))
+    design = Design(100, 10, 1.0, **LAW)
+    assert half(success.maxsense_success(U, design, adjusted))
+    assert not half(success.maxsense_success(2 * U, design, adjusted))
 
 
 def test_boundaries_of_pairs_and_of_several_questions():
@@ -42,7 +44,7 @@ def test_boundaries_of_pairs_and_of_several_questions():
     chances = sketch_means.pair_means(sketch_means.rated_chances(100, 5, "public"), SHARES, LIKED)
     assert half(success.pair_success(U, 1.0, SIZES, chances))
     U = boundary.users_predicted_multi("multi_max_sense", 100, 25, 4.0, 1.0, 4, **LAW)
-    assert half(success.multi_success(U, 25, 4.0, 1.0, 4, SHARES, SIZES, LIKED))
+    assert half(success.multi_success(U, Design(100, 25, 4.0, **LAW, Q=4)))
     one = boundary.users_predicted_multi("max_sense", 100, 25, 4.0, 1.0, 1, **LAW)
     assert one == boundary.users_predicted("max_sense", "score_clustering", 100, 25, 4.0, 1.0, **LAW)
     assert boundary.users_predicted("adaptive", "seen_clustering", 40, 1, 1.0, 1.0, **LAW) == 2 * 40**2
@@ -56,7 +58,7 @@ def test_a_question_about_every_item_tells_nothing(w):
     for estimator in ("score_clustering", "score_clustering_adjusted"):
         assert math.isinf(boundary.users_predicted("max_sense", estimator, 100, w, 1.0, float(w), **LAW))
         assert math.isfinite(boundary.users_predicted("max_sense", estimator, 100, w, 1.0, 0.9 * w, **LAW))
-    assert success.maxsense_success(1e12, w, 1.0, float(w), SHARES, SIZES, LIKED) == 0
+    assert success.maxsense_success(1e12, Design(100, w, 1.0, **LAW, theta=float(w))) == 0
 
 
 def test_opposite_tastes_have_no_boundary():
@@ -121,28 +123,28 @@ TRUTH = SimpleNamespace(clusters=np.zeros((3, 4), int))
 
 
 def read(cls, **given):
-    values = cls(**given)(TRUTH, None, None)
+    values = cls(**given)(TRUTH, None, SimpleNamespace(converged=np.ones(3, bool)))
     assert values.shape == (3,) and (np.isnan(values).all() or np.ptp(values) == 0)
     return float(values[0])
 
 
 def test_metrics_of_information():
     given = dict(N=3, w=2, epsilon=1.0)
-    assert read(metrics.InformationBest, **given) == blocks_information.best_information(3, 2, 1.0)
-    assert read(metrics.InformationOneBit, N=3, w=2) == blocks_information.best_information(3, 2, math.inf)
-    assert math.isnan(read(metrics.InformationBest, N=1000, w=5, epsilon=1.0))
-    assert read(metrics.InformationMaxSense, **given) == blocks_information.maxsense_information(3, 2, 1.0, 0.5)
-    assert math.isnan(read(metrics.InformationMaxSense, **given, theta=2.5))
-    assert read(metrics.InformationMajority, **given) == blocks_information.count_information(3, 2, 1.0)
-    assert read(metrics.InformationPairwise, **given) == blocks_information.pairwise_information(3, 2, 1.0)
-    assert read(metrics.BoundTheorem13, **given) == blocks_information.theorem_13(3, 2, 1.0)
-    assert read(metrics.BoundTheorem14, N=100, w=2, epsilon=0.5) == blocks_information.theorem_14(100, 2, 0.5)
-    assert math.isnan(read(metrics.BoundTheorem14, **given))
-    assert read(metrics.BoundContraction, **given) == blocks_information.contraction(3, 2, 1.0)
-    assert read(metrics.Lemma9Share, N=2, w=2) == pytest.approx(3 * math.log(4 / 3))
-    assert math.isnan(read(metrics.Lemma9Share, N=100, w=2))
-    assert read(metrics.Lemma12Share, N=50, w=1) == 0
-    assert read(metrics.Lemma12Share, N=400, w=100) == pytest.approx(24 / 625)
+    assert read(metrics.information_best, **given) == blocks_information.best_information(3, 2, 1.0)
+    assert read(metrics.information_one_bit, N=3, w=2) == blocks_information.best_information(3, 2, math.inf)
+    assert math.isnan(read(metrics.information_best, N=1000, w=5, epsilon=1.0))
+    assert read(metrics.information_maxsense, **given) == blocks_information.maxsense_information(3, 2, 1.0, 0.5)
+    assert math.isnan(read(metrics.information_maxsense, **given, theta=2.5))
+    assert read(metrics.information_majority, **given) == blocks_information.count_information(3, 2, 1.0)
+    assert read(metrics.information_pairwise, **given) == blocks_information.pairwise_information(3, 2, 1.0)
+    assert read(metrics.bound_theorem_13, **given) == blocks_information.theorem_13(3, 2, 1.0)
+    assert read(metrics.bound_theorem_14, N=100, w=2, epsilon=0.5) == blocks_information.theorem_14(100, 2, 0.5)
+    assert math.isnan(read(metrics.bound_theorem_14, **given))
+    assert read(metrics.bound_contraction, **given) == blocks_information.contraction(3, 2, 1.0)
+    assert read(metrics.lemma_9_share, N=2, w=2) == pytest.approx(3 * math.log(4 / 3))
+    assert math.isnan(read(metrics.lemma_9_share, N=100, w=2))
+    assert read(metrics.lemma_12_share, N=50, w=1) == 0
+    assert read(metrics.lemma_12_share, N=400, w=100) == pytest.approx(24 / 625)
 
 
 @pytest.mark.parametrize("N, w", [(2, 1), (3, 1), (2, 2)])
@@ -154,7 +156,7 @@ def test_odds_against_all_questions(N, w):
         yes = np.array([question >> a & 1 for a in range(records)])
         chance = np.where(yes, keep, 1 - keep)
         most = max(most, *(np.abs(np.log(said / said.mean())).max() for said in (chance, 1 - chance)))
-    assert read(metrics.OddsLargest, N=N, w=w, epsilon=epsilon) == pytest.approx(most / epsilon) and most < epsilon
+    assert read(metrics.odds_largest, N=N, w=w, epsilon=epsilon) == pytest.approx(most / epsilon) and most < epsilon
 
 
 @pytest.mark.parametrize("b, alike", [("0.9, 0.5; 0.2, 0.6", 4.03e5), ("1, 0.5; 0, 0.5", 6.72e4)])
@@ -170,7 +172,7 @@ def test_classes_that_like_equally_often_are_told_apart_by_many_ratings(b, alike
         model = BlockModel(U=round(times * users), N=40, w=20, **law)
         truth = model.truth(rng, n, rng)
         release = MaxSense(N=40, w=20, theta=2.0, epsilon=3.0, U=model.U).release(model.simulate(truth, rng), rng)
-        shares.append(float(Recovered()(truth, release, ScoreClustering(N=40).fit(release, rng)).mean()))
+        shares.append(float(recovered()(truth, release, ScoreClustering(N=40).fit(release, rng)).mean()))
     print(f"n={n} shares={shares} alpha=1e-06")
     assert 0.3 < shares[0] < 0.7 and shares[1] > 0.85
 
@@ -198,10 +200,10 @@ def test_the_largest_odds_of_any_budget(epsilon):
         r, D = 1 / (1 + (-Decimal(epsilon)).exp()), 12
         q = 1 - r + (2 * r - 1) / D
         exact = max(abs((p / x).ln()) for p in (r, 1 - r) for x in (q, 1 - q)) / Decimal(epsilon)
-    assert read(metrics.OddsLargest, N=3, w=2, epsilon=epsilon) == pytest.approx(float(exact), rel=1e-12)
+    assert read(metrics.odds_largest, N=3, w=2, epsilon=epsilon) == pytest.approx(float(exact), rel=1e-12)
 
 
 def test_questions_that_are_too_many_have_no_best():
-    assert read(metrics.OddsLargest, N=1000, w=300, epsilon=900.0) == pytest.approx(1)  # records beyond all floats
-    assert math.isnan(read(metrics.InformationBest, N=4, w=3, epsilon=1.0))
-    assert math.isfinite(read(metrics.InformationBest, N=4, w=2, epsilon=1.0))
+    assert read(metrics.odds_largest, N=1000, w=300, epsilon=900.0) == pytest.approx(1)  # records beyond all floats
+    assert math.isnan(read(metrics.information_best, N=4, w=3, epsilon=1.0))
+    assert math.isfinite(read(metrics.information_best, N=4, w=2, epsilon=1.0))

@@ -10,14 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from pipeline.problems.clustering.design import Design
 from pipeline.problems.clustering.estimators import spectral_clustering
 from pipeline.problems.clustering.estimators.clustering import adjust
 from pipeline.problems.clustering.estimators.k_means import split_line, split_points
-from pipeline.problems.clustering.estimators.score_clustering import ScoreClustering, ScoreClusteringAdjusted
-from pipeline.problems.clustering.estimators.spectral_clustering import SpectralClustering, SpectralClusteringAdjusted
+from pipeline.problems.clustering.estimators.score_clustering import (
+    ScoreClustering,
+    ScoreClusteringAdjusted,
+)
+from pipeline.problems.clustering.estimators.spectral_clustering import (
+    SpectralClustering,
+    SpectralClusteringAdjusted,
+)
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.pairwise_preference import PairwisePreference
-from pipeline.problems.clustering.metrics.recovery import Recovered, misplaced
+from pipeline.problems.clustering.metrics.recovery import misplaced, recovered
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.clustering.releases import PairSketches, ScoreSketches
 from pipeline.problems.clustering.theory import sketch_means, success
@@ -184,17 +191,17 @@ CASES = [  # (N, w, factor of the predicted boundary)
 @pytest.mark.parametrize("N, w, factor", CASES)
 def test_maxsense_succeeds_where_predicted(N, w, factor):
     """The whole chain against the Gaussian prediction, ±0.1 in probability; half or twice the users are rejected."""
-    law = ([1.0], (N // 2, N // 2), [[0.9, 0.1]])
-    boundary = success.users_of_success(lambda U: success.maxsense_success(U, w, 1.0, 1.0, *law))
+    design = Design(N, w, 1.0, "1", "0.5, 0.5", "0.9, 0.1")
+    boundary = success.users_of_success(lambda U: success.maxsense_success(U, design))
     U, reps = round(boundary * factor), 300
     model = BlockModel(U=U, N=N, w=w, b="0.9, 0.1")
     rng = [np.random.Generator(np.random.Philox(s)) for s in np.random.SeedSequence((7, N)).spawn(3)]
     truth = model.truth(rng[0], reps, rng[0])
     release = MaxSense(N=N, epsilon=1.0, w=w).release(model.simulate(truth, rng[1]), rng[2])
     for estimator, adjusted in ((ScoreClustering, False), (ScoreClusteringAdjusted, True)):
-        won = Recovered()(truth, release, estimator(N=N).fit(release, rng[2])).mean()
-        predicted = success.maxsense_success(U, w, 1.0, 1.0, *law, adjusted)
-        controls = [success.maxsense_success(U * x, w, 1.0, 1.0, *law, adjusted) for x in (0.5, 2)]
+        won = recovered()(truth, release, estimator(N=N).fit(release, rng[2])).mean()
+        predicted = success.maxsense_success(U, design, adjusted)
+        controls = [success.maxsense_success(U * x, design, adjusted) for x in (0.5, 2)]
         print(f"N={N} w={w} U={U} adjusted={adjusted}: {won:.3f} predicted {predicted:.3f}, controls {controls}")
         assert abs(won - predicted) < 0.1 and any(abs(won - control) > 0.1 for control in controls)
 
@@ -210,7 +217,7 @@ def test_pairs_succeed_where_predicted():
         rng = [np.random.Generator(np.random.Philox(s)) for s in np.random.SeedSequence((8, adjusted)).spawn(3)]
         truth = model.truth(rng[0], reps, rng[0])
         release = PairwisePreference(N=N, epsilon=1.0).release(model.simulate(truth, rng[1]), rng[2])
-        won = Recovered()(truth, release, estimator(N=N).fit(release, rng[2])).mean()
+        won = recovered()(truth, release, estimator(N=N).fit(release, rng[2])).mean()
         predicted = success.pair_success(U, 1.0, (50, 50), chances, adjusted)
         print(f"U={U} adjusted={adjusted}: {won:.3f} predicted {predicted:.3f}")
         assert abs(won - predicted) < 0.12

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from pipeline.problems.clustering.metrics import information
-from pipeline.problems.clustering.theory import answers
+from pipeline.problems.clustering.theory import answer_tables
 from pipeline.problems.clustering.theory import information as info
 from pipeline.study.parameters import InvalidInput
 
@@ -239,7 +239,7 @@ def test_sizes_that_cannot_be_searched_are_refused():
 @pytest.mark.parametrize("count", [2, 3, 8])
 def test_answers_that_name_a_set_spend_their_budget(count):
     for epsilon in (0.1, 2.0):
-        for size, chances in enumerate(answers.private_answers(count, epsilon), 1):
+        for size, chances in enumerate(answer_tables.private_answers(count, epsilon), 1):
             assert np.allclose(chances.sum(axis=1), 1) and np.allclose(chances.sum(axis=0), 1)
             loss = np.log(chances[:, None] / chances[None]).max()
             assert loss == pytest.approx(epsilon), size
@@ -247,9 +247,9 @@ def test_answers_that_name_a_set_spend_their_budget(count):
 
 
 def test_all_answers_are_laws_and_some_spend_everything():
-    tried = answers.all_answers(4)
+    tried = answer_tables.all_answers(4)
     assert all(np.allclose(chances.sum(axis=1), 1) for chances in tried)
-    assert len(tried) == 2 + 3 * len(answers.BUDGETS) + len(answers.VALUES) * answers.DRAWN
+    assert len(tried) == 2 + 3 * len(answer_tables.BUDGETS) + len(answer_tables.VALUES) * answer_tables.DRAWN
     assert any((chances == 0).any() for chances in tried)
 
 
@@ -263,9 +263,9 @@ def test_the_largest_information_is_that_of_the_best_answer_by_enumeration(N, w)
         return lambda rated, labels: dict(enumerate(chances[records.index((rated, labels))]))
 
     for epsilon in (0.5, 4.0):
-        of_sets = [slow(N, w, [named(chances)]) for chances in answers.private_answers(len(records), epsilon)]
+        of_sets = [slow(N, w, [named(chances)]) for chances in answer_tables.private_answers(len(records), epsilon)]
         best = info.best_information(N, w, epsilon)
-        found = information.InformationLargest(N, w, epsilon).value
+        found = information.information_largest(N=N, w=w, epsilon=epsilon).value
         assert found == pytest.approx(max(best, *of_sets), rel=1e-9)
         assert found <= info.capacity(epsilon) * (1 + 1e-12)
     assert max(of_sets) > 1.3 * best  # at ε = 4
@@ -273,24 +273,24 @@ def test_the_largest_information_is_that_of_the_best_answer_by_enumeration(N, w)
 
 def test_sets_of_the_best_share_reach_the_capacity():
     """And twice the budget, the wrong variant, is beyond it."""
-    reached = [information.InformationLargest(4, 4, epsilon).value / float(info.capacity(epsilon))
+    reached = [information.information_largest(N=4, w=4, epsilon=epsilon).value / float(info.capacity(epsilon))
                for epsilon in (0.1, 1.0, 4.0)]
     assert min(reached) > 0.995 and max(reached) <= 1
-    assert information.InformationLargest(4, 4, 2.0).value > float(info.capacity(1.0))
+    assert information.information_largest(N=4, w=4, epsilon=2.0).value > float(info.capacity(1.0))
 
 
 @pytest.mark.parametrize("N, w", [(2, 2), (8, 1), (4, 2)])
 def test_the_largest_share_of_lemma_9_is_over_all_answers(N, w):
-    largest, one = information.Lemma9Largest(N, w).value, information.Lemma9Share(N, w).value
+    largest, one = information.lemma_9_largest(N=N, w=w).value, information.lemma_9_share(N=N, w=w).value
     assert one <= largest <= 1
-    assert np.isnan(information.Lemma9Largest(9, 1).value) == np.isnan(information.Lemma9Share(9, 1).value)
+    assert np.isnan(information.lemma_9_largest(N=9, w=1).value) == np.isnan(information.lemma_9_share(N=9, w=1).value)
 
 
 def test_odds_of_sets_are_those_of_the_posterior():
     N, w, epsilon = 3, 2, 1.5
     worst = 0.0
-    for chances in answers.private_answers(12, epsilon):
+    for chances in answer_tables.private_answers(12, epsilon):
         posterior = chances / chances.sum(axis=0)
         worst = max(worst, np.abs(np.log(posterior * 12)).max())
-    assert information.OddsLargestOfSets(N, w, epsilon).value == pytest.approx(worst / epsilon)
-    assert information.OddsLargestOfSets(1000, 30, epsilon).value == 0
+    assert information.odds_largest_of_sets(N=N, w=w, epsilon=epsilon).value == pytest.approx(worst / epsilon)
+    assert information.odds_largest_of_sets(N=1000, w=30, epsilon=epsilon).value == 0

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.problems.clustering.metrics.recovery import Misclassified, Recovered, RecoveredWithin, misplaced
-from pipeline.problems.clustering.metrics.told import OnesReleased, RatingsSeen
+from pipeline.problems.clustering.metrics.disclosed import ones_released, ratings_seen
+from pipeline.problems.clustering.metrics.recovery import (
+    misclassified,
+    misplaced,
+    recovered,
+    recovered_within,
+)
 from pipeline.problems.clustering.releases import PairSketches, ScoreSketches, SeenRatings
 
 
@@ -50,38 +55,38 @@ def test_names_of_clusters_do_not_matter(pair, names):
 def test_by_hand():
     truth = of([[0, 0, 1, 1, 2], [0, 0, 1, 1, 2]])
     found = of([[2, 2, 0, 0, 1], [0, 1, 1, 1, 2]])
-    assert Recovered()(truth, None, found).tolist() == [1, 0]
-    assert Misclassified()(truth, None, found) == pytest.approx([0, 0.2])
-    assert RecoveredWithin(distortion=0.2)(truth, None, found).tolist() == [1, 1]
-    assert RecoveredWithin(distortion=0.19)(truth, None, found).tolist() == [1, 0]
+    assert recovered()(truth, None, found).tolist() == [1, 0]
+    assert misclassified()(truth, None, found) == pytest.approx([0, 0.2])
+    assert recovered_within(distortion=0.2)(truth, None, found).tolist() == [1, 1]
+    assert recovered_within(distortion=0.19)(truth, None, found).tolist() == [1, 0]
     # Clusters run together are errors, though each item of them shares its cluster with its own.
-    assert Misclassified()(of([0, 0, 0, 1, 1]), None, of([0, 0, 0, 0, 0])) == pytest.approx([0.4])
+    assert misclassified()(of([0, 0, 0, 1, 1]), None, of([0, 0, 0, 0, 0])) == pytest.approx([0.4])
 
 
 def test_tolerance_counts_whole_items():
     truth, found = of([0] * 50 + [1] * 50), of([0] * 57 + [1] * 43)
-    assert RecoveredWithin(distortion=0.07)(truth, None, found) == 1
-    assert RecoveredWithin(distortion=0.069)(truth, None, found) == 0
+    assert recovered_within(distortion=0.07)(truth, None, found) == 1
+    assert recovered_within(distortion=0.069)(truth, None, found) == 0
     found = of([0] * 79 + [1] * 21)
-    assert 0.29 * 100 < 29 and RecoveredWithin(distortion=0.29)(truth, None, found) == 1  # in floating point
-    assert RecoveredWithin(distortion=0.289)(truth, None, found) == 0
+    assert 0.29 * 100 < 29 and recovered_within(distortion=0.29)(truth, None, found) == 1  # in floating point
+    assert recovered_within(distortion=0.289)(truth, None, found) == 0
 
 
 def test_ratings_seen_are_per_user_and_bits_are_none():
     seen = np.array([[3, 0, 1], [2, 2, 2]])
     release = SeenRatings(np.zeros_like(seen), seen, 8, np.array([8, 8]))
-    assert RatingsSeen()(of(seen), release, None).tolist() == [4 / 8, 6 / 8]
-    assert RatingsSeen()(of(seen), ScoreSketches(seen, seen, 0.7, 8), None).tolist() == [0, 0]
+    assert ratings_seen()(of(seen), release, None).tolist() == [4 / 8, 6 / 8]
+    assert ratings_seen()(of(seen), ScoreSketches(seen, seen, 0.7, 8), None).tolist() == [0, 0]
 
 
 def test_ones_among_released_bits_count_with_their_items():
     truth = of([[0, 1, 1], [0, 1, 1]])
     scores, sensed = np.array([[3, 0, 1], [0, 0, 0]]), np.array([[4, 2, 2], [0, 0, 0]])
-    share = OnesReleased()(truth, ScoreSketches(scores, sensed, 0.7, 8), None)
+    share = ones_released()(truth, ScoreSketches(scores, sensed, 0.7, 8), None)
     assert share[0] == 4 / 8 and np.isnan(share[1])  # of no bits there is no share
     agreements = np.array([[[0, 1, 0], [1, 0, 2], [0, 2, 0]]] * 2)
     probes = np.array([[[0, 2, 1], [2, 0, 3], [1, 3, 0]]] * 2)
-    assert OnesReleased()(truth, PairSketches(agreements, probes, 0.7, 6), None).tolist() == [3 / 6, 3 / 6]
+    assert ones_released()(truth, PairSketches(agreements, probes, 0.7, 6), None).tolist() == [3 / 6, 3 / 6]
     seen = np.array([[3, 0, 1], [2, 2, 2]])
     release = SeenRatings(np.zeros_like(seen), seen, 8, np.array([8, 8]))
-    assert np.isnan(OnesReleased()(truth, release, None)).all()
+    assert np.isnan(ones_released()(truth, release, None)).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.problems.clustering.pair_throws import put_pairs, throw
+from pipeline.problems.clustering.sampling.pair_throws import put_pairs, throw
 from tests.helpers.checks import counts_agree, mean_agrees
 
 

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from pipeline.problems.clustering import derivations
+from pipeline.problems.clustering.design import Design
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.clustering.theory import sample_sizes as blocks
@@ -76,7 +77,7 @@ def test_inseparable_classes_have_scores_of_one_mean():
     opposite = np.array([[0.9, 0.1], [0.1, 0.9]])
     means = sketch_means.maxsense_means(10, 0.1, (50, 50), opposite)
     assert np.ptp([0.5, 0.5] @ means) < 1e-12 < np.ptp([0.6, 0.4] @ means)
-    assert success.maxsense_success(10**15, 10, 1.0, 1.0, [0.5, 0.5], (50, 50), opposite) < 1e-6
+    assert success.maxsense_success(10**15, Design(100, 10, 1.0, "0.5, 0.5", "0.5, 0.5", "0.9, 0.1; 0.1, 0.9")) < 1e-6
     chances = sketch_means.pair_means(sketch_means.rated_chances(100, 50), [0.5, 0.5], opposite)
     assert success.pair_success(10**6, 1.0, (50, 50), chances) > 0.99
 
@@ -180,16 +181,17 @@ def test_noise_of_scores_within_a_cluster(adjusted):
 
 
 def test_users_of_success():
+    design = Design(400, 20, 1.0, "1", "0.5, 0.5", "0.9, 0.1")
+
     def plain(U):
-        return success.maxsense_success(U, 20, 1.0, 1.0, [1], (200, 200), [[0.9, 0.1]])
+        return success.maxsense_success(U, design)
 
     U = success.users_of_success(plain)
     assert plain(U) == pytest.approx(0.5, abs=1e-3)
     # The transition near 10 N² log N/(ε̂² δ² w); half of that with adjusted scores.
     delta = blocks.separability(1.0, [1], [0.5, 0.5], [[0.9, 0.1]])
     assert blocks.load(U, 400, 20, 1.0, delta) == pytest.approx(10.6, abs=0.1)
-    better = success.users_of_success(
-        lambda U: success.maxsense_success(U, 20, 1.0, 1.0, [1], (200, 200), [[0.9, 0.1]], True))
+    better = success.users_of_success(lambda U: success.maxsense_success(U, design, adjusted=True))
     assert 0.5 < better / U < 0.6
     assert np.isinf(success.users_of_success(lambda U: 0.1))
 

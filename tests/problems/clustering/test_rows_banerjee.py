@@ -8,6 +8,7 @@ import pytest
 from scipy import optimize, special
 
 from pipeline.problems.clustering.claims import CLAIMS
+from pipeline.problems.clustering.design import Design
 from pipeline.problems.clustering.theory import boundary, sketch_means, success
 from pipeline.problems.clustering.theory import information as info
 from pipeline.problems.clustering.theory import sample_sizes as sizes
@@ -85,15 +86,16 @@ def b6():
     for N in (10, 100, 1000):
         means = alpha @ sketch_means.maxsense_means(1, 0.5, [N // 2, N // 2], b)
         assert means == pytest.approx((0.55 + 0.5 * 0.55 * (N - 1)) / N, rel=1e-12)
-    assert success.maxsense_success(1e12, 1, 1.0, 0.5, alpha, [50, 50], b) < 1e-6
-    assert success.maxsense_success(1e12, 50, 1.0, 0.5, alpha, [50, 50], b) > 0.99  # many ratings: the theorem holds
+    law = dict(alpha="0.5, 0.5", beta="0.5, 0.5", b="0.9, 0.5; 0.2, 0.6", theta=0.5)
+    assert success.maxsense_success(1e12, Design(100, 1, 1.0, **law)) < 1e-6
+    assert success.maxsense_success(1e12, Design(100, 50, 1.0, **law)) > 0.99  # many ratings: the theorem holds
     assert 1 - 0.5 / 2 == 0.75 and math.exp(-0.5) == pytest.approx(0.61, abs=0.005)
     one, half = np.array([[0.9, 0.1]]), [500, 500]  # one class; p = θ/w
     for w, theta in ((1, 0.5), (2, 1.0), (2, 1.9), (4, 2.0)):
         gap = -np.diff(sketch_means.maxsense_means(w, theta / w, half, one)[0])[0]
         factor = (1 - theta / w) * (1 - theta / w * 0.5) ** (w - 1)
         assert gap == pytest.approx(w / 1000 * factor * 0.8, rel=5e-3)
-        assert success.maxsense_success(1e12, w, 1.0, theta, [1.0], half, one) > 0.99
+        assert success.maxsense_success(1e12, Design(1000, w, 1.0, "1", "0.5, 0.5", "0.9, 0.1", theta)) > 0.99
     for w in (1, 2, 4):  # θ = w: all have one mean
         means = sketch_means.maxsense_means(w, 1.0, half, one)[0]
         assert means[0] == pytest.approx(means[1], rel=1e-12)

@@ -1,4 +1,7 @@
-"""Common to claims on clusterings: the boundary, at which half of all replications have every item right."""
+"""Common to claims on clusterings: the boundary, at which half of all replications are right.
+
+A replication is right if every item is.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,6 +18,7 @@ from pipeline.analysis.measures import (
     Measure,
     confidence_for,
     exact_cells,
+    labelled,
     measure_every_cell,
     normal,
 )
@@ -32,6 +36,7 @@ ESTIMATOR_OF = dict(
     one_bit="score_clustering",
     adaptive_one_bit="seen_clustering",
 )
+COUNTS_OF_USERS = ("U", "users_over_log", "over_predicted")
 ROUNDING = 1e-9  # of enumerated numbers
 EXACT = "A number, no estimate: informations are enumerated."
 ALL_INFORMATIONS = (
@@ -39,12 +44,12 @@ ALL_INFORMATIONS = (
     "ε = 0.1 to 4."
 )
 TRIED = (
-    "Tried are MaxSense, a majority question and Pairwise-Preference; the best bit where all questions can be; "
-    "and answers that name a set of records, of up to 24."
+    "Tried are MaxSense, a majority question and Pairwise-Preference; the best bit where "
+    "all questions can be; and answers that name a set of records, of up to 24."
 )
 
 
-# ------------------------------------------------------------------------------------------------------- boundaries
+# ---------------------------------------------------------------------------- boundaries
 
 
 def boundary(
@@ -56,10 +61,13 @@ def boundary(
     metric: str = "recovered",
     unit: str = "U",
 ) -> xr.Dataset:
-    """Where the mean of `metric` crosses ½ along an axis of at least three levels, in the coordinate `unit`.
+    """Where the mean of `metric` crosses ½ along an axis, in the coordinate `unit`.
 
-    at, min_levels: as in `select`. Returns the columns of `crossing` over the axes of `min_levels`. Raises `NotTested`
-    as `select` does, and `InsufficientEvidence` where a curve that was run does not cross inside its cells.
+    along: that axis, of at least three levels.
+    at, min_levels: as in `select`. Returns the columns of `crossing` over the
+    axes of `min_levels`. Raises `NotTested` as `select` does, and
+    `InsufficientEvidence` where a curve that was run does not cross inside its
+    cells.
     """
     data = select(results, metric, at=at, min_levels={along: 3, **min_levels})
     means = summarise(data)
@@ -73,11 +81,13 @@ def boundary(
 def boundary_over(
     users: xr.Dataset, number: xr.DataArray | float = 1.0, error_share: float = 1.0
 ) -> xr.Dataset:
-    """Boundaries over a number, with log-normal intervals that are simultaneous over all cells (for `labelled`).
+    """Boundaries over a number, with log-normal intervals that hold in all cells at once.
 
-    error_share: of the claim's error, for all of them together. What the grid does not resolve counts as a uniform law,
-    but never as more than the bracket in which the crossing is: no confidence makes that longer, and no replications
-    shorter. How much that is depends on the curve, which is known up to its errors: `finest` has the least it may be.
+    For `labelled`. error_share: of the claim's error, for all of them together.
+    What the grid does not resolve counts as a uniform law, but never as more than
+    the bracket in which the crossing is: no confidence makes that longer, and no
+    replications shorter. How much that is depends on the curve, which is known up
+    to its errors: `finest` has the least it may be.
     """
     ratio = users["value"] / number
     error = users["standard_error"].where(np.isfinite(ratio))
@@ -85,25 +95,30 @@ def boundary_over(
     quantile = normal(0, 1, confidence_for(error_share=error_share / count)).high
     uniform = quantile * np.sqrt(np.maximum(error**2 - users["spread"] ** 2, 0))
     grid = np.minimum(uniform, users["unresolved"])
-    least_grid = np.minimum(
-        quantile / math.sqrt(12) * users["least_bracket"], users["least_unresolved"]
-    )
+    least_uniform = quantile / math.sqrt(12) * users["least_bracket"]
+    least_grid = np.minimum(least_uniform, users["least_unresolved"])
     half = xr.ufuncs.hypot(quantile * users["spread"], grid)
     ends = dict(low=-half, high=half, finest_low=-least_grid, finest_high=least_grid)
     columns = {name: ratio * xr.ufuncs.exp(end) for name, end in ends.items()}
     return xr.Dataset(dict(value=ratio, error=ratio * error, **columns)).reset_coords(drop=True)
 
 
+def cells_over(
+    mechanism: str, users: xr.Dataset, number: xr.DataArray, error_share: float
+) -> dict[str, Estimate]:
+    """`boundary_over` of a mechanism in every cell, labelled with its name."""
+    ratios = labelled(boundary_over(users, number, error_share))
+    return {f"{mechanism}, {cell}": ratio for cell, ratio in ratios.items()}
+
+
 def boundary_ratio(first: xr.Dataset, second: xr.Dataset) -> xr.Dataset:
-    """First boundary over the second in every cell, as `boundary_over`; the two are taken as independent."""
-    errors = {
-        name: xr.ufuncs.hypot(first[name], second[name]) for name in ("standard_error", "spread")
-    }
-    sums = {
-        name: first[name] + second[name]
-        for name in ("unresolved", "least_unresolved", "least_bracket")
-    }
-    return boundary_over(first.assign(errors | sums), second["value"])
+    """First boundary over the second in every cell, taken as independent; see `boundary_over`."""
+    both = first.copy()
+    for name in ("standard_error", "spread"):
+        both[name] = xr.ufuncs.hypot(first[name], second[name])
+    for name in ("unresolved", "least_unresolved", "least_bracket"):
+        both[name] = first[name] + second[name]
+    return boundary_over(both, second["value"])
 
 
 def exponents(
@@ -112,13 +127,16 @@ def exponents(
     error_share: float = 1.0,
     **predictors: xr.DataArray,
 ) -> Mapping[str, Estimate]:
-    """Exponents "in N" and so on of the boundary, simultaneously; each level of the groups has its own constant.
+    """Exponents "in N" and so on of the boundary, simultaneously.
 
-    error_share: of the claim's error, for all of them together.
+    Each level of the groups has a constant of its own. error_share: of the
+    claim's error, for all of them together.
 
-    t intervals on the remaining degrees of freedom, as in `fit_rate`. Normal intervals would rely on a scatter about
-    the law that a few boundaries cannot show: at 99 % they covered in only 84 % of all cases with one degree of
-    freedom. Raises `InsufficientEvidence` where there are no more boundaries than parameters.
+    t intervals on the remaining degrees of freedom, as in `fit_rate`. Normal
+    intervals would rely on a scatter about the law that a few boundaries cannot
+    show: at 99 % they covered in only 84 % of all cases with one degree of
+    freedom. Raises `InsufficientEvidence` where there are no more boundaries than
+    parameters.
     """
     confidence = confidence_for(error_share=error_share / len(predictors))
     rate = boundary_exponent(users, groups, confidence, **predictors)
@@ -131,7 +149,9 @@ def exponents(
 
 def above_zero(results: xr.Dataset, axis: str) -> xr.Dataset:
     """Results at the positive levels of an axis, if they have it."""
-    return results.sel({axis: results[axis] > 0}) if axis in results.dims else results
+    if axis not in results.dims:
+        return results
+    return results.sel({axis: results[axis] > 0})
 
 
 def epsilon_hat(epsilon: xr.DataArray) -> xr.DataArray:
@@ -141,11 +161,13 @@ def epsilon_hat(epsilon: xr.DataArray) -> xr.DataArray:
 
 
 def users_times(factor: Callable[[xr.Dataset], xr.DataArray | float]) -> Make:
-    """Data of a negative control: numbers of users, and the coordinates made of them, times a factor."""
-    names = ("U", "users_over_log", "over_predicted")
-    return lambda results: results.assign_coords(
-        {name: results[name] * factor(results) for name in names if name in results.coords}
-    )
+    """Data of a negative control: users, and the coordinates made of them, times a factor."""
+
+    def control(results: xr.Dataset) -> xr.Dataset:
+        names = [name for name in COUNTS_OF_USERS if name in results.coords]
+        return results.assign_coords({name: results[name] * factor(results) for name in names})
+
+    return control
 
 
 # Wrong even for a lower bound on all schemes, which those simulated are far above.
@@ -154,7 +176,7 @@ HARDLY_ANY_USERS = NegativeControl(
 )
 
 
-# ----------------------------------------------------------------------------------------------------- informations
+# -------------------------------------------------------------------------- informations
 
 
 def exact_ratio(
@@ -163,7 +185,7 @@ def exact_ratio(
     ratio: Callable[[xr.Dataset], xr.DataArray],
     within: Condition | None = None,
 ) -> Measure:
-    """A function of enumerated informations, which have no Monte Carlo error, in every cell of the experiment.
+    """A function of enumerated informations, without Monte Carlo error, in every cell.
 
     variables: those that `ratio` reads, in any unit. within: as in `select`.
     """

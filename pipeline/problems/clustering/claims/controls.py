@@ -1,4 +1,4 @@
-"""Wrong worlds that are simulated as controls of claims on clusterings: parts that do not do what they say."""
+"""Wrong worlds, simulated as controls of claims: parts that do not do what they say."""
 
 import math
 from collections.abc import Callable
@@ -19,53 +19,54 @@ from ..mechanisms.max_sense import MaxSense
 from ..mechanisms.multi_max_sense import MultiMaxSense
 from ..mechanisms.one_bit import OneBit
 from ..metrics.information import (
-    InformationBest,
-    InformationLargest,
-    InformationMajority,
-    InformationOneBit,
-    InformationPairwise,
-    Lemma9Share,
-    OddsLargest,
+    information_best,
+    information_largest,
+    information_majority,
+    information_one_bit,
+    information_pairwise,
+    lemma_9_share,
+    odds_largest,
 )
 from ..model import BlockModel, BlockTruth
-from ..theory import answers, information
+from ..theory import answer_tables, information
 from ..theory.boundary import users_predicted_multi
 
 ALL_BUT_SURE = 0.999  # of the lean of a bit that is always released as it is
-MIDDLE_ITEMS, MIDDLE_OF_SINGLE = (
-    150,
-    70,
-)  # N at which everything is right, of many ratings and of single ones
-MIDDLE_SHARE, MIDDLE_RATINGS, MIDDLE_BUDGET = (
-    0.2,
-    16,
-    0.5,
-)  # w/N, w and ε at which the lean is right
+MIDDLE_ITEMS = 150  # N at which everything is right, of many ratings
+MIDDLE_OF_SINGLE = 70  # the same of single ratings
+MIDDLE_SHARE = 0.2  # w/N at which the lean is right
+MIDDLE_RATINGS = 16  # w at which it is
+MIDDLE_BUDGET = 0.5  # ε at which it is
 SCARCE = 0.4  # w/N from which the lean changes no more
 USERS_AT_BUDGET_1 = 33_600  # at ε = 1, where their number falls like ε^−½
-SEVERAL_BUDGET, MUCH_LESS_LEAN = 4, 0.64
-MORE_LEAN, LESS_LEAN = 1.5, 0.8
-LESS_LEAN_OF_FEW, LESS_LEAN_OF_ALL = 0.73, 0.78
+SEVERAL_BUDGET = 4  # ε from which several questions have much less lean
+MUCH_LESS_LEAN = 0.64
+MORE_LEAN = 1.5
+LESS_LEAN = 0.8
+LESS_LEAN_OF_FEW = 0.73
+LESS_LEAN_OF_ALL = 0.78
 FEW_ITEMS = 60
 
 
-# ------------------------------------------------------------------------------- bits that are noisier
+# ----------------------------------------------------------------- bits that are noisier
 
 
 def _lean_times(factor: Callable[[BlockModel, OneBit], float]) -> Change:
-    """Private bits whose lean tanh(ε/2) is another one; factor: model and mechanism -> that lean over the declared.
+    """Private bits whose lean tanh(ε/2) is another one.
 
-    Users who are needed go as the lean to the power −2.
+    factor: model and mechanism -> that lean over the declared. Users who are
+    needed go as the lean to the power −2.
     """
 
     def change(parts: Components) -> Components:
         mechanism: Any = parts.mechanism
         if not isinstance(mechanism, OneBit):
             return parts
-        bits = mechanism.questions if isinstance(mechanism, MultiMaxSense) else 1
-        lean = factor(cast(BlockModel, parts.model), mechanism) * math.tanh(
-            mechanism.epsilon / bits / 2
-        )
+        bits = 1
+        if isinstance(mechanism, MultiMaxSense):
+            bits = mechanism.questions
+        declared = math.tanh(mechanism.epsilon / bits / 2)
+        lean = factor(cast(BlockModel, parts.model), mechanism) * declared
         epsilon = 2 * bits * math.atanh(min(lean, ALL_BUT_SURE))
         if isinstance(mechanism, MultiMaxSense):
             return parts._replace(mechanism=replace(mechanism, epsilon=epsilon, Q=bits))
@@ -96,25 +97,26 @@ def _by_large_budget(model: BlockModel, mechanism: OneBit) -> float:
     """So that users of several questions are needed in numbers of order ε^−½."""
     if not isinstance(mechanism, MultiMaxSense) or mechanism.epsilon < 1:
         return 1.0
-    laws = model.alpha, model.beta, model.b
-    should = users_predicted_multi(
+    needed = users_predicted_multi(
         "multi_max_sense",
         model.N,
         model.w,
         mechanism.epsilon,
         mechanism.theta,
         mechanism.questions,
-        *laws,
+        model.alpha,
+        model.beta,
+        model.b,
     )
-    return math.sqrt(should / (USERS_AT_BUDGET_1 * mechanism.epsilon**-0.5))
+    return math.sqrt(needed / (USERS_AT_BUDGET_1 * mechanism.epsilon**-0.5))
 
 
 def _one_fixed_and_several_noisy(parts: Components) -> Components:
-    """One question about a set of fixed size, as in Multi-MaxSense, and several with much more noise."""
+    """One question about a set of fixed size, and several with much more noise."""
     mechanism: Any = parts.mechanism
     if isinstance(mechanism, MultiMaxSense):
         return _lean_times(_less_of_several)(parts)
-    one = MultiMaxSense(
+    single = MultiMaxSense(
         N=mechanism.N,
         w=mechanism.w,
         epsilon=mechanism.epsilon,
@@ -123,12 +125,13 @@ def _one_fixed_and_several_noisy(parts: Components) -> Components:
         beta=mechanism.beta,
         Q=1,
     )
-    return parts._replace(mechanism=cast(Any, one))
+    return parts._replace(mechanism=cast(Any, single))
 
 
 def _less_of_several(model: BlockModel, mechanism: OneBit) -> float:
-    several = isinstance(mechanism, MultiMaxSense) and mechanism.epsilon >= SEVERAL_BUDGET
-    return MUCH_LESS_LEAN if several else 1.0
+    if isinstance(mechanism, MultiMaxSense) and mechanism.epsilon >= SEVERAL_BUDGET:
+        return MUCH_LESS_LEAN
+    return 1.0
 
 
 def _unlike(model: BlockModel, mechanism: OneBit) -> float:
@@ -140,8 +143,9 @@ def _few(model: BlockModel, mechanism: OneBit) -> float:
 
 
 def _of_several(model: BlockModel, mechanism: OneBit) -> float:
-    several = isinstance(mechanism, MultiMaxSense) and mechanism.questions > 1
-    return MORE_LEAN if several else 1.0
+    if isinstance(mechanism, MultiMaxSense) and mechanism.questions > 1:
+        return MORE_LEAN
+    return 1.0
 
 
 MORE_NOISE_WITH_ITEMS = SimulatedControl(
@@ -164,7 +168,8 @@ MORE_NOISE_WITH_LARGE_BUDGET = SimulatedControl(
     _lean_times(_by_large_budget),
 )
 MORE_NOISE_OF_SEVERAL = SimulatedControl(
-    "several questions with much more noise than they should have, and one about a set of fixed size",
+    "several questions with much more noise than they should have, and one about a set "
+    "of fixed size",
     _one_fixed_and_several_noisy,
 )
 MORE_NOISE_OF_FEW = SimulatedControl(
@@ -191,7 +196,7 @@ SEVERAL_SPENT = SimulatedControl(
 )
 
 
-# ------------------------------------------------------------------------------------ users and items
+# ----------------------------------------------------------------------- users and items
 
 
 def _users_who_answer(parts: Components) -> Components:
@@ -202,7 +207,9 @@ def _users_who_answer(parts: Components) -> Components:
 
 
 def _not_adjusted(part: Any) -> Any:
-    return ScoreClustering(part.N, part.beta) if isinstance(part, ScoreClusteringAdjusted) else part
+    if isinstance(part, ScoreClusteringAdjusted):
+        return ScoreClustering(part.N, part.beta)
+    return part
 
 
 def _classes(lean: Callable[[float], float]) -> Change:
@@ -234,11 +241,11 @@ NOT_ADJUSTED = SimulatedControl(
 )
 
 
-# --------------------------------------------------------------------------------------- informations
+# -------------------------------------------------------------------------- informations
 
 
 @dataclass(frozen=True)
-class Told(Wrapper):
+class RecordTold(Wrapper):
     """Information of an answer that tells all of a user's record: w bits."""
 
     def __call__(self, truth: BlockTruth, release: object, estimate: object) -> Floats:
@@ -263,51 +270,56 @@ class OfPrivateBit(Wrapper):
 
     def __call__(self, truth: BlockTruth, release: object, estimate: object) -> Floats:
         """(reps,): the same in every replication; NaN for more than 25 records."""
-        N, w = self.declared.N, self.declared.w
+        N = self.declared.N
+        w = self.declared.w
         replications = len(truth.clusters)
         if np.isnan(self.declared.value):
             return np.full(replications, np.nan)
         records = len(information.records(N, w)[0])
-        bit = answers.named_set(records, records // 2, 1.0)
+        bit = answer_tables.named_set(records, records // 2, 1.0)
         nats = information.channel_information(N, w, bit) / information.NAT
         return np.full(replications, nats / information.lemma_9(N, w, bit))
 
 
-def _as_told(part: Any) -> Any:
-    bits = InformationBest | InformationLargest | InformationOneBit
-    return Told(part) if isinstance(part, bits) else part
+def _record_told(part: Any) -> Any:
+    if isinstance(part, (information_best, information_largest, information_one_bit)):
+        return RecordTold(part)
+    return part
 
 
-def _as_pair(part: Any) -> Any:
-    return (
-        InformationPairwise(part.N, part.w, part.epsilon)
-        if isinstance(part, InformationMajority)
-        else part
-    )
+def _pair_asked(part: Any) -> Any:
+    if not isinstance(part, information_majority):
+        return part
+    declared: Any = part  # its parameters are the fields of a class that the decorator makes
+    return information_pairwise(N=declared.N, w=declared.w, epsilon=declared.epsilon)
 
 
-_TOLD = "answers that tell a user's record as it is"
-RECORD_TOLD = SimulatedControl(_TOLD, replaced_part("metric", _as_told))
-RECORD_TOLD_SUPPORTS = SimulatedControl(_TOLD, RECORD_TOLD.change, SUPPORTED)
+def _twice_spent(part: Any) -> Any:
+    return OddsAtTwice(part) if isinstance(part, odds_largest) else part
+
+
+def _private_bit(part: Any) -> Any:
+    return OfPrivateBit(part) if isinstance(part, lemma_9_share) else part
+
+
+_RECORD_TOLD = "answers that tell a user's record as it is"
+RECORD_TOLD = SimulatedControl(_RECORD_TOLD, replaced_part("metric", _record_told))
+RECORD_TOLD_SUPPORTS = SimulatedControl(_RECORD_TOLD, RECORD_TOLD.change, SUPPORTED)
 PAIR_ASKED = SimulatedControl(
-    "a question about a pair in place of a majority question", replaced_part("metric", _as_pair)
+    "a question about a pair in place of a majority question", replaced_part("metric", _pair_asked)
 )
 TWICE_SPENT = SimulatedControl(
     "bits that spend twice the ε they say",
-    replaced_part(
-        "metric", lambda part: OddsAtTwice(part) if isinstance(part, OddsLargest) else part
-    ),
+    replaced_part("metric", _twice_spent),
 )
 PRIVATE_BIT = SimulatedControl(
     "a private bit in place of the answer that names another record",
-    replaced_part(
-        "metric", lambda part: OfPrivateBit(part) if isinstance(part, Lemma9Share) else part
-    ),
+    replaced_part("metric", _private_bit),
     SUPPORTED,
 )
 
 
-# ---------------------------------------------------------------------------------- none is simulated
+# --------------------------------------------------------------------- none is simulated
 
 ABOVE_ALL = NotSimulated(
     "every number of users on the grid is far above the bound: a world whose boundary is on the "

@@ -43,9 +43,10 @@ CLAIMS = (
     Claim(
         id="banerjee.theorem_23",
         row="B14",
-        statement="No ε-LDP scheme gets all but d of N labels right with fewer than ((½)log₂(M/M_d) − 1)/(ε log₂ e) "
-        "users.",
-        source="Banerjee, Hegde and Massoulié, Theorem 23, with the ball of labelings counted exactly",
+        statement="No ε-LDP scheme gets all but d of N labels right with fewer than "
+        "((½)log₂(M/M_d) − 1)/(ε log₂ e) users.",
+        source="Banerjee, Hegde and Massoulié, Theorem 23, with the ball of labelings "
+        "counted exactly",
         experiment="banerjee/distortion",
         simulated=controls.ABOVE_ALL,
         measure=_over_bound,
@@ -57,16 +58,17 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.distortion.order",
-        statement="Where a fixed share of the items may be wrong, MaxSense needs users of order N², without a "
-        "logarithm.",
+        statement="Where a fixed share of the items may be wrong, MaxSense needs users "
+        "of order N², without a logarithm.",
         source="finding, beside Theorems 15 and 23 of Banerjee, Hegde and Massoulié",
         experiment="banerjee/distortion",
         simulated=controls.MUCH_MORE_NOISE_WITH_ITEMS,
         measure=_in_items,
         tolerance=Within(2, 0.15),
-        why="The share of wrong items is a function of U w/N². With the logarithm the exponent over N = 100 to 400 "
-        "would be 2.19.",
-        conditions="N = 100 to 400, w = 20, ε = 1, a share of 0.02 to 0.2: one exponent, a constant for each share.",
+        why="The share of wrong items is a function of U w/N². With the logarithm the "
+        "exponent over N = 100 to 400 would be 2.19.",
+        conditions="N = 100 to 400, w = 20, ε = 1, a share of 0.02 to 0.2: one exponent, "
+        "a constant for each share.",
         control=NegativeControl("users times √N", users_times(lambda r: xr.ufuncs.sqrt(r["N"]))),
     ),
 )

@@ -1,4 +1,4 @@
-"""Claims of Banerjee, Hegde and Massoulié, theorems on the information in an answer: exact numbers."""
+"""Claims of Banerjee, Hegde and Massoulié: theorems on the information in an answer."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ from . import controls
 from .common import ALL_INFORMATIONS, EXACT, ROUNDING, TRIED, exact_ratio
 
 LARGEST = "information_largest"
-_AT_ONE_RATING, _OF_MANY_ITEMS = "in N, at w = 1", "in w, at N = 1,000"
+_AT_ONE_RATING = "in N, at w = 1"
+_OF_MANY_ITEMS = "in w, at N = 1,000"
 FEW_ITEMS = 8  # from which the exponent in N is judged
 
 
@@ -77,8 +78,8 @@ def _in_ratings_and_items(results: xr.Dataset) -> Mapping[str, Estimate]:
 CLAIMS = (
     Claim(
         id="banerjee.theorem_10",
-        statement="One bit from one rating, without privacy, carries at most 1/N bits of information, and the best one "
-        "at least half of that.",
+        statement="One bit from one rating, without privacy, carries at most 1/N bits of "
+        "information, and the best one at least half of that.",
         source="Banerjee, Hegde and Massoulié, Theorem 10",
         experiment="banerjee/information",
         simulated=controls.RECORD_TOLD,
@@ -90,8 +91,8 @@ CLAIMS = (
         ),
         tolerance=Within(0.75, 0.25 + ROUNDING),
         why=EXACT,
-        conditions="w = 1, N = 2, 4, 8, … 256, each enumerated. That the order is 1/N for all N is the theorem's; a "
-        "range of N cannot show it.",
+        conditions="w = 1, N = 2, 4, 8, … 256, each enumerated. That the order is 1/N "
+        "for all N is the theorem's; a range of N cannot show it.",
         control=NegativeControl(
             "√N times the information",
             scaled("information_one_bit", lambda r: xr.ufuncs.sqrt(r["N"])),
@@ -99,7 +100,8 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_13",
-        statement="A private answer from w of N ratings carries O(w²/N) bits: at most the number that the proof gives.",
+        statement="A private answer from w of N ratings carries O(w²/N) bits: at most "
+        "the number that the proof gives.",
         source="Banerjee, Hegde and Massoulié, Theorem 13, with the constants of its proof",
         experiment="banerjee/information",
         simulated=controls.RECORD_TOLD,
@@ -107,13 +109,14 @@ CLAIMS = (
         tolerance=AtMost(1),
         only_refutable=True,  # the bound is 30 times the information of every answer that is tried
         why=EXACT,
-        conditions=f"{ALL_INFORMATIONS} {TRIED} The bound is loose by a factor of 30 and more: it does not decide the "
-        "order.",
+        conditions=f"{ALL_INFORMATIONS} {TRIED} The bound is loose by a factor of 30 and "
+        "more: it does not decide the order.",
         control=NegativeControl("100 times the information", _informations_times(100)),
     ),
     Claim(
         id="banerjee.theorem_14",
-        statement="A private answer from w of N ratings carries O(w/N) bits: at most the number that the proof gives.",
+        statement="A private answer from w of N ratings carries O(w/N) bits: at most the "
+        "number that the proof gives.",
         source="Banerjee, Hegde and Massoulié, Theorem 14, with the constants of its proof",
         experiment="banerjee/information",
         simulated=controls.RECORD_TOLD,
@@ -121,16 +124,17 @@ CLAIMS = (
         tolerance=AtMost(1),
         only_refutable=True,  # the bound is 15 times the information of every answer that is tried
         why=EXACT,
-        conditions="w³ < N and ε < ln 2: N = 2 to 256 with w = 1, N = 1,000 with w = 2 to 9; ε = 0.1 and 0.5. The "
-        f"bound is loose by a factor of 15 and more: it does not decide the order. {TRIED}",
+        conditions="w³ < N and ε < ln 2: N = 2 to 256 with w = 1, N = 1,000 with w = 2 "
+        "to 9; ε = 0.1 and 0.5. The bound is loose by a factor of 15 and more: it does "
+        f"not decide the order. {TRIED}",
         control=NegativeControl("100 times the information", _informations_times(100)),
     ),
     Claim(
         id="banerjee.theorem_14.always",
-        statement="No private answer that is tried, from w of N ratings, carries more than log₂(1 + (w/N) sinh²(ε/2)) "
-        "bits, whatever w and ε.",
-        source="extends Theorem 14 of Banerjee, Hegde and Massoulié, which asks for w = o(N^⅓) and ε < ln 2; proof in "
-        "docs/papers.md",
+        statement="No private answer that is tried, from w of N ratings, carries more "
+        "than log₂(1 + (w/N) sinh²(ε/2)) bits, whatever w and ε.",
+        source="extends Theorem 14 of Banerjee, Hegde and Massoulié, which asks for w = "
+        "o(N^⅓) and ε < ln 2; proof in docs/papers.md",
         experiment="banerjee/information",
         simulated=controls.RECORD_TOLD,
         measure=_over_bound("bound_contraction"),
@@ -144,16 +148,18 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_14.order",
-        statement="The order w/N is reached: the information in a majority question is linear in w and in 1/N.",
+        statement="The order w/N is reached: the information in a majority question is "
+        "linear in w and in 1/N.",
         source="with Theorem 14 of Banerjee, Hegde and Massoulié; the paper has MaxSense for it",
         experiment="banerjee/information",
         simulated=controls.PAIR_ASKED,
         measure=_in_ratings_and_items,
         tolerance={_OF_MANY_ITEMS: Within(1, 0.1), _AT_ONE_RATING: Within(-1, 0.1)},
         why=EXACT,
-        conditions="N = 1,000, w = 3 to 300; w = 1, N = 8 to 256; ε = 0.1 to 4. The slopes show that w/N is reached "
-        "over these ranges, not that no question does better: that is banerjee.theorem_14.always. Theorem "
-        "13 alone would allow slope 2 in w.",
+        conditions="N = 1,000, w = 3 to 300; w = 1, N = 8 to 256; ε = 0.1 to 4. The "
+        "slopes show that w/N is reached over these ranges, not that no question does "
+        "better: that is banerjee.theorem_14.always. Theorem 13 alone would allow slope "
+        "2 in w.",
         control=NegativeControl(
             "√w times the information",
             scaled("information_majority", lambda r: xr.ufuncs.sqrt(r["w"])),

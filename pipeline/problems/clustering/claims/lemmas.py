@@ -1,4 +1,4 @@
-"""Claims of Banerjee, Hegde and Massoulié, lemmas on private answers: exact numbers, without Monte Carlo error."""
+"""Claims of Banerjee, Hegde and Massoulié: lemmas on private answers, by exact numbers."""
 
 import xarray as xr
 
@@ -14,8 +14,8 @@ from .information import LARGEST
 
 NAT = float(blocks_information.NAT)  # bits
 _BEST = (
-    "Cells where all deterministic questions are searched, w = 1, w = N, N ≤ 4; up to 24 records of a user "
-    "answers, too, that name a set of records. ε = 0.1 to 4."
+    "Cells where all deterministic questions are searched, w = 1, w = N, N ≤ 4; up to 24 "
+    "records of a user answers, too, that name a set of records. ε = 0.1 to 4."
 )
 
 
@@ -25,7 +25,7 @@ def _all_questions(data: xr.Dataset) -> xr.DataArray:
 
 
 def _all_records(data: xr.Dataset) -> xr.DataArray:
-    """Cells with few enough possible records of a user to enumerate the answers that name one of them."""
+    """Cells with so few possible records of a user that answers naming them are enumerated."""
     return (data["N"] <= 4) | ((data["w"] == 1) & (data["N"] <= 8))
 
 
@@ -71,8 +71,8 @@ CLAIMS = (
     Claim(
         id="banerjee.lemma_6.order",
         row="B3",
-        statement="As the informal Theorems 2 and 4 need it: at small ε, too, an answer can carry a fixed share of ε "
-        "bits.",
+        statement="As the informal Theorems 2 and 4 need it: at small ε, too, an answer "
+        "can carry a fixed share of ε bits.",
         source="Banerjee, Hegde and Massoulié, Informal Theorems 2 and 4: users of order 1/ε",
         experiment="banerjee/information",
         simulated=controls.RECORD_TOLD_SUPPORTS,
@@ -84,8 +84,9 @@ CLAIMS = (
         ),
         tolerance=AtLeast(0.1),
         why=EXACT,
-        conditions="w = N, where the best bit is searched over all questions; ε = 0.1 to 4. Does not hold: at small ε "
-        "the most is ε²/8 nats, an eightieth of ε at ε = 0.1. banerjee.lemma_6.sharp has the right form.",
+        conditions="w = N, where the best bit is searched over all questions; ε = 0.1 to "
+        "4. Does not hold: at small ε the most is ε²/8 nats, an eightieth of ε at ε = "
+        "0.1. banerjee.lemma_6.sharp has the right form.",
         control=NegativeControl("a thousandth of the information", scaled(LARGEST, 1e-3)),
         positive=PositiveControl(
             "information over ε/2 below ε = 1",
@@ -94,7 +95,8 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.lemma_6.sharp",
-        statement="A private answer carries at most B − 1 − ln B nats, B = ε/(1 − e^−ε), which is ε²/8 at small ε.",
+        statement="A private answer carries at most B − 1 − ln B nats, B = ε/(1 − e^−ε), "
+        "which is ε²/8 at small ε.",
         source="sharpens Lemma 6 of Banerjee, Hegde and Massoulié",
         experiment="banerjee/information",
         simulated=controls.RECORD_TOLD,
@@ -126,8 +128,9 @@ CLAIMS = (
         ),
         tolerance=AtMost(1),
         why=EXACT,
-        conditions="Up to 24 possible records of a user: N ≤ 4, and w = 1 with N ≤ 8. Answers: the record, any other, "
-        "sets of all sizes at ε = 0.1, 1 and 4, and 60 with chances that are drawn.",
+        conditions="Up to 24 possible records of a user: N ≤ 4, and w = 1 with N ≤ 8. "
+        "Answers: the record, any other, sets of all sizes at ε = 0.1, 1 and 4, and 60 "
+        "with chances that are drawn.",
         control=NegativeControl("twice the information", scaled("lemma_9_largest", 2)),
     ),
     Claim(
@@ -145,8 +148,8 @@ CLAIMS = (
         ),
         tolerance=AtMost(1),
         why=EXACT,
-        conditions="As in banerjee.lemma_9, one answer. Does not hold where w = N: 0.415 bits against 0.333 at N = w = "
-        "2. In bits Lemma 9 needs the factor log₂ e.",
+        conditions="As in banerjee.lemma_9, one answer. Does not hold where w = N: 0.415 "
+        "bits against 0.333 at N = w = 2. In bits Lemma 9 needs the factor log₂ e.",
         control=NegativeControl("twice the information", scaled("lemma_9_share", 2)),
         positive=PositiveControl("the same information in nats", scaled("lemma_9_share", 1 / NAT)),
     ),
@@ -171,7 +174,8 @@ CLAIMS = (
     Claim(
         id="banerjee.lemma_12",
         row="B5",
-        statement="As printed: where w = o(N), C(N−w, w)/C(N, w) differs from 1 − w²/N by Θ(w⁴/N²).",
+        statement="As printed: where w = o(N), C(N−w, w)/C(N, w) differs from 1 − w²/N "
+        "by Θ(w⁴/N²).",
         source="Banerjee, Hegde and Massoulié, Lemma 12",
         experiment="banerjee/information",
         simulated=controls.ARITHMETIC,
@@ -183,8 +187,9 @@ CLAIMS = (
         ),
         tolerance=AtLeast(0.01),
         why=EXACT,
-        conditions="N ≥ 16 with w = 1, N = 1,000 with w = 2 to 30. Does not hold: at w = 1 the difference is exactly "
-        "0. banerjee.lemma_12.corrected is the upper bound, which is what the proofs use.",
+        conditions="N ≥ 16 with w = 1, N = 1,000 with w = 2 to 30. Does not hold: at w = "
+        "1 the difference is exactly 0. banerjee.lemma_12.corrected is the upper bound, "
+        "which is what the proofs use.",
         control=NegativeControl(
             "a ten-thousandth of the differences", scaled("lemma_12_share", 1e-4)
         ),

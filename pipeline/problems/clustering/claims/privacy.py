@@ -1,4 +1,4 @@
-"""Claims of Banerjee, Hegde and Massoulié on privacy: what the bits that a user releases spend of her budget."""
+"""Claims of Banerjee, Hegde and Massoulié on privacy: what a user's bits spend of her budget."""
 
 import xarray as xr
 
@@ -10,12 +10,13 @@ from pipeline.analysis.tolerances import Within
 
 from . import controls
 
-ALWAYS, NEVER = "1, 1", "0, 0"  # chances that an item is liked: sketches are 1, or 0
+ALWAYS = "1, 1"  # chances that an item is liked: all sketches are 1
+NEVER = "0, 0"  # all sketches are 0
 
 
 @measure_every_cell(
-    "log of how much more often a bit is 1 where its sketch is 1 than where it is 0, times a user's "
-    "bits, over ε"
+    "log of how much more often a bit is 1 where its sketch is 1 than where it is 0, "
+    "times a user's bits, over ε"
 )
 def _spent(results: xr.Dataset) -> Cells:
     data = select(
@@ -24,7 +25,8 @@ def _spent(results: xr.Dataset) -> Cells:
     has_several = data["mechanism"] == "multi_max_sense"
     bits = 1 + has_several * (constant(results, "Q") - 1)
     cells = summarise(data)
-    share, relative = cells["ones_released"], cells["ones_released_mcse"] / cells["ones_released"]
+    share = cells["ones_released"]
+    relative = cells["ones_released_mcse"] / share
     loss = xr.ufuncs.log(share.sel(b=ALWAYS, drop=True) / share.sel(b=NEVER, drop=True))
     error = xr.ufuncs.hypot(relative.sel(b=ALWAYS, drop=True), relative.sel(b=NEVER, drop=True))
     each = bits / data["epsilon"]
@@ -34,16 +36,19 @@ def _spent(results: xr.Dataset) -> Cells:
 CLAIMS = (
     Claim(
         id="banerjee.local_privacy",
-        statement="A user's bits spend ε, no more and no less, in MaxSense, Multi-MaxSense and Pairwise-Preference.",
-        source="Banerjee, Hegde and Massoulié, first sentences of Theorems 8, 15 and 16, with Proposition 4",
+        statement="A user's bits spend ε, no more and no less, in MaxSense, "
+        "Multi-MaxSense and Pairwise-Preference.",
+        source="Banerjee, Hegde and Massoulié, first sentences of Theorems 8, 15 and 16, "
+        "with Proposition 4",
         experiment="banerjee/privacy",
         simulated=controls.TWICE_RELEASED,
         measure=_spent,
         tolerance=Within(1, 0.1),
-        why="A bit is kept with probability e^ε/(1 + e^ε), or e^(ε/Q)/(1 + e^(ε/Q)) if it is one of Q. The errors of "
-        "400,000 users are below 0.03.",
-        conditions="Bits depend on a record through the sketches only, so no two records differ more than that of a "
-        "user who likes all of her items and that of one who likes none. N = w = 20, ε = ½ to 4, Q = 2.",
+        why="A bit is kept with probability e^ε/(1 + e^ε), or e^(ε/Q)/(1 + e^(ε/Q)) if "
+        "it is one of Q. The errors of 400,000 users are below 0.03.",
+        conditions="Bits depend on a record through the sketches only, so no two records "
+        "differ more than that of a user who likes all of her items and that of one who "
+        "likes none. N = w = 20, ε = ½ to 4, Q = 2.",
         control=NegativeControl(
             "budgets half of what they are",
             lambda results: results.assign_coords(epsilon=results["epsilon"] / 2),

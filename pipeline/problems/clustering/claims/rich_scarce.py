@@ -1,4 +1,7 @@
-"""Claims of Banerjee, Hegde and Massoulié on rich and scarce information: MaxSense against Pairwise-Preference."""
+"""Claims of Banerjee, Hegde and Massoulié on rich and scarce information.
+
+MaxSense against Pairwise-Preference.
+"""
 
 import xarray as xr
 
@@ -12,8 +15,8 @@ from .common import (
     ESTIMATOR_OF,
     HARDLY_ANY_USERS,
     boundary,
-    boundary_over,
     boundary_ratio,
+    cells_over,
     exponents,
     users_times,
 )
@@ -41,18 +44,15 @@ def _above(bound: str) -> Measure:
         cells: dict[str, Estimate] = {}
         for mechanism in ("max_sense", "pairwise_preference"):
             users = _boundary_of(results, mechanism)
-            least = results[bound].max(
-                [axis for axis in results[bound].dims if axis not in users["value"].dims]
-            )
-            ratios = labelled(boundary_over(users, least, error_share=0.5))
-            cells |= {f"{mechanism}, {cell}": ratio for cell, ratio in ratios.items()}
+            axes = [axis for axis in results[bound].dims if axis not in users["value"].dims]
+            cells |= cells_over(mechanism, users, results[bound].max(axes), error_share=0.5)
         return cells
 
     return over
 
 
 def _in_share(mechanism: str) -> Measure:
-    """Exponent of a mechanism's users in the share of items that a user rates, where ratings are scarce."""
+    """Exponent of a mechanism's users in the share of items that a user rates, if it is small."""
 
     @measure("exponent in w/N of the users at the boundary, at fixed N")
     def exponent(results: xr.Dataset) -> Estimate:
@@ -63,14 +63,14 @@ def _in_share(mechanism: str) -> Measure:
     return exponent
 
 
-_UP_TO, _FROM = f"up to w/N = {SCARCE:g}", f"from w/N = {RICH:g} on"
+_UP_TO = f"up to w/N = {SCARCE:g}"
+_FROM = f"from w/N = {RICH:g} on"
 
 
 @measure_every_cell("users of Pairwise-Preference over users of MaxSense, at their boundaries")
 def _pairs_over_maxsense(results: xr.Dataset) -> dict[str, Cells]:
-    pairs, maxsense = (
-        _boundary_of(results, mechanism) for mechanism in ("pairwise_preference", "max_sense")
-    )
+    pairs = _boundary_of(results, "pairwise_preference")
+    maxsense = _boundary_of(results, "max_sense")
     ratio = boundary_ratio(pairs, maxsense)
     return {
         _UP_TO: labelled(ratio.where(ratio["share"] <= SCARCE)),
@@ -95,9 +95,11 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.theorem_13_14.users",
-        statement="No ε-LDP scheme with questions fixed beforehand is reliable with fewer users than (N/2 − 1) over "
-        "the most information that an answer from w ratings carries: Ω(N²/w) users where w is small.",
-        source="Theorems 13 and 14 of Banerjee, Hegde and Massoulié, in the form that holds for all w and ε",
+        statement="No ε-LDP scheme with questions fixed beforehand is reliable with "
+        "fewer users than (N/2 − 1) over the most information that an answer from w "
+        "ratings carries: Ω(N²/w) users where w is small.",
+        source="Theorems 13 and 14 of Banerjee, Hegde and Massoulié, in the form that "
+        "holds for all w and ε",
         experiment="banerjee/rich_scarce",
         simulated=controls.ABOVE_ALL,
         measure=_above("users_least_scarce"),
@@ -122,14 +124,16 @@ CLAIMS = (
     Claim(
         id="banerjee.section_5.pairs",
         row="B4",
-        statement="As printed: Pairwise-Preference needs users of order (N/w)² as ratings become scarce.",
+        statement="As printed: Pairwise-Preference needs users of order (N/w)² as "
+        "ratings become scarce.",
         source="Banerjee, Hegde and Massoulié, §5",
         experiment="banerjee/rich_scarce",
         simulated=controls.NEAR_BOUNDARY,
         measure=_in_share("pairwise_preference"),
         tolerance=Within(-2, 0.4),
-        why="The sketch is 1 with a chance of order (w/N)², and so is the difference of its means; but the released "
-        "bit has the noise of a fair coin, so that the square of the difference counts.",
+        why="The sketch is 1 with a chance of order (w/N)², and so is the difference of "
+        "its means; but the released bit has the noise of a fair coin, so that the "
+        "square of the difference counts.",
         conditions=_SCARCE
         + " Does not hold; banerjee.section_5.pairs.corrected has the right power.",
         control=NegativeControl("users times w/N", users_times(lambda r: r["share"])),
@@ -137,8 +141,10 @@ CLAIMS = (
     ),
     Claim(
         id="banerjee.section_5.pairs.corrected",
-        statement="Corrected: Pairwise-Preference needs users of order (N/w)⁴ as ratings become scarce.",
-        source="against §5 of Banerjee, Hegde and Massoulié: order N log N/(t²ρ²), ρ = w(w−1)/(N(N−1))",
+        statement="Corrected: Pairwise-Preference needs users of order (N/w)⁴ as ratings "
+        "become scarce.",
+        source="against §5 of Banerjee, Hegde and Massoulié: order N log N/(t²ρ²), ρ = "
+        "w(w−1)/(N(N−1))",
         experiment="banerjee/rich_scarce",
         simulated=controls.MORE_NOISE_WITH_SCARCITY,
         measure=_in_share("pairwise_preference"),
@@ -150,8 +156,8 @@ CLAIMS = (
     Claim(
         id="banerjee.rich_scarce.change",
         headline=True,
-        statement="MaxSense needs fewer users where at most 40 % of the items are rated, Pairwise-Preference where at "
-        "least 80 % are.",
+        statement="MaxSense needs fewer users where at most 40 % of the items are rated, "
+        "Pairwise-Preference where at least 80 % are.",
         source="finding; Banerjee, Hegde and Massoulié leave open where their two regimes meet",
         experiment="banerjee/rich_scarce",
         simulated=controls.UNLIKE_BUDGETS,

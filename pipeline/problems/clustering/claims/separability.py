@@ -1,4 +1,4 @@
-"""Claims of Banerjee, Hegde and Massoulié on separability: clusters that are liked almost equally often."""
+"""Claims of Banerjee, Hegde and Massoulié on clusters that are liked almost equally often."""
 
 import xarray as xr
 
@@ -11,11 +11,12 @@ from pipeline.analysis.tolerances import AtLeast, AtMost, Within
 from . import controls
 from .common import ESTIMATOR_OF, above_zero, boundary, exponents
 
-_OPPOSITE = "N = 100, w = 50, ε = 1; two classes of users, one likes what the other does not, 0.9 against 0.1."
-_MAXSENSE, _PAIRS = (
-    "MaxSense with at least 10⁶ users",
-    "Pairwise-Preference with at least 3·10⁵ users",
+_OPPOSITE = (
+    "N = 100, w = 50, ε = 1; two classes of users, one likes what the other does not, "
+    "0.9 against 0.1."
 )
+_MAXSENSE = "MaxSense with at least 10⁶ users"
+_PAIRS = "Pairwise-Preference with at least 3·10⁵ users"
 
 
 def _success(results: xr.Dataset, mechanism: str, least_users: float) -> Cells:
@@ -54,14 +55,16 @@ def _in_lean(results: xr.Dataset) -> Estimate:
 CLAIMS = (
     Claim(
         id="banerjee.theorem_15.separability",
-        statement="Where δ_min = 0 MaxSense fails with up to 10⁸ users, though Pairwise-Preference succeeds.",
+        statement="Where δ_min = 0 MaxSense fails with up to 10⁸ users, though "
+        "Pairwise-Preference succeeds.",
         source="condition of Theorem 15 of Banerjee, Hegde and Massoulié",
         experiment="banerjee/separability",
         simulated=controls.UNEQUAL_CLASSES,
         measure=_equal_classes,
         tolerance={_MAXSENSE: AtMost(0.1), _PAIRS: AtLeast(0.9)},
-        why="Averaged over classes both clusters are liked equally often: all scores have one mean. A score does not "
-        "contain which items are liked by the same users.",
+        why="Averaged over classes both clusters are liked equally often: all scores "
+        "have one mean. A score does not contain which items are liked by the same "
+        "users.",
         conditions=_OPPOSITE + " For any number of users by the law of scores.",
         control=NegativeControl(
             "success and failure exchanged", lambda r: r.assign(recovered=1 - r["recovered"])

@@ -24,20 +24,23 @@ _k_means = function(
 )
 
 RESTARTS = 10  # of k-means from k-means++ seeds
-STEPS, MORE = 5, 30  # of each, and of the best
+STEPS = 5  # of each
+MORE = 30  # of the best
 
 
 def split_line(values: Floats, count: int) -> Integers:
-    """(reps, N): clusters of values (reps, N) of least sum of squares within, `count` ≤ N of them, lowest first.
+    """(reps, N): clusters of values (reps, N) of least sum of squares within, lowest first.
 
-    The optimum is contiguous, so it is computed by dynamic programming over sorted values: the best c parts of the
-    first j have the largest Σ (sum of part)²/(size of part). O(N log N) for two clusters, O((count − 2) N²) more for
-    others.
+    count: of the clusters, at most N. The optimum is contiguous, so it is
+    computed by dynamic programming over sorted values: the best c parts of the
+    first j have the largest Σ (sum of part)²/(size of part). O(N log N) for two
+    clusters, O((count − 2) N²) more for others.
     """
     reps, items = values.shape
     order = np.argsort(values, axis=1, kind="stable")
     starts = _starts_of_last_parts(np.take_along_axis(values, order, axis=1), count)
-    rank, end = np.zeros((reps, items), int), np.full(reps, items)
+    rank = np.zeros((reps, items), int)
+    end = np.full(reps, items)
     for start in reversed(starts):
         end = start[np.arange(reps), end]
         rank += np.arange(items) >= end[:, None]
@@ -47,9 +50,10 @@ def split_line(values: Floats, count: int) -> Integers:
 
 
 def _starts_of_last_parts(ordered: Floats, count: int) -> list[Integers]:
-    """For 2, …, count parts, (reps, N + 1): where the last part of the best split of the first j sorted values begins.
+    """For 2, …, count parts, where the last part of the best split of the first j values begins.
 
-    ordered: (reps, N). For `count` parts only the split of all N values is computed.
+    (reps, N + 1) each. ordered: (reps, N), sorted values. For `count` parts only
+    the split of all N values is computed.
     """
     reps, items = ordered.shape
     sums = np.zeros((reps, items + 1))
@@ -58,13 +62,13 @@ def _starts_of_last_parts(ordered: Floats, count: int) -> list[Integers]:
     gain = np.square(sums) / np.maximum(index, 1)
     starts = []
     for parts in range(2, count + 1):
-        ends = range(items, items + 1) if parts == count else range(parts, items + 1)
-        start, better = np.zeros((reps, items + 1), int), np.full((reps, items + 1), -np.inf)
-        for end in ends:
+        first_end = items if parts == count else parts
+        start = np.zeros((reps, items + 1), int)
+        better = np.full((reps, items + 1), -np.inf)
+        for end in range(first_end, items + 1):
             before = slice(parts - 1, end)
-            total = gain[:, before] + np.square(sums[:, end, None] - sums[:, before]) / (
-                end - index[before]
-            )
+            of_last = np.square(sums[:, end, None] - sums[:, before]) / (end - index[before])
+            total = gain[:, before] + of_last
             start[:, end] = total.argmax(axis=1) + parts - 1
             better[:, end] = total.max(axis=1)
         gain = better
@@ -73,15 +77,17 @@ def _starts_of_last_parts(ordered: Floats, count: int) -> list[Integers]:
 
 
 def split_points(points: Floats, count: int, rng: np.random.Generator) -> tuple[Integers, bool]:
-    """(items,) clusters of points (items, dimensions) by k-means, and whether it gave `count` clusters.
+    """Clusters of points (items, dimensions) by k-means, (items,), and whether there are `count`.
 
-    Compiled; the clusters of SciPy's kmeans2 with the same random numbers, for up to four dimensions.
-    O(items · dimensions · count) a step.
+    Compiled; the clusters of SciPy's kmeans2 with the same random numbers, for up
+    to four dimensions. O(items · dimensions · count) a step.
     """
-    clusters, used = np.zeros(len(points), np.int64), np.zeros(1, np.int64)
+    clusters = np.zeros(len(points), np.int64)
+    used = np.zeros(1, np.int64)
     if not _has_distinct(points, count):
         return clusters, False
-    firsts, places = np.empty(RESTARTS, np.int64), np.empty((RESTARTS, count - 1))
+    firsts = np.empty(RESTARTS, np.int64)
+    places = np.empty((RESTARTS, count - 1))
     for start in range(RESTARTS):
         firsts[start] = rng.integers(len(points))
         places[start] = rng.random(count - 1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from pipeline.study.parameters import Checked, parameter
 
-from ..block_law import proportions
+from ..design import proportions
 from ..releases import SeenRatings
 from .clustering import ClusteringEstimate
 from .k_means import split_line
@@ -15,11 +15,12 @@ from .k_means import split_line
 
 @dataclass(frozen=True)
 class SeenClustering(Checked):
-    """k-means, k = Lc, on the line, of the share of positive ratings among the ratings seen of each item.
+    """k-means, k = Lc, on the line, of the share of positive ratings of each item among those seen.
 
-    An item without ratings counts as the mean of the others, and goes to a cluster drawn at random: so all N are right
-    only if all were seen, or by luck. Not converged where fewer than Lc shares differ.
-    Source: Banerjee, Hegde and Massoulié, §1.1 (coupon collector) and §4.2.
+    An item without ratings counts as the mean of the others, and goes to a
+    cluster drawn at random: so all N are right only if all were seen, or by luck.
+    Not converged where fewer than Lc shares differ. Source: Banerjee, Hegde and
+    Massoulié, §1.1 (coupon collector) and §4.2.
     """
 
     beta: str = parameter("shares of the clusters of items", default="0.5, 0.5")

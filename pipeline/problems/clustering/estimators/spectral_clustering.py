@@ -18,15 +18,18 @@ DENSE = 200  # items up to which eigenvectors are computed from the whole matrix
 
 @dataclass(frozen=True)
 class SpectralClustering(Clustering):
-    """k-means, k = Lc, of the rows of Â projected on its Lc top eigenvectors, Â_ij the released ones for a pair.
+    """k-means, k = Lc, of the rows of Â projected on its Lc top eigenvectors.
 
-    Rows projected on eigenvectors x_r are λ_r x_r(i), whose noise has the same variance in all directions. Eigenvalues
-    are the largest, as in Figure 1, not the largest in magnitude (Theorem 8): E Â is a Gram matrix but for its
-    diagonal, and noise has large negative eigenvalues. The diagonal, about which no user is asked, is set to the mean
-    of the rest: zeros there would lower all eigenvalues, where w ≪ N by more than the size of the informative ones.
-    Lanczos' method where N > 200, to machine precision; k-means, 5 steps from each of 10 k-means++ starts, 30 more of
-    the best. Not converged where Lanczos' method is not, or k-means leaves a cluster empty. O(N²) a Lanczos
-    step.
+    Â_ij: the released ones for a pair. Rows projected on eigenvectors x_r are λ_r
+    x_r(i), whose noise has the same variance in all directions. Eigenvalues are
+    the largest, as in Figure 1, not the largest in magnitude (Theorem 8): E Â is
+    a Gram matrix but for its diagonal, and noise has large negative eigenvalues.
+    The diagonal, about which no user is asked, is set to the mean of the rest:
+    zeros there would lower all eigenvalues, where w ≪ N by more than the size of
+    the informative ones. Lanczos' method where N > 200, to machine precision;
+    k-means, 5 steps from each of 10 k-means++ starts, 30 more of the best. Not
+    converged where Lanczos' method is not, or k-means leaves a cluster empty.
+    O(N²) a Lanczos step.
     Source: Banerjee, Hegde and Massoulié, Figure 1.
     """
 
@@ -36,7 +39,8 @@ class SpectralClustering(Clustering):
     def fit(self, release: PairSketches, rng: np.random.Generator) -> ClusteringEstimate:
         """Clusters of a block; the stream gives the starts of Lanczos' method and of k-means."""
         reps, items = release.agreements.shape[:2]
-        clusters, converged = np.zeros((reps, items), int), np.zeros(reps, bool)
+        clusters = np.zeros((reps, items), int)
+        converged = np.zeros(reps, bool)
         for r in range(reps):  # each is large
             matrix = release.agreements[r].astype(float)
             if self.adjusted:
@@ -52,13 +56,16 @@ class SpectralClustering(Clustering):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return 2.3e6 + (200 * self.N**2 if self.N > DENSE else 0.8 * self.N**3)
+        if self.N > DENSE:
+            return 2.3e6 + 200 * self.N**2
+        return 2.3e6 + 0.8 * self.N**3
 
 
 class SpectralClusteringAdjusted(SpectralClustering):
-    """The same of Â − r (n − n̄): n_ij users asked about a pair, public, and r the mean released bit.
+    """The same of Â − r (n − n̄), n_ij the users of a pair, public, and r the mean released bit.
 
-    Removes the noise of the number of users who were asked, a share r of all noise.
+    Removes the noise of the number of users who were asked, a share r of all
+    noise.
     """
 
     adjusted: ClassVar[bool] = True
@@ -66,9 +73,10 @@ class SpectralClusteringAdjusted(SpectralClustering):
 
 
 def top_eigenvectors(matrix: Floats, count: int, rng: np.random.Generator) -> Floats:
-    """(N, count): eigenvectors of the largest eigenvalues of a symmetric matrix (N, N), not the largest in magnitude.
+    """(N, count): eigenvectors of the largest eigenvalues of a symmetric matrix (N, N).
 
-    Dense up to N = 200, by Lanczos' method above, from a random start; ArpackError where that does not converge.
+    Not the largest in magnitude. Dense up to N = 200, by Lanczos' method above,
+    from a random start; ArpackError where that does not converge.
     """
     items = len(matrix)
     vectors: Floats

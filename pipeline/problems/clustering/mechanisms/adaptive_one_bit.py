@@ -1,4 +1,4 @@
-"""Private yes/no questions that depend on the answers before: only items that are not yet known are asked about."""
+"""Private yes/no questions that depend on the answers before: only open items are asked about."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,16 +15,19 @@ from .one_bit import OneBit
 
 @dataclass(frozen=True)
 class AdaptiveOneBit(OneBit):
-    """Users come in rounds. One who has rated an item that is still open says whether a guess of it is right.
+    """Users come in rounds. One who has rated an open item says whether a guess of it is right.
 
-    H_ui, the guess for every open item, is a fair coin; S_u = 1 if item I_u is open and H_uI = Z_uI, else 0, released
-    as a bit that is kept with probability e^ε/(1 + e^ε). After a round the log-odds of "liked" of an open item grow by
-    t Σ_u (2 H_ui − 1)(S̃_u − s)/(N s(1 − s)), s the mean bit and t = tanh(ε/2): those of Gaussian sums where ratings
-    are labels. An item is closed once they are beyond ± log(odds · N). The fewer items are open, the more bits are 0,
-    and the less noise they have: s(1 − s) falls from ¼ to ¼/cosh²(ε/2). That is all that adaptivity gains here.
-    Released are the items that are taken to be liked. unit, neighbours, budget: see `OneBit`; the questions of a round
-    depend on the bits of earlier ones only (sequentially interactive ε-LDP).
-    Source: ours; a scheme as Banerjee, Hegde and Massoulié, Theorem 17, is about.
+    H_ui, the guess for every open item, is a fair coin; S_u = 1 if item I_u is
+    open and H_uI = Z_uI, else 0, released as a bit that is kept with probability
+    e^ε/(1 + e^ε). After a round the log-odds of "liked" of an open item grow by t
+    Σ_u (2 H_ui − 1)(S̃_u − s)/(N s(1 − s)), s the mean bit and t = tanh(ε/2):
+    those of Gaussian sums where ratings are labels. An item is closed once they
+    are beyond ± log(odds · N). The fewer items are open, the more bits are 0, and
+    the less noise they have: s(1 − s) falls from ¼ to ¼/cosh²(ε/2). That is all
+    that adaptivity gains here. Released are the items that are taken to be liked.
+    unit, neighbours, budget: see `OneBit`; the questions of a round depend on the
+    bits of earlier ones only (sequentially interactive ε-LDP). Source: ours; a
+    scheme as Banerjee, Hegde and Massoulié, Theorem 17, is about.
     """
 
     w: int = parameter("items that a user has rated", unit="items", low=1, high=1)
@@ -36,8 +39,10 @@ class AdaptiveOneBit(OneBit):
     def release(self, data: Users, rng: np.random.Generator) -> SeenRatings:
         """Which items are taken to be liked, of a block. O(reps · K · N · rounds) draws."""
         likes = data.b[:, data.truth.clusters].swapaxes(0, 1)  # (reps, K, N)
-        left = np.tile(data.classes, (len(likes), 1))
-        evidence, open_items = np.zeros((len(likes), self.N)), np.ones((len(likes), self.N), bool)
+        reps = len(likes)
+        left = np.tile(data.classes, (reps, 1))
+        evidence = np.zeros((reps, self.N))
+        open_items = np.ones((reps, self.N), bool)
         ends = np.arange(self.rounds + 1) * data.users // self.rounds
         for users in np.diff(ends):
             members = _drawn(left, int(users), rng)
@@ -49,7 +54,7 @@ class AdaptiveOneBit(OneBit):
             (evidence > 0).astype(int),
             (evidence != 0).astype(int),
             data.users,
-            np.full(len(likes), data.users),
+            np.full(reps, data.users),
         )
 
     def _log_odds(
@@ -57,30 +62,35 @@ class AdaptiveOneBit(OneBit):
     ) -> Array:
         """(reps, N): what a round adds to the log-odds. members: (reps, K), its users by class.
 
-        Guesses for other items than one's own are fair coins, independent of the bit.
+        Guesses for other items than the rated one are fair coins, independent of
+        the bit.
         """
         rated = rng.multinomial(members, np.full(self.N, 1 / self.N))  # (reps, K, N)
         guessed = rng.binomial(rated, 0.5)
-        asked = open_items[:, None]
-        (
-            ones_yes,
-            ones_no,
-        ) = (  # released, of users who guessed yes and no about the item that they have rated
-            (rng.binomial(true, self.keep) + rng.binomial(whole - true, 1 - self.keep)).sum(axis=1)
-            for whole, true in (
-                (guessed, asked * rng.binomial(guessed, likes)),
-                (rated - guessed, asked * rng.binomial(rated - guessed, 1 - likes)),
-            )
-        )
-        own, yes = rated.sum(axis=1), guessed.sum(axis=1)
-        users, ones = (one.sum(axis=1, keepdims=True) for one in (own, ones_yes + ones_no))
-        other_ones = ones - ones_yes - ones_no
+        is_open = open_items[:, None]
+        right_yes = is_open * rng.binomial(guessed, likes)
+        right_no = is_open * rng.binomial(rated - guessed, 1 - likes)
+        # Released ones of users who guessed yes, and no, about the item that they have rated.
+        ones_yes = self._released_ones(guessed, right_yes, rng)
+        ones_no = self._released_ones(rated - guessed, right_no, rng)
+        raters = rated.sum(axis=1)
+        yes = guessed.sum(axis=1)
+        users = raters.sum(axis=1, keepdims=True)
+        one_bits = (ones_yes + ones_no).sum(axis=1, keepdims=True)
+        other_ones = one_bits - ones_yes - ones_no
         positive = ones_yes + rng.binomial(other_ones, 0.5)
-        sensed = yes + positive - ones_yes + rng.binomial(users - own - other_ones, 0.5)
-        mean = ones / np.maximum(users, 1)
+        sensed = yes + positive - ones_yes + rng.binomial(users - raters - other_ones, 0.5)
+        mean = one_bits / np.maximum(users, 1)
         variance = np.maximum(mean * (1 - mean), 1 / np.maximum(users, 1) ** 2)
         change: Array = (2 * self.keep - 1) * 2 * (positive - mean * sensed) / (self.N * variance)
         return change
+
+    def _released_ones(self, users: Array, sketches: Array, rng: np.random.Generator) -> Array:
+        """(reps, N): bits released as 1 by users (reps, K, N), as many sketches of whom are 1."""
+        from_ones = rng.binomial(sketches, self.keep)
+        from_zeros = rng.binomial(users - sketches, 1 - self.keep)
+        one_bits: Array = (from_ones + from_zeros).sum(axis=1)
+        return one_bits
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -91,8 +101,7 @@ def _drawn(left: Integers, users: int, rng: np.random.Generator) -> Integers:
     """(reps, K): classes of the next users, without replacement from those left."""
     drawn = np.zeros_like(left)
     for k in range(left.shape[1] - 1):
-        drawn[:, k] = rng.hypergeometric(
-            left[:, k], left[:, k + 1 :].sum(axis=1), users - drawn.sum(axis=1)
-        )
+        others = left[:, k + 1 :].sum(axis=1)
+        drawn[:, k] = rng.hypergeometric(left[:, k], others, users - drawn.sum(axis=1))
     drawn[:, -1] = users - drawn.sum(axis=1)
     return drawn

@@ -1,4 +1,4 @@
-"""One bit of communication on average: few users report a whole rating, without privacy, the others nothing."""
+"""One bit of communication on average: few users report a whole rating, the others nothing."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,11 +13,12 @@ from ..releases import SeenRatings
 
 @dataclass(frozen=True)
 class AverageOneBit(Checked):
-    """Without privacy: a user says which item she has rated, and how, with probability 1/log₂ N, and else nothing.
+    """Without privacy: a user tells her rating with probability 1/log₂ N, and else nothing.
 
-    So her item costs one bit on average, and users of order N log² N are enough, against N² where every answer is one
-    bit.
-    unit: none, nothing is protected. Source: Banerjee, Hegde and Massoulié, §1.1.
+    She says which item she has rated, and how. So her item costs one bit on
+    average, and users of order N log² N are enough, against N² where every answer
+    is one bit. unit: none, nothing is protected. Source: Banerjee, Hegde and
+    Massoulié, §1.1.
     """
 
     N: int = parameter("items", unit="items", low=3)
@@ -31,10 +32,11 @@ class AverageOneBit(Checked):
 
     def release(self, data: Users, rng: np.random.Generator) -> SeenRatings:
         """Ratings reported of a block; each is of another user, as w = 1. O(reps · N) draws."""
-        seen, share = data.release_plainly(), 1 / np.log2(self.N)
+        seen = data.release_plainly()
+        share = 1 / np.log2(self.N)
         positive = rng.binomial(seen.positive, share)
         negative = rng.binomial(seen.seen - seen.positive, share)
-        return SeenRatings(positive, positive + negative, data.users, seen.asked)
+        return SeenRatings(positive, positive + negative, data.users, seen.users_asked)
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""

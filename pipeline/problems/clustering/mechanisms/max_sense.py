@@ -6,14 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from pipeline.study.arrays import Integers
 from pipeline.study.parameters import InvalidInput, parameter
 
-from ..block_law import block_law, proportions, sizes
+from ..design import block_law, proportions, sizes
 from ..model import BlockModel, Users
 from ..releases import ScoreSketches
-from ..subset_sums import SubsetCounts, subset_sums
+from ..sampling.subset_sums import SubsetCounts, subset_sums
+from ..sampling.user_counts import UserCounts, binomial
 from ..theory.sketch_means import maxsense_means
-from ..user_counts import UserCounts, binomial
 from .one_bit import OneBit
 
 SAME = 1e-12  # difference of means, over the largest, up to which they are equal but for rounding
@@ -33,9 +34,8 @@ class Sensing(OneBit):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.theta > self.w:
-            raise InvalidInput(
-                "theta", self.theta, f"θ/w is the chance that an item is sensed: at most w={self.w}"
-            )
+            allowed = f"θ/w is the chance that an item is sensed: at most w={self.w}"
+            raise InvalidInput("theta", self.theta, allowed)
 
     @property
     def p(self) -> float:
@@ -48,61 +48,69 @@ class Sensing(OneBit):
         return self.p
 
     def remark(self, model: BlockModel) -> str | None:
-        """A warning for readers of the plan and the report: that the scores of two clusters have one mean, if so."""
-        law, items = block_law(model.alpha, model.beta, model.b), sizes("beta", model.beta, model.N)
+        """A warning for readers of the plan and the report where two clusters have one mean score.
+
+        None where all differ.
+        """
+        law = block_law(model.alpha, model.beta, model.b)
+        items = sizes("beta", model.beta, model.N)
         means = np.sort(law.alpha @ maxsense_means(model.w, self.share, items, law.b))
         if np.diff(means).min(initial=np.inf) > SAME * means.max():
             return None
         return (
-            "the scores of two clusters have the same mean, as these are liked equally often, or every item is "
-            "sensed; no number of users distinguishes them; pairwise_preference may"
+            "the scores of two clusters have the same mean, as these are liked equally "
+            "often, or every item is sensed; no number of users distinguishes them; "
+            "pairwise_preference may"
         )
 
 
 @dataclass(frozen=True)
 class MaxSense(Sensing):
-    """A user is shown a random set of items, each in it with probability θ/w, and says whether she likes any of them.
+    """A user says whether she likes any item of a random set, each in it with probability θ/w.
 
-    Her sketch is the largest of her ratings in the set, 0 where she has none; she releases it as one private bit.
-    unit: all of a user's record, rated items and ratings. neighbours: that record replaced by any other.
-    budget: pure ε-LDP a user; sets are public. Source: Banerjee, Hegde and Massoulié, Figure 2.
+    Her sketch is the largest of her ratings in the set, 0 where she has none; she
+    releases it as one private bit. unit: all of a user's record, rated items and
+    ratings. neighbours: that record replaced by any other. budget: pure ε-LDP a
+    user; sets are public.
+    Source: Banerjee, Hegde and Massoulié, Figure 2.
     """
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
-        """Scores of a block, exact in joint law. Up to 3 clusters the number of draws does not depend on U.
+        """Scores of a block, exact in joint law.
 
-        Users are grouped by how many items of each cluster they rated and how many sensed items they like, which
-        determines their sketch. Given those, sensed items that are not liked are binomial, independently in each
-        cluster, and which items they are is uniform: `subset_sums`.
+        Up to 3 clusters the number of draws does not depend on U. Users are
+        grouped by how many items of each cluster they rated and how many sensed
+        items they like, which determines their sketch. Given those, sensed items
+        that are not liked are binomial, independently in each cluster, and which
+        items they are is uniform: `subset_sums`.
         """
-        clusters = data.truth.count
         sensed: list[SubsetCounts] = []
         for users in data.batches():
             for group in self._released(rng, users, data):
-                sensed += [
-                    part
-                    for c in range(clusters)
-                    if (part := self._sensed(rng, group, c, data)).users.size
-                ]
-        (sums,) = subset_sums(rng, data.truth.clusters.repeat(2, axis=0), clusters, sensed)
+                parts = [self._sensed(rng, group, c, data) for c in range(data.truth.count)]
+                sensed += [part for part in parts if part.users.size]
+        clusters = data.truth.clusters.repeat(2, axis=0)
+        (sums,) = subset_sums(rng, clusters, data.truth.count, sensed)
         sums = sums.reshape(-1, 2, data.items)
         return ScoreSketches(sums[:, 1], sums.sum(axis=1), self.keep, data.users)
 
     def _released(
         self, rng: np.random.Generator, users: UserCounts, data: Users
     ) -> tuple[UserCounts, UserCounts]:
-        """Users whose released bit is 0, and those whose bit is 1; columns liked_c, and group = 2 rep + bit."""
+        """Users whose released bit is 0, and those whose bit is 1.
+
+        Columns liked_c, and group = 2 rep + bit.
+        """
         clusters = range(data.truth.count)
         for c in clusters:
             chance = self.p * data.b[users["user_class"], c]
             users = binomial(rng, users, f"liked_{c}", users[f"rated_{c}"], chance)
         sketch = np.any([users[f"liked_{c}"] > 0 for c in clusters], axis=0)
-        ones = rng.binomial(users.count, np.where(sketch, self.keep, 1 - self.keep))
-        zero, one = (
-            UserCounts(dict(users.columns, group=2 * users["rep"] + bit), count).without_empty()
-            for bit, count in ((0, users.count - ones), (1, ones))
-        )
-        return zero, one
+        one_bits = rng.binomial(users.count, np.where(sketch, self.keep, 1 - self.keep))
+        group = 2 * users["rep"]
+        with_zero = UserCounts(users.columns | {"group": group}, users.count - one_bits)
+        with_one = UserCounts(users.columns | {"group": group + 1}, one_bits)
+        return with_zero.without_empty(), with_one.without_empty()
 
     def _sensed(
         self, rng: np.random.Generator, users: UserCounts, c: int, data: Users
@@ -110,27 +118,35 @@ class MaxSense(Sensing):
         """Users of a released bit by the number of items of cluster c that they sense."""
         users = users.merged("group", "user_class", f"rated_{c}", f"liked_{c}")
         likes = data.b[users["user_class"], c]
-        disliked = (
-            self.p * (1 - likes) / np.maximum(1 - self.p * likes, 1e-300)
-        )  # sensed, if not sensed and liked
-        users = binomial(rng, users, "other", users[f"rated_{c}"] - users[f"liked_{c}"], disliked)
-        sensed, group = users[f"liked_{c}"] + users["other"], users["group"]
+        # Chance that a rated item is sensed, if it is not sensed and liked.
+        disliked = self.p * (1 - likes) / np.maximum(1 - self.p * likes, 1e-300)
+        not_liked = users[f"rated_{c}"] - users[f"liked_{c}"]
+        users = binomial(rng, users, "other", not_liked, disliked)
+        sensed = users[f"liked_{c}"] + users["other"]
+        group = users["group"]
         unrated = data.truth.sizes[group // 2, c] - users[f"rated_{c}"]
-        common = np.full(
-            2 * len(data.truth.clusters), data.items
-        )  # unrated ones of all of a group: left to the end,
-        np.minimum.at(common, group, unrated)  # as there are fewer kinds of users then
-        columns = dict(group=group, sensed=sensed, unrated=unrated - common[group])
+        # Unrated items that all of a group have are left to the end, where kinds of users are few.
+        common = np.full(2 * len(data.truth.clusters), data.items)
+        np.minimum.at(common, group, unrated)
+        columns = {"group": group, "sensed": sensed, "unrated": unrated - common[group]}
         users = UserCounts(columns, users.count).merged(*columns)
-        users = binomial(rng, users, "more", users["unrated"], np.full(users.count.size, self.p))
-        columns = dict(group=users["group"], sensed=users["sensed"] + users["more"])
-        users = UserCounts(columns, users.count).merged(*columns)
-        users = binomial(
-            rng, users, "more", common[users["group"]], np.full(users.count.size, self.p)
-        )
-        return SubsetCounts(users["group"], c, (users["sensed"] + users["more"],), users.count)
+        users = self._sensed_more(rng, users, users["unrated"]).merged("group", "sensed")
+        users = self._sensed_more(rng, users, common[users["group"]])
+        return SubsetCounts(users["group"], c, (users["sensed"],), users.count)
+
+    def _sensed_more(
+        self, rng: np.random.Generator, users: UserCounts, unrated: Integers
+    ) -> UserCounts:
+        """Users by the items sensed, among so many unrated ones too: columns group and sensed."""
+        chance = np.full(users.count.size, self.p)
+        users = binomial(rng, users, "more", unrated, chance)
+        columns = {"group": users["group"], "sensed": users["sensed"] + users["more"]}
+        return UserCounts(columns, users.count)
 
     def cost(self) -> float:
-        """Predicted cost of one replication, in steps of about a nanosecond: of items, and of kinds of users."""
+        """Predicted cost of one replication, in steps of about a nanosecond.
+
+        Of items, and of kinds of users.
+        """
         kinds = math.comb(self.w + len(proportions("beta", self.beta)) - 1, self.w)
         return 1e5 + 1.4e4 * self.N + 4e3 * min(self.U, kinds)

@@ -13,10 +13,11 @@ from ..model import Users
 
 @dataclass(frozen=True)
 class OneBit(Checked):
-    """Mechanisms whose users release one bit each, kept with probability e^ε/(1 + e^ε) and flipped otherwise.
+    """Mechanisms whose users release one bit each, flipped with probability 1/(1 + e^ε).
 
-    unit: all of a user's record, rated items and ratings. neighbours: that record replaced by any other.
-    budget: pure ε-LDP a user; at ε = ∞ no bit is flipped. Source: Banerjee, Hegde and Massoulié, Proposition 4.
+    unit: all of a user's record, rated items and ratings. neighbours: that record
+    replaced by any other. budget: pure ε-LDP a user; at ε = ∞ no bit is flipped.
+    Source: Banerjee, Hegde and Massoulié, Proposition 4.
     """
 
     N: int = parameter("items", unit="items", low=2)
@@ -45,4 +46,5 @@ class OneBit(Checked):
 
     def attacks(self) -> dict[str, Attack]:
         """The best attack on a user's record, all of which is one bit."""
-        return {"answer": FlippedBits(self.epsilon, 1), "person": FlippedBits(self.epsilon, 1)}
+        attack = FlippedBits(self.epsilon, 1)
+        return {"answer": attack, "person": attack}

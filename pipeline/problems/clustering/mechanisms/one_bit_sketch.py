@@ -1,4 +1,4 @@
-"""The one-bit sketch that protects nothing: what one bit of communication costs, without privacy."""
+"""The one-bit sketch that protects nothing: what one bit costs, without privacy."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -14,13 +14,15 @@ from ..releases import ScoreSketches
 
 @dataclass(frozen=True)
 class OneBitSketch(Checked):
-    """Without privacy: a user takes one of her ratings at random and says whether a guess of it is right.
+    """Without privacy: a user says whether a guess of one of her ratings is right.
 
-    H_ui, the guess for every item, is a fair coin, and S_u = 1 if H_uI = Z_uI for her rating Z_uI. The question is
-    whether (I, Z) is in A_u = {(i, H_ui)}: at w = 1 the deterministic one-bit questions of the largest information in
-    the proof of Theorem 10. For larger w the law is the same: one rating is used.
-    Scores are Σ_u H_ui S_u; their mean is U/4 + (2 b̄_i − 1) U/(4N).
-    unit: none, nothing is protected. Source: Banerjee, Hegde and Massoulié, Theorem 10.
+    The rating is drawn at random. H_ui, the guess for every item, is a fair coin,
+    and S_u = 1 if H_uI = Z_uI for her rating Z_uI. The question is whether (I, Z)
+    is in A_u = {(i, H_ui)}: at w = 1 the deterministic one-bit questions of the
+    largest information in the proof of Theorem 10. For larger w the law is the
+    same: one rating is used. Scores are Σ_u H_ui S_u; their mean is U/4 + (2 b̄_i
+    − 1) U/(4N). unit: none, nothing is protected. Source: Banerjee, Hegde and
+    Massoulié, Theorem 10.
     """
 
     N: int = parameter("items", unit="items", low=2)
@@ -34,24 +36,24 @@ class OneBitSketch(Checked):
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law: O(reps · K · N) draws.
 
-        All guesses but that for the one rating are fair coins, independent of the bit.
+        All guesses but that for the one rating are fair coins, independent of the
+        bit.
         """
-        own = self._guesses_of_own_ratings(data, rng)
-        users = own.sum(axis=(1, 3))  # (bit, reps), by their bit
-        positive = own[:, 1] + rng.binomial(
-            users[:, :, None] - own.sum(axis=1), 0.5
-        )  # (bit, reps, N) guesses
+        users = self._users_by_guess(data, rng)
+        by_bit = users.sum(axis=(1, 3))  # (bit, reps)
+        of_other_items = by_bit[:, :, None] - users.sum(axis=1)
+        positive = users[:, 1] + rng.binomial(of_other_items, 0.5)  # (bit, reps, N) guesses
         return ScoreSketches(positive[1], positive.sum(axis=0), 1.0, data.users)
 
-    def _guesses_of_own_ratings(self, data: Users, rng: np.random.Generator) -> Integers:
-        """(bit, guess, reps, N): users by bit, guess for the item of their one rating, and that item."""
+    def _users_by_guess(self, data: Users, rng: np.random.Generator) -> Integers:
+        """(bit, guess, reps, N): users by bit, guess for the item they rated, and that item."""
         likes = data.b[:, data.truth.clusters].swapaxes(0, 1)  # (reps, K, N)
-        users = rng.multinomial(
-            np.broadcast_to(data.classes, likes.shape[:2]), np.full(data.items, 1 / data.items)
-        )
+        classes = np.broadcast_to(data.classes, likes.shape[:2])
+        users = rng.multinomial(classes, np.full(data.items, 1 / data.items))
         guessed_yes = rng.binomial(users, 0.5)
         guessed_no = users - guessed_yes
-        right_yes, right_no = rng.binomial(guessed_yes, likes), rng.binomial(guessed_no, 1 - likes)
+        right_yes = rng.binomial(guessed_yes, likes)
+        right_no = rng.binomial(guessed_no, 1 - likes)
         wrong = [guessed_no - right_no, guessed_yes - right_yes]
         users_by_guess: Integers = np.array([wrong, [right_no, right_yes]]).sum(axis=3)
         return users_by_guess

@@ -1,5 +1,6 @@
 """Pairwise-Preference: one private bit of each user about a pair of items."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,22 +10,24 @@ from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import InvalidInput, parameter
 
 from ..model import Users
-from ..pair_throws import put_pairs, throw
 from ..releases import PairSketches
+from ..sampling.pair_throws import put_pairs, throw
 from .one_bit import OneBit
 
 
 @dataclass(frozen=True)
 class PairwisePreference(OneBit):
-    """Every user is asked about one pair of items, drawn uniformly, and releases a private sketch of it.
+    """Every user is asked about a random pair of items, and releases a private sketch of it.
 
-    reading, when the sketch is 1: `agree`, both items are rated, and equally (Appendix B, and the proof); `positive`,
-    both are rated positively (§3.2); `equal`, ratings are equal, those of unrated items being 0 (Figure 1).
-    rated_set: `public` asks about two of the items that a user has rated. Pairs are as uniform as before, and every
-    sketch is about two ratings, as if w were N; `agree` and `equal` are then the same.
-    unit: all of a user's record, rated items and ratings; the ratings only where the rated set is public.
-    neighbours: that replaced by any other. budget: pure ε-LDP a user.
-    Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B.
+    Pairs are uniform. reading, when the sketch is 1: `agree`, both items are
+    rated, and equally (Appendix B, and the proof); `positive`, both are rated
+    positively (§3.2); `equal`, ratings are equal, those of unrated items being 0
+    (Figure 1). rated_set: `public` asks about two of the items that a user has
+    rated. Pairs are as uniform as before, and every sketch is about two ratings,
+    as if w were N; `agree` and `equal` are then the same.
+    unit: all of a user's record, rated items and ratings; the ratings only where
+    the rated set is public. neighbours: that replaced by any other. budget: pure
+    ε-LDP a user. Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B.
     """
 
     reading: str = parameter(
@@ -56,12 +59,11 @@ class PairwisePreference(OneBit):
 
     def _check_rated(self, w: int | None) -> None:
         if self.rated_set == "public" and w is not None and w < 2:
-            raise InvalidInput(
-                "w",
-                w,
+            allowed = (
                 "must be 2 or more with rated_set=public, which asks a user about two of the "
-                "items that she has rated",
+                "items that she has rated"
             )
+            raise InvalidInput("w", w, allowed)
 
     def chances(self, data: Users) -> Floats:
         """(K, Lc, Lc): P(released bit = 1) of a user asked about items of two clusters.
@@ -69,57 +71,56 @@ class PairwisePreference(OneBit):
         Raises InvalidInput for public rated sets of one item.
         """
         self._check_rated(data.w)
-        items, rated = data.items, data.items if self.rated_set == "public" else data.w
-        one, both = rated / items, rated * (rated - 1) / (items * (items - 1))
+        items = data.items
+        rated = data.w if self.rated_set == "private" else items
+        either = rated / items  # chance that a certain item of the pair is rated
+        both = rated * (rated - 1) / (items * (items - 1))
         likes = data.b[:, :, None] * data.b[:, None]
         added = data.b[:, :, None] + data.b[:, None]
-        sketch = {
+        sketches = {
             "agree": both * (1 - added + 2 * likes),
             "positive": both * likes,
-            "equal": 1 - one * added + 2 * both * likes,
-        }[self.reading]
+            "equal": 1 - either * added + 2 * both * likes,
+        }
+        sketch = sketches[self.reading]
         released: Floats = self.keep * sketch + (1 - self.keep) * (1 - sketch)
         return released
 
     def release(self, data: Users, rng: np.random.Generator) -> PairSketches:
-        """Counts of a block. Pairs of the same two clusters have one law: O(reps · (min(U, 5 N²) + N²))."""
+        """Counts of a block; pairs of two clusters have one law.
+
+        O(reps · (min(U, 5 N²) + N²)).
+        """
         chances = self.chances(data)
-        agreements, probes = np.zeros(
-            (2, len(data.truth.clusters), data.items, data.items), np.int64
-        )
-        for r in range(len(agreements)):  # each is large
-            self._count(data, r, chances, rng, agreements[r], probes[r])
+        reps = len(data.truth.clusters)
+        agreements, probes = np.zeros((2, reps, data.items, data.items), np.int64)
+        for r in range(reps):  # each is large
+            for cell in self._cells(data, r, chances, rng):
+                released = throw(rng, cell.one_bits, cell.pairs)
+                put_pairs(agreements[r], cell.items, cell.others, released)
+                zero_bits = throw(rng, cell.users - cell.one_bits, cell.pairs)
+                put_pairs(probes[r], cell.items, cell.others, released + zero_bits)
         return PairSketches(agreements, probes, self.keep, data.users)
 
-    def _count(
-        self,
-        data: Users,
-        r: int,
-        chances: Floats,
-        rng: np.random.Generator,
-        agreements: Integers,
-        probes: Integers,
-    ) -> None:
-        """Add the users of replication r to its agreements and probes, (N, N) each.
+    def _cells(
+        self, data: Users, r: int, chances: Floats, rng: np.random.Generator
+    ) -> Iterator["_Cell"]:
+        """Users of replication r by the two clusters of their pair.
 
-        Users by the two clusters of their pair are multinomial, their released ones binomial, and both fall on the
+        They are multinomial, their released ones binomial, and both fall on the
         pairs of these clusters uniformly.
         """
         size = data.truth.sizes[r]
         first, second = np.triu_indices(len(size))
-        pairs = np.where(
-            first == second, size[first] * (size[first] - 1) // 2, size[first] * size[second]
-        )
-        asked = rng.multinomial(data.classes, pairs / pairs.sum())
-        ones = rng.binomial(asked, chances[:, first, second]).sum(axis=0)
+        within = size[first] * (size[first] - 1) // 2
+        pairs = np.where(first == second, within, size[first] * size[second])
+        users_by_class = rng.multinomial(data.classes, pairs / pairs.sum())
+        one_bits = rng.binomial(users_by_class, chances[:, first, second]).sum(axis=0)
+        users = users_by_class.sum(axis=0)
         items = [np.flatnonzero(data.truth.clusters[r] == c) for c in range(len(size))]
-        for c, d, boxes, yes, total in zip(
-            first, second, pairs, ones, asked.sum(axis=0), strict=True
-        ):
-            released = throw(rng, yes, boxes)
+        for cell, (c, d) in enumerate(zip(first, second, strict=True)):
             others = None if c == d else items[d]
-            put_pairs(agreements, items[c], others, released)
-            put_pairs(probes, items[c], others, released + throw(rng, total - yes, boxes))
+            yield _Cell(items[c], others, pairs[cell], users[cell], one_bits[cell])
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
@@ -128,3 +129,19 @@ class PairwisePreference(OneBit):
     def memory(self) -> float:
         """Bytes of one replication: agreements and probes of all pairs."""
         return 16 * self.N**2
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """Users who are asked about pairs of an item of one cluster and one of another.
+
+    items: of the first cluster. others: of the second; None where both are one
+    cluster. pairs: their number. users: how many are asked. one_bits: how many of
+    these release a 1.
+    """
+
+    items: Integers
+    others: Integers | None
+    pairs: int
+    users: int
+    one_bits: int

@@ -1,8 +1,10 @@
-"""Predicted boundaries of the clustering experiments: users at which half of all replications have every item right.
+"""Predicted boundaries of the experiments: users at which half of all replications are right.
 
-Gaussian predictions of `success`, solved for the number of users; infinite where no number is enough. For ratings that
-are seen as they are the laws of counts are used. alpha, beta, b are texts as in the model; estimators with adjusted
-scores are recognised by their names, as a config writes them.
+A replication is right if every item is. Gaussian predictions of `success`, solved
+for the number of users; infinite where no number is enough. For ratings that are
+seen as they are the laws of counts are used. alpha, beta, b are texts as in the
+model; estimators with adjusted scores are recognised by their names, as a config
+writes them.
 """
 
 from functools import lru_cache
@@ -12,7 +14,7 @@ import numpy as np
 
 from pipeline.study.parameters import InvalidInput
 
-from ..block_law import block_law, sizes
+from ..design import Design
 from . import sample_sizes, sketch_means, success
 
 MOST = 10**9  # users
@@ -31,32 +33,33 @@ def users_predicted(
     beta: str,
     b: str,
 ) -> HALF:
-    """Of max_sense, pairwise_preference as in Appendix B, one_bit, average_one_bit, adaptive with one answer, and none.
+    """Of a mechanism: pairwise_preference as in Appendix B, adaptive with one answer.
 
-    For adaptive_one_bit that of the same questions fixed beforehand, where ratings are labels. InvalidInput for other
-    mechanisms. What does not matter to the mechanism is not used.
+    For adaptive_one_bit that of the same questions fixed beforehand, where
+    ratings are labels. What does not matter to the mechanism is not used.
+    InvalidInput for other mechanisms than max_sense, pairwise_preference,
+    one_bit, average_one_bit, adaptive, adaptive_one_bit and none.
     """
-    adjusted = estimator.endswith("_adjusted")
+    design = Design(N, w, epsilon, alpha, beta, b, theta)
     if mechanism == "max_sense":
-        return _maxsense(N, w, epsilon, theta, alpha, beta, b, adjusted)
+        return _maxsense(design, is_adjusted(estimator))
     if mechanism == "pairwise_preference":
-        return _pairs(N, w, epsilon, alpha, beta, b, "agree", adjusted)
+        return _pairs(design, "agree", is_adjusted(estimator))
     if mechanism == "none":
-        return _seen(N, w, alpha, beta, b)
+        return _seen(design)
     if mechanism == "average_one_bit":  # one user in log₂ N tells her rating
-        return _seen(N, w, alpha, beta, b) * float(np.log2(N))
+        return _seen(design) * float(np.log2(N))
     if mechanism == "one_bit":
-        return _one_bit(N, alpha, beta, b)
+        return _one_bit(design)
     if mechanism == "adaptive":
         return 2 * N**2 / w
     if mechanism == "adaptive_one_bit":
         return float(sample_sizes.users_fixed_questions(N, epsilon))
-    raise InvalidInput(
-        "mechanism",
-        mechanism,
+    allowed = (
         "must be max_sense, pairwise_preference, one_bit, average_one_bit, "
-        "adaptive, adaptive_one_bit or none: no boundary is predicted for others",
+        "adaptive, adaptive_one_bit or none: no boundary is predicted for others"
     )
+    raise InvalidInput("mechanism", mechanism, allowed)
 
 
 def users_predicted_multi(
@@ -72,22 +75,25 @@ def users_predicted_multi(
 ) -> HALF:
     """Of max_sense, and of multi_max_sense with Q questions: plain scores."""
     if mechanism == "max_sense":
-        return _maxsense(N, w, epsilon, theta, alpha, beta, b, False)
-    return _multi(N, w, epsilon, theta, Q, alpha, beta, b)
+        return _maxsense(Design(N, w, epsilon, alpha, beta, b, theta), False)
+    return _multi(Design(N, w, epsilon, alpha, beta, b, theta, Q))
 
 
 def users_predicted_pairs(
     estimator: str, N: int, w: int, epsilon: float, alpha: str, beta: str, b: str, reading: str
 ) -> HALF:
     """Of pairwise_preference with one of its readings; rated sets are private."""
-    return _pairs(N, w, epsilon, alpha, beta, b, reading, estimator.endswith("_adjusted"))
+    return _pairs(Design(N, w, epsilon, alpha, beta, b), reading, is_adjusted(estimator))
 
 
 def users_predicted_public(
     estimator: str, N: int, epsilon: float, alpha: str, beta: str, b: str
 ) -> HALF:
-    """Of pairwise_preference where rated sets are public: every pair asked about is rated, as if w were N."""
-    return _pairs(N, N, epsilon, alpha, beta, b, "agree", estimator.endswith("_adjusted"))
+    """Of pairwise_preference where rated sets are public.
+
+    Every pair that is asked about is rated, as if w were N.
+    """
+    return _pairs(Design(N, N, epsilon, alpha, beta, b), "agree", is_adjusted(estimator))
 
 
 def users_from_margin(
@@ -95,14 +101,12 @@ def users_from_margin(
 ) -> int:
     """Users U = margin·users_predicted, rounded; InvalidInput outside 1 to 10⁹."""
     users = margin * users_predicted
-    if not 1 <= users <= MOST:
-        why = (
-            "no number of users is enough here"
-            if np.isinf(users)
-            else f"asks for {users:.3g} users"
-        )
-        raise InvalidInput("margin", margin, f"{why}; must ask for 1 to {MOST:.0e}")
-    return round(users)
+    if 1 <= users <= MOST:
+        return round(users)
+    why = f"asks for {users:.3g} users"
+    if np.isinf(users):
+        why = "no number of users is enough here"
+    raise InvalidInput("margin", margin, f"{why}; must ask for 1 to {MOST:.0e}")
 
 
 def over_predicted(
@@ -117,60 +121,73 @@ def users_over_log(U: int, N: int) -> Annotated[float, "U/log N", "users"]:
     return U / float(np.log(N))
 
 
+def is_adjusted(estimator: str) -> bool:
+    """Whether an estimator adjusts scores, by its name in a config."""
+    return estimator.endswith("_adjusted")
+
+
 @lru_cache(4096)
-def _maxsense(
-    N: int, w: int, epsilon: float, theta: float, alpha: str, beta: str, b: str, adjusted: bool
-) -> float:
+def _maxsense(design: Design, adjusted: bool) -> float:
     """Boundary of MaxSense, plain or adjusted scores."""
-    law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
-    pi = sketch_means.released(sketch_means.maxsense_means(w, theta / w, items, law.b), epsilon)
-    return success.users_of_success(
-        lambda U: success.score_success(U, theta / w, law.alpha, pi, items, 1, adjusted)
-    )
+    law = design.law
+    means = sketch_means.maxsense_means(design.w, design.sensing, design.sizes, law.b)
+    pi = sketch_means.released(means, design.epsilon)
+
+    def chance(U: float) -> float:
+        return success.score_success(U, design.sensing, law.alpha, pi, design.sizes, 1, adjusted)
+
+    return success.users_of_success(chance)
 
 
 @lru_cache(4096)
-def _multi(
-    N: int, w: int, epsilon: float, theta: float, Q: int, alpha: str, beta: str, b: str
-) -> float:
+def _multi(design: Design) -> float:
     """Boundary of Multi-MaxSense, plain scores; InvalidInput where the sets do not fit."""
-    law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
-    sensed = max(1, round(N * theta / w))
-    if Q * sensed > N:
-        raise InvalidInput(
-            "Q",
-            Q,
-            f"{Q} disjoint sets of {sensed} items, N·θ/w, need more than the N={N} there are; "
-            "give a smaller epsilon or theta, or a larger w",
+    law = design.law
+    sensed = design.set_size
+    if design.Q * sensed > design.N:
+        allowed = (
+            f"{design.Q} disjoint sets of {sensed} items, N·θ/w, need more than the N={design.N} "
+            "there are; give a smaller epsilon or theta, or a larger w"
         )
-    pi = sketch_means.released(sketch_means.multi_means(w, sensed, items, law.b), epsilon / Q)
-    return success.users_of_success(
-        lambda U: success.score_success(U, sensed / N, law.alpha, pi, items, Q)
-    )
+        raise InvalidInput("Q", design.Q, allowed)
+    means = sketch_means.multi_means(design.w, sensed, design.sizes, law.b)
+    pi = sketch_means.released(means, design.epsilon / design.Q)
+
+    def chance(U: float) -> float:
+        return success.score_success(U, sensed / design.N, law.alpha, pi, design.sizes, design.Q)
+
+    return success.users_of_success(chance)
 
 
 @lru_cache(4096)
-def _pairs(
-    N: int, w: int, epsilon: float, alpha: str, beta: str, b: str, reading: str, adjusted: bool
-) -> float:
+def _pairs(design: Design, reading: str, adjusted: bool) -> float:
     """Boundary of Pairwise-Preference, rated sets private."""
-    law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
-    chances = sketch_means.pair_means(sketch_means.rated_chances(N, w), law.alpha, law.b, reading)
-    return success.users_of_success(
-        lambda U: success.pair_success(U, epsilon, items, chances, adjusted)
-    )
+    law = design.law
+    rated = sketch_means.rated_chances(design.N, design.w)
+    chances = sketch_means.pair_means(rated, law.alpha, law.b, reading)
+
+    def chance(U: float) -> float:
+        return success.pair_success(U, design.epsilon, design.sizes, chances, adjusted)
+
+    return success.users_of_success(chance)
 
 
 @lru_cache(4096)
-def _seen(N: int, w: int, alpha: str, beta: str, b: str) -> float:
+def _seen(design: Design) -> float:
     """Boundary of ratings that are seen as they are."""
-    law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
-    return success.users_of_success(
-        lambda U: success.seen_success(U, w, law.alpha, items, law.b), most=SEEN * N / w
-    )
+    law = design.law
+
+    def chance(U: float) -> float:
+        return success.seen_success(U, design.w, law.alpha, design.sizes, law.b)
+
+    return success.users_of_success(chance, most=SEEN * design.N / design.w)
 
 
-def _one_bit(N: int, alpha: str, beta: str, b: str) -> float:
+def _one_bit(design: Design) -> float:
     """Boundary of the one-bit sketch without privacy."""
-    law, items = block_law(alpha, beta, b), sizes("beta", beta, N)
-    return success.users_of_success(lambda U: success.one_bit_success(U, law.alpha, items, law.b))
+    law = design.law
+
+    def chance(U: float) -> float:
+        return success.one_bit_success(U, law.alpha, design.sizes, law.b)
+
+    return success.users_of_success(chance)

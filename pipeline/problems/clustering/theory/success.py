@@ -1,7 +1,9 @@
-"""Where clustering succeeds: Gaussian predictions of P(every item right), for each mechanism and its estimator.
+"""Where clustering succeeds: Gaussian predictions of P(every item right).
 
-Shapes: alpha (K,) shares of user classes; sizes (Lc,) items per cluster, sum N; b (K, Lc) chances of a positive rating;
-pi (K, Lc) chances π that a released bit is 1, see `sketch_means`. Classes have exactly α_k U users.
+For each mechanism and its estimator.
+Shapes: alpha (K,) shares of user classes; sizes (Lc,) items per cluster, sum N; b
+(K, Lc) chances of a positive rating; pi (K, Lc) chances π that a released bit is
+1, see `sketch_means`. Classes have exactly α_k U users.
 """
 
 from collections.abc import Callable
@@ -12,6 +14,7 @@ from scipy import special
 
 from pipeline.study.arrays import Array, Floats
 
+from ..design import Design
 from .sketch_means import maxsense_means, multi_means, released
 
 EQUAL = 1e-12  # difference of means, relative, that is rounding
@@ -20,22 +23,21 @@ EQUAL = 1e-12  # difference of means, relative, that is rounding
 def users_of_success(
     success: Callable[[float], float], wanted: float = 0.5, most: float = 1e18
 ) -> float:
-    """Real U at which success(U), which rises with U, is `wanted`; infinite if it is lower at `most`.
+    """Real U at which success(U), which rises with U, is `wanted`.
 
+    Infinite if it is lower at `most`.
     Brent's method in log U.
     """
     if not success(most) > wanted:
         return np.inf
-    return float(
-        np.exp(
-            scipy.optimize.brentq(
-                lambda log: success(np.exp(log)) - wanted, 0.0, np.log(most), xtol=1e-6
-            )
-        )
-    )
+
+    def excess(log: float) -> float:
+        return success(np.exp(log)) - wanted
+
+    return float(np.exp(scipy.optimize.brentq(excess, 0.0, np.log(most), xtol=1e-6)))
 
 
-# ------------------------------------------------------------------------------------------------- scores of sets
+# ------------------------------------------------------------------------ scores of sets
 
 
 def score_mean(U: float, p: float, alpha: Array, pi: Array, Q: int = 1) -> Floats:
@@ -54,84 +56,82 @@ def score_variance(U: float, p: float, alpha: Array, pi: Array, Q: int = 1) -> F
 def score_noise(
     U: float, p: float, alpha: Array, pi: Array, Q: int = 1, adjusted: bool = False
 ) -> Floats:
-    """(Lc,): half the variance of B_i − B_j, i and j of one cluster: what all scores have in common moves no item.
+    """(Lc,): half the variance of B_i − B_j, i and j of one cluster.
 
-    U c π [1 − p − (c − p) π], c = Q p, π averaged over classes. adjusted: U c π (1 − π)(1 − p), of scores less the mean
-    bit times the number of times that the item was sensed; at ε → 0 half the noise. To first order in w/N.
+    What all scores have in common moves no item.
+    U c π [1 − p − (c − p) π], c = Q p, π averaged over classes. adjusted: U c π
+    (1 − π)(1 − p), of scores less the mean bit times the number of times that the
+    item was sensed; at ε → 0 half the noise. To first order in w/N.
     """
-    pi, cover = np.asarray(alpha) @ pi, Q * p
-    noise: Floats = U * cover * pi * ((1 - pi) * (1 - p) if adjusted else 1 - p - (cover - p) * pi)
+    cover = Q * p
+    mean = np.asarray(alpha) @ pi
+    if adjusted:
+        adjusted_noise: Floats = U * cover * mean * ((1 - mean) * (1 - p))
+        return adjusted_noise
+    noise: Floats = U * cover * mean * (1 - p - (cover - p) * mean)
     return noise
 
 
 def score_success(
     U: float, p: float, alpha: Array, pi: Array, sizes: Array, Q: int = 1, adjusted: bool = False
 ) -> float:
-    """P(every item right), Gaussian: each item errs past the middle to the next cluster's mean, independently.
+    """P(every item right), Gaussian: an item errs past the middle to the next cluster's mean.
 
-    Valid where errors are rare, N large and U p w/N ≫ 1; the cluster means of k-means are taken as known.
+    Items are independent.
+    Valid where errors are rare, N large and U p w/N ≫ 1; the cluster means of
+    k-means are taken as known.
     """
     means = score_mean(U, p, alpha, pi, Q)
     noise = np.sqrt(score_noise(U, p, alpha, pi, Q, adjusted))
     order = np.argsort(means)
     half = np.diff(means[order]) / 2
     half[half < EQUAL * means.max()] = 0  # as where every item is sensed, theta = w
-    noise, items = noise[order], np.asarray(sizes)[order]
+    noise = noise[order]
+    items = np.asarray(sizes)[order]
     wrong = np.zeros(len(items))
     with np.errstate(divide="ignore", invalid="ignore"):
         wrong[:-1] += special.ndtr(-half / noise[:-1])
         wrong[1:] += special.ndtr(-half / noise[1:])
-        return float(np.exp((items * np.log1p(-np.minimum(np.nan_to_num(wrong, nan=1), 1))).sum()))
+        wrong = np.minimum(np.nan_to_num(wrong, nan=1), 1)
+        return float(np.exp((items * np.log1p(-wrong)).sum()))
 
 
-def maxsense_success(
-    U: float,
-    w: int,
-    epsilon: float,
-    theta: float,
-    alpha: Array,
-    sizes: Array,
-    b: Array,
-    adjusted: bool = False,
-) -> float:
+def maxsense_success(U: float, design: Design, adjusted: bool = False) -> float:
     """P(every item right) of MaxSense, Gaussian; sensing probability θ/w. See `score_success`."""
-    pi = released(maxsense_means(w, theta / w, sizes, b), epsilon)
-    return score_success(U, theta / w, alpha, pi, sizes, 1, adjusted)
+    law = design.law
+    means = maxsense_means(design.w, design.sensing, design.sizes, law.b)
+    pi = released(means, design.epsilon)
+    return score_success(U, design.sensing, law.alpha, pi, design.sizes, 1, adjusted)
 
 
-def multi_success(
-    U: float,
-    w: int,
-    epsilon: float,
-    theta: float,
-    Q: int,
-    alpha: Array,
-    sizes: Array,
-    b: Array,
-    adjusted: bool = False,
-) -> float:
-    """P(every item right) of Multi-MaxSense, Gaussian: Q disjoint sets of round(Nθ/w) items, ε/Q each."""
-    N = int(np.sum(sizes))
-    sensed = max(1, round(N * theta / w))
-    pi = released(multi_means(w, sensed, sizes, b), epsilon / Q)
-    return score_success(U, sensed / N, alpha, pi, sizes, Q, adjusted)
+def multi_success(U: float, design: Design, adjusted: bool = False) -> float:
+    """P(every item right) of Multi-MaxSense, Gaussian.
+
+    Q disjoint sets of round(Nθ/w) items, a bit of budget ε/Q about each.
+    """
+    law = design.law
+    means = multi_means(design.w, design.set_size, design.sizes, law.b)
+    pi = released(means, design.epsilon / design.Q)
+    sensing = design.set_size / design.N
+    return score_success(U, sensing, law.alpha, pi, design.sizes, design.Q, adjusted)
 
 
-# ------------------------------------------------------------------------------------------------ ratings, one by one
+# ------------------------------------------------------------------- ratings, one by one
 
 
 def seen_success(U: float, w: int, alpha: Array, sizes: Array, b: Array) -> float:
     """P(every item right) from ratings that are seen as they are; U is rounded.
 
-    An item is seen Binomial(U, w/N) times, errs where its share of positive ratings is past the middle to the next
-    cluster's chance, by half where it is there, and by 1 − 1/Lc where it was not seen; items independently. The middle
+    An item is seen Binomial(U, w/N) times, errs where its share of positive
+    ratings is past the middle to the next cluster's chance, by half where it is
+    there, and by 1 − 1/Lc where it was not seen; items independently. The middle
     is taken as known.
     """
-    items, users = np.asarray(sizes), max(1, round(U))
     likes = np.asarray(alpha) @ np.asarray(b, float)
     order = np.argsort(likes)
-    likes, items = likes[order], items[order]
-    law = scipy.stats.binom(users, w / items.sum())
+    likes = likes[order]
+    items = np.asarray(sizes)[order]
+    law = scipy.stats.binom(max(1, round(U)), w / items.sum())
     seen = np.arange(max(1, law.ppf(1e-12)), law.isf(1e-12) + 1)
     middle = (likes[1:] + likes[:-1])[:, None] / 2 * seen
     wrong = np.zeros((len(likes), len(seen)))
@@ -152,57 +152,63 @@ def _below(middle: Floats, seen: Array, likes: Floats) -> Floats:
 def one_bit_success(U: float, alpha: Array, sizes: Array, b: Array) -> float:
     """P(every item right) of the one-bit sketch without privacy, Gaussian.
 
-    Scores Σ H_ui S_u: expectations of two items differ by (b̄_i − b̄_j) U/(2N), and half the variance of their difference
-    is U/8. Valid for large N.
+    Scores Σ H_ui S_u: expectations of two items differ by (b̄_i − b̄_j) U/(2N),
+    and half the variance of their difference is U/8. Valid for large N.
     """
-    likes, items = np.sort(np.asarray(alpha) @ np.asarray(b, float)), np.asarray(sizes)
-    items = items[np.argsort(np.asarray(alpha) @ np.asarray(b, float))]
-    half = np.diff(likes) * U / (4 * items.sum()) / np.sqrt(U / 8)
+    likes = np.asarray(alpha) @ np.asarray(b, float)
+    items = np.asarray(sizes)[np.argsort(likes)]
+    half = np.diff(np.sort(likes)) * U / (4 * items.sum()) / np.sqrt(U / 8)
     wrong = np.zeros(len(items))
     wrong[:-1] += special.ndtr(-half)
     wrong[1:] += special.ndtr(-half)
     return float(np.exp((items * np.log1p(-wrong)).sum()))
 
 
-# ------------------------------------------------------------------------------------------------- pairs of items
+# ------------------------------------------------------------------------ pairs of items
 
 
 def pair_signal(
     U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False
 ) -> tuple[Floats, Floats, float]:
-    """Eigenvalues (Lc,) of E Â, largest first; profiles (Lc, Lc) of clusters, λ_r·x_r(i); noise of one coordinate.
+    """Eigenvalues of E Â, profiles of the clusters, and the noise of one coordinate.
 
-    Each user probes one of the N(N−1)/2 pairs, Â_ij ~ Binomial(U, 2π_ij/(N(N−1))); Â_ii is set to the mean of the
-    others. Exact but for the noise, whose variance is averaged over entries; adjusted: π(1 − π) for π. The noise has
-    spectral norm 2√N times that of an entry.
+    Eigenvalues: (Lc,), largest first. Profiles: (Lc, Lc), λ_r·x_r(i). Each user
+    probes one of the N(N−1)/2 pairs, Â_ij ~ Binomial(U, 2π_ij/(N(N−1))); Â_ii is
+    set to the mean of the others. Exact but for the noise, whose variance is
+    averaged over entries; adjusted: π(1 − π) for π. The noise has spectral norm
+    2√N times that of an entry.
     """
     sizes = np.asarray(sizes, float)
-    N, pi = sizes.sum(), released(chances, epsilon)
+    N = sizes.sum()
+    pi = released(chances, epsilon)
     each = 2 * U / (N * (N - 1))
     weight = np.sqrt(np.outer(sizes, sizes))
     pairs = np.outer(sizes, sizes) - np.diag(sizes)
-    values, vectors = np.linalg.eigh(
-        each * (weight * pi + np.diag((pairs * pi).sum() / pairs.sum() - np.diag(pi)))
-    )
-    values, vectors = values[::-1], vectors[:, ::-1]
-    mean = (pairs * (pi * (1 - pi) if adjusted else pi)).sum() / pairs.sum()
-    return values, values * vectors / np.sqrt(sizes)[:, None], float(np.sqrt(each * mean))
+    diagonal = np.diag((pairs * pi).sum() / pairs.sum() - np.diag(pi))
+    values, vectors = np.linalg.eigh(each * (weight * pi + diagonal))
+    values = values[::-1]
+    profiles = values * vectors[:, ::-1] / np.sqrt(sizes)[:, None]
+    variance = pi
+    if adjusted:
+        variance = pi * (1 - pi)
+    mean = (pairs * variance).sum() / pairs.sum()
+    return values, profiles, float(np.sqrt(each * mean))
 
 
 def pair_threshold(
     U: float, epsilon: float, sizes: Array, chances: Array, adjusted: bool = False
 ) -> float:
-    """Least |λ_r|/(√N noise) over the eigenvalues whose vectors distinguish clusters; below 1 noise hides one.
+    """Least |λ_r|/(√N noise) over the eigenvalues whose vectors distinguish clusters.
 
-    Source: the threshold of Baik, Ben Arous and Péché for one eigenvalue beside a Wigner matrix.
+    Below 1 noise hides one of them.
+    Source: the threshold of Baik, Ben Arous and Péché for one eigenvalue beside a
+    Wigner matrix.
     """
     values, profiles, noise = pair_signal(U, epsilon, sizes, chances, adjusted)
     informative = np.ptp(profiles, axis=0) > 1e-9 * np.abs(profiles).max()
-    return (
-        float(np.abs(values[informative]).min() / (np.sqrt(np.sum(sizes)) * noise))
-        if informative.any()
-        else 0.0
-    )
+    if not informative.any():
+        return 0.0
+    return float(np.abs(values[informative]).min() / (np.sqrt(np.sum(sizes)) * noise))
 
 
 def pair_success(
@@ -210,9 +216,11 @@ def pair_success(
 ) -> float:
     """P(every item right) of spectral clustering of pairs, Gaussian.
 
-    Items are points λ_r x_r(i) with independent noise; an item errs past the middle to another cluster's point.
-    Coordinate r is shortened by √(1 − 1/R_r), R_r = (λ_r/(√N noise))², the overlap of estimated and true eigenvector,
-    and lost where R_r ≤ 1. Valid for large N, rare errors and 2U ≫ N(N − 1)·(few/N): many released ones a row.
+    Items are points λ_r x_r(i) with independent noise; an item errs past the
+    middle to another cluster's point. Coordinate r is shortened by √(1 − 1/R_r),
+    R_r = (λ_r/(√N noise))², the overlap of estimated and true eigenvector, and
+    lost where R_r ≤ 1. Valid for large N, rare errors and 2U ≫ N(N − 1)·(few/N):
+    many released ones a row.
     """
     values, profiles, noise = pair_signal(U, epsilon, sizes, chances, adjusted)
     with np.errstate(divide="ignore"):
@@ -221,7 +229,6 @@ def pair_success(
     apart = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2)) / (2 * noise)
     wrong = special.ndtr(-apart)
     np.fill_diagonal(wrong, 0)
+    wrong_item = np.minimum(wrong.sum(axis=1), 1)
     with np.errstate(divide="ignore"):
-        return float(
-            np.exp((np.asarray(sizes) * np.log1p(-np.minimum(wrong.sum(axis=1), 1))).sum())
-        )
+        return float(np.exp((np.asarray(sizes) * np.log1p(-wrong_item)).sum()))

@@ -1,7 +1,8 @@
-"""Answers about a user's record with more than two values, as tables of chances P(S = s | X), (D, s).
+"""Answers about a user's record with more than two values, as tables of chances P(S = s | X).
 
-Rows are the D records that a user may have, in the order of `information.records`; each row sums to 1. Bounds on all
-answers are tried on these, beside the questions with two answers that `information` searches.
+(D, s): rows are the D records that a user may have, in the order of
+`information.records`; each row sums to 1. Bounds on all answers are tried on
+these, beside the questions with two answers that `information` searches.
 """
 
 import numpy as np
@@ -15,10 +16,10 @@ SEED = 9
 BUDGETS = 0.1, 1.0, 4.0  # ε of the private ones among all answers
 
 
-def told(count: int) -> Floats:
+def the_record(count: int) -> Floats:
     """The record itself, of `count` possible ones.
 
-    >>> told(2).tolist()
+    >>> the_record(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     return np.eye(count)
@@ -34,10 +35,11 @@ def another(count: int) -> Floats:
 
 
 def named_set(count: int, size: int, epsilon: float) -> Floats:
-    """One of `count` sets of `size` successive records, e^ε times as likely if the user's own is in it.
+    """One of `count` sets of `size` successive records, e^ε times as likely if hers is in it.
 
-    It is ε-LDP. A set of one record is randomized response with `count` answers; of a certain share of them it carries
-    the most information about the record that any ε-LDP answer does, up to rounding of the size: see
+    It is ε-LDP. A set of one record is randomized response with `count` answers;
+    of a certain share of them it carries the most information about the record
+    that any ε-LDP answer does, up to rounding of the size: see
     `information.capacity`.
 
     >>> named_set(2, 1, np.log(3)).round(9).tolist()
@@ -55,9 +57,12 @@ def private_answers(count: int, epsilon: float) -> list[Floats]:
 
 
 def all_answers(count: int) -> list[Floats]:
-    """Answers with privacy and without: the record, another one, sets of them, and chances that are drawn once."""
+    """Answers with privacy and without.
+
+    The record, another one, sets of them, and chances that are drawn once.
+    """
     generator = np.random.default_rng(SEED)
-    answers = [told(count), another(count)]
+    answers = [the_record(count), another(count)]
     for epsilon in BUDGETS:
         answers += private_answers(count, epsilon)
     for values in VALUES:

@@ -1,4 +1,7 @@
-"""Counts of users who fall on all pairs of items alike: drawn, and put into matrices of items. Compiled."""
+"""Counts of users who fall on all pairs of items alike: drawn, and put into matrices of items.
+
+Compiled.
+"""
 
 import numpy as np
 
@@ -47,23 +50,28 @@ MANY = 8  # times the squared number of boxes: balls above which NumPy takes les
 def throw(rng: np.random.Generator, balls: int, boxes: int) -> Integers:
     """(boxes,): balls in each box when each ball is thrown into one of them, uniformly.
 
-    O(boxes). Up to three balls a box are those of NumPy's rng.integers(boxes, size=balls), counted at once. Of more,
-    most are drawn as independent Poisson numbers, one for each box: given their sum, these have the law of counts of as
+    O(boxes). Up to three balls a box are those of NumPy's rng.integers(boxes,
+    size=balls), counted at once. Of more, most are drawn as independent Poisson
+    numbers, one for each box: given their sum, these have the law of counts of as
     many balls. The rest is thrown. Chances are exact to 13 digits.
     """
     boxes = int(boxes)
     if balls > MANY * boxes**2 or boxes >= 2**32:
         return rng.multinomial(balls, np.full(boxes, 1 / boxes))
     total = np.zeros(boxes, np.int64)
-    draw = _throw_balls if balls <= FEW * boxes else _throw_many
-    draw(rng.bit_generator, balls, boxes, total)
+    if balls <= FEW * boxes:
+        _throw_balls(rng.bit_generator, balls, boxes, total)
+    else:
+        _throw_many(rng.bit_generator, balls, boxes, total)
     return total
 
 
 def put_pairs(matrix: Integers, rows: Integers, columns: Integers | None, counts: Integers) -> None:
-    """Set counts, (pairs,), of each pair of an item of `rows` and one of `columns` in a symmetric matrix, (N, N).
+    """Set the counts of all pairs of an item of `rows` and one of `columns` in a matrix.
 
-    Pairs are in this order; columns: None are all pairs of different items of `rows`, each once. O(pairs).
+    counts: (pairs,). matrix: (N, N), symmetric.
+    Pairs are in this order; columns: None are all pairs of different items of
+    `rows`, each once. O(pairs).
     """
     others = rows if columns is None else columns
     _put_pairs(len(matrix), rows.size, rows, others.size, others, columns is None, counts, matrix)
