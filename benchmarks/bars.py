@@ -22,7 +22,9 @@ from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
 from pipeline.problems.clustering.model import BlockModel
 from pipeline.problems.crowd.estimators.dawid_skene import DawidSkene
-from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse as FlippedAnswers
+from pipeline.problems.crowd.mechanisms.randomized_response import (
+    RandomizedResponse as FlippedAnswers,
+)
 from pipeline.problems.crowd.model import DawidSkene as Crowd
 from pipeline.problems.ranking.estimators import newton
 from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn
@@ -31,7 +33,7 @@ from pipeline.problems.ranking.metrics.ordering import ExcessRisk
 from pipeline.problems.ranking.metrics.yardsticks import CramerRaoRisk, SandwichRisk
 from pipeline.problems.ranking.model import BTL
 from pipeline.problems.response.estimators.spectral import Spectral
-from pipeline.problems.response.metrics.cramer_rao import ItemBound
+from pipeline.problems.response.metrics.cramer_rao import item_bound
 from pipeline.problems.response.model import Rasch
 
 BLOCK = 2000  # replications of a release of `xu/phase_transition`
@@ -76,7 +78,7 @@ def response_yardsticks() -> None:
         truth = model.truth(rng, reps, rng)
         release, fit = model.simulate(truth, rng).release_plainly(), Spectral(m=m, pseudo_count=0.0, floor=0.0)
         runs[m, n, "fit", reps] = lambda f=fit, r=release, g=rng: f.fit(r, g)
-        runs[m, n, "bound", reps] = lambda t=truth, r=release: ItemBound()(t, r, None)
+        runs[m, n, "bound", reps] = lambda t=truth, r=release: item_bound()(t, r, None)
     times = interleaved(runs, ROUNDS)
     each = {(m, n, what): taken / reps for (m, n, what, reps), taken in times.items()}
     for name, cells in {"all cells": list(product((25, 50, 100, 200), (250, 500, 1000, 2000))), "m=25": [(25, 2000)],

@@ -12,12 +12,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.noise import published_gaussian
+from pipeline.problems.response.derivations import edge_probability
 from pipeline.problems.response.estimators.spectral import Spectral
-from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.noisy_differences import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+)
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.response.model import Rasch, Responses
 from pipeline.problems.response.releases import OpenResponses
-from pipeline.problems.response.theory.rates import edge_probability
 
 SIZES = {(1000, 100): 200, (500, 50): 500, (2000, 200): 40, (1000, 5): 2000}  # persons, items: replications
 PRIVATE = {(1000, 100): (100, 3), (1000, 25): (400, 10)}  # persons, items: replications, of theirs

@@ -53,7 +53,7 @@ def stationary():
 
 def pair_counts():
     """Counts of complete and incomplete answers of fewer and more persons than a word has bits."""
-    from pipeline.problems.response.pair_counts import differences_of, pairs_of
+    from pipeline.problems.response.sampling.pair_counts import differences_of, pairs_of
 
     for n, m in ((3, 2), (130, 9), (2100, 6), (70, 1030)):
         answers, observed = np.random.default_rng(n).random((2, 2, n, m)) < 0.6
@@ -62,7 +62,7 @@ def pair_counts():
 
 def answers():
     """Answers of few and of many persons and items, usual and extreme, and the generator's next number."""
-    from pipeline.problems.response.answers import draw_answers
+    from pipeline.problems.response.sampling.answers import draw_answers
 
     for n, m in ((1, 2), (90, 7), (30, 40), (3, 600)):
         rng, drawn = np.random.default_rng(n), np.empty((2, n, m), bool)

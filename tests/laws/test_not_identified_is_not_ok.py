@@ -12,11 +12,14 @@ from pipeline.problems.ranking.mechanisms import RandomizedResponse as RankingRe
 from pipeline.problems.ranking.misspecified import MisspecifiedBTL
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.problems.ranking.releases import FlippedWins
+from pipeline.problems.response.data.release import _difficulties
 from pipeline.problems.response.estimators.likelihood import PairwiseLikelihood
 from pipeline.problems.response.estimators.spectral import Spectral
-from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.noisy_differences import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+)
 from pipeline.problems.response.model import GivenResponses, Rasch
-from pipeline.problems.response.release_task import _difficulties
 from pipeline.study.registry import problems
 from pipeline.study.study import build
 

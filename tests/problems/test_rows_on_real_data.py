@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import pipeline as pl
-from pipeline.problems.response.recorded import RecordedResponses
+from pipeline.problems.response.data.recorded import RecordedResponses
 from pipeline.study.parameters import DataFile
 from tests.helpers.papers import TEXT
 from tests.helpers.real_data import real

@@ -11,8 +11,8 @@ from pipeline.cli.config import read_experiment
 from pipeline.privacy import integer_noise
 from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.crowd.releases import ReleasedAnswers
-from pipeline.problems.response import pair_counts
 from pipeline.problems.response.estimators import likelihood, spectral
+from pipeline.problems.response.sampling import pair_counts
 from pipeline.study import checks, slices
 from pipeline.study.handover import Chain
 from pipeline.study.parameters import InvalidInput

@@ -26,7 +26,9 @@ PROBLEM = Problem(
         "score_clustering": ".estimators.score_clustering:ScoreClustering",
         "score_clustering_adjusted": ".estimators.score_clustering:ScoreClusteringAdjusted",
         "spectral_clustering": ".estimators.spectral_clustering:SpectralClustering",
-        "spectral_clustering_adjusted": ".estimators.spectral_clustering:SpectralClusteringAdjusted",
+        "spectral_clustering_adjusted": (
+            ".estimators.spectral_clustering:SpectralClusteringAdjusted"
+        ),
     },
     metrics={
         "recovered": ".metrics.recovery:recovered",

@@ -11,6 +11,7 @@ from pipeline.privacy.integer_laws import laplace_variance
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
+from .design import Design
 from .mechanisms.noisy_differences import NoisyDifferences
 from .mechanisms.randomized_response import RandomizedResponse
 from .model import Rasch
@@ -19,21 +20,21 @@ from .theory.noise_risk import expected_counts, noise_risk
 from .theory.sensitivity import laplace_scale, noise_variance
 
 DRAWN = 10  # sets of difficulties over which predictions are averaged
-PERSONS = 500  # abilities, of as many persons or of a sample
 DELTA = 1e-4  # of the Gaussian, unless another is given, which hardly matters here
 
 
-def _risk(
-    mechanism: str, estimator: str, model: Rasch, n: float, epsilon: float
-) -> tuple[Floats, Floats]:
-    """Difficulties β*, (DRAWN, m), the same every time, and the predicted mean of ‖β̂ − β*‖₂²/m, (DRAWN,), logits².
+def _risk(mechanism: str, estimator: str, design: Design, epsilon: float) -> tuple[Floats, Floats]:
+    """Difficulties β*, (DRAWN, m), and the predicted mean of ‖β̂ − β*‖₂²/m, (DRAWN,), logits².
 
-    The Cramér–Rao bound of responses without privacy and what the noise adds (`theory.noise_risk`); with randomized
-    response the bound times coth²(ε/2m), by which flips multiply the variance of a response. ValueError for other
-    mechanisms.
+    The same every time. The Cramér–Rao bound of responses without privacy and
+    what the noise adds (`theory.noise_risk`); with randomized response the bound
+    times coth²(ε/2m), by which flips multiply the variance of a response.
+    ValueError for other mechanisms.
     """
     rng = np.random.default_rng(0)
-    truth, share = model.truth(rng, DRAWN, rng), n / model.n
+    model = design.model
+    truth = model.truth(rng, DRAWN, rng)
+    share = design.n / model.n
     bound = cramer_rao_risk(truth.theta, truth.ability, model.p) / share
     if mechanism == "randomized_response":
         return truth.theta, bound / np.tanh(epsilon / 2 / model.m) ** 2
@@ -44,28 +45,11 @@ def _risk(
     else:
         raise ValueError(f"nothing is predicted for {mechanism}")
     counts = share * expected_counts(truth.theta, truth.ability, model.p)
-    kind = "pairwise_likelihood" if estimator == "pairwise_likelihood" else "spectral"
-    return truth.theta, bound + noise_risk(kind, truth.theta, counts, np.full(DRAWN, variance))
-
-
-def _model(
-    n: int,
-    m: int,
-    p: float,
-    item_law: str,
-    item_spread: float,
-    spacing: float,
-    person_spread: float,
-) -> Rasch:
-    return Rasch(
-        n=min(n, PERSONS),
-        m=m,
-        p=p,
-        item_law=item_law,
-        item_spread=item_spread,
-        spacing=spacing,
-        person_spread=person_spread,
-    )
+    kind = "spectral"
+    if estimator == "pairwise_likelihood":
+        kind = estimator
+    added = noise_risk(kind, truth.theta, counts, np.full(DRAWN, variance))
+    return truth.theta, bound + added
 
 
 def error_l2(
@@ -81,8 +65,9 @@ def error_l2(
     person_spread: float = 1.0,
 ) -> float:
     """Predicted mean of ‖β̂ − β*‖₂/√m, the root of the mean risk, logits."""
-    model = _model(n, m, p, item_law, item_spread, spacing, person_spread)
-    return float(np.sqrt(_risk(mechanism, estimator, model, n, epsilon_user)[1].mean()))
+    design = Design(n, m, p, item_law, item_spread, spacing, person_spread)
+    risk = _risk(mechanism, estimator, design, epsilon_user)[1]
+    return float(np.sqrt(risk.mean()))
 
 
 def error_inf(
@@ -97,10 +82,14 @@ def error_inf(
     spacing: float = 0.1,
     person_spread: float = 1.0,
 ) -> float:
-    """Predicted mean of ‖β̂ − β*‖∞: of m equal Gaussian errors the largest is about √(2 log 2m) times their size."""
-    return float(np.sqrt(2 * np.log(2 * m))) * error_l2(
+    """Predicted mean of ‖β̂ − β*‖∞.
+
+    Of m equal Gaussian errors the largest is about √(2 log 2m) times their size.
+    """
+    size = error_l2(
         mechanism, estimator, n, m, epsilon_user, p, item_law, item_spread, spacing, person_spread
     )
+    return float(np.sqrt(2 * np.log(2 * m))) * size
 
 
 def kendall(
@@ -115,13 +104,15 @@ def kendall(
     spacing: float = 0.1,
     person_spread: float = 1.0,
 ) -> float:
-    """Predicted mean Kendall distance, of equal Gaussian errors of size s: mean over pairs of Φ(−|β_i − β_j|/(s√2))."""
-    model = _model(n, m, p, item_law, item_spread, spacing, person_spread)
-    theta, risk = _risk(mechanism, estimator, model, n, epsilon_user)
+    """Predicted mean Kendall distance, of equal Gaussian errors of size s.
+
+    The mean over pairs of Φ(−|β_i − β_j|/(s√2)).
+    """
+    design = Design(n, m, p, item_law, item_spread, spacing, person_spread)
+    theta, risk = _risk(mechanism, estimator, design, epsilon_user)
     first, second = np.triu_indices(m, 1)
-    return float(
-        ndtr(-np.abs(theta[:, first] - theta[:, second]) / np.sqrt(2 * risk)[:, None]).mean()
-    )
+    gap = np.abs(theta[:, first] - theta[:, second])
+    return float(ndtr(-gap / np.sqrt(2 * risk)[:, None]).mean())
 
 
 def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -136,20 +127,17 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
             "person_spread": model.person_spread * 1.5
         },
     }
-    return (
-        cases
-        if type(model) is not Rasch
-        else {
-            **cases,
-            "abilities of all persons lower by 1": {"model": "misspecified", "ability_shift": -1.0},
-            "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
-            "wrong answers left out, up to half, by item": {
-                "model": "misspecified",
-                "left_out": 0.5,
-                "p": min(model.p, 0.999),
-            },
-        }
-    )
+    if type(model) is not Rasch:
+        return cases
+    lower = {"model": "misspecified", "ability_shift": -1.0}
+    by_coin = {"model": "misspecified", "at_random": 0.1}
+    left_out = {"model": "misspecified", "left_out": 0.5, "p": min(model.p, 0.999)}
+    return {
+        **cases,
+        "abilities of all persons lower by 1": lower,
+        "a tenth of the answers by a fair coin": by_coin,
+        "wrong answers left out, up to half, by item": left_out,
+    }
 
 
 def survey(model: Any, mechanism: Any) -> str:
@@ -160,13 +148,19 @@ def survey(model: Any, mechanism: Any) -> str:
             f"{model.source.rstrip('.')}"
         )
     elif model.p < 1:
-        people = f"each of {model.n:,} people answers any of {model.m:,} items with probability {model.p:g}"
+        people = (
+            f"each of {model.n:,} people answers any of {model.m:,} items with "
+            f"probability {model.p:g}"
+        )
     else:
         people = f"each of {model.n:,} people answers all {model.m:,} items"
     if isinstance(mechanism, RandomizedResponse):
         return f"{people}; every answer is made private before it leaves the person"
     if isinstance(mechanism, NoisyDifferences):
-        return f"{people}; somebody who is trusted sees all answers, and adds noise to what is published"
+        return (
+            f"{people}; somebody who is trusted sees all answers, and adds noise "
+            "to what is published"
+        )
     return f"{people}; answers are seen as they are"
 
 

@@ -1,4 +1,4 @@
-"""Responses that are not as Rasch says: some guessed, persons less able, and wrong answers left out."""
+"""Responses that are not as Rasch says: guessed, of less able persons, or left out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,44 +11,56 @@ from pipeline.study.arrays import Floats
 from pipeline.study.parameters import InvalidInput, parameter
 
 from .model import ItemParameters, Part, Rasch, Responses
-from .pair_counts import slices
+from .sampling.pair_counts import slices
 
 
 @dataclass(frozen=True)
 class SilencedItems(ItemParameters):
-    """Truth of the model. silent: (reps, m), s, chance that a wrong response to the item is left out."""
+    """Truth of the model.
+
+    silent: (reps, m), s, chance that a wrong response to the item is left out.
+    """
 
     silent: Annotated[Floats, "reps", "m"]
 
 
 class MisspecifiedResponses(Responses):
-    """Raw responses of a block. truth: θ, β and s; p: chance that a response is asked for; g: that it is guessed."""
+    """Raw responses of a block.
+
+    truth: θ, β and s. p: chance that a person meets an item. g: that the response
+    is guessed.
+    """
 
     def __init__(self, truth: SilencedItems, p: float, g: float, rng: np.random.Generator):
         super().__init__(truth.ability, truth.theta, p, rng)
-        self._silent, self._g = truth.silent, g
+        self._silent = truth.silent
+        self._g = g
 
     def _draw(self) -> Iterator[Part]:
         with np.errstate(over="ignore"):
-            person, item = np.exp(self._ability)[:, :, None], np.exp(self._theta)[:, None]
+            skills = np.exp(self._ability)[:, :, None]
+            difficulty = np.exp(self._theta)[:, None]
         for rows, people in slices(len(self._ability), self.persons, self.items):
-            skill, observed = person[rows, people], None
-            probability = (1 - self._g) * skill / (skill + item[rows]) + self._g / 2
+            skill = skills[rows, people]
+            observed = None
+            probability = (1 - self._g) * skill / (skill + difficulty[rows]) + self._g / 2
             part = bernoulli(probability, probability.shape, self._rng)
             if not self.complete:
-                told = part | bernoulli(1 - self._silent[rows, None], part.shape, self._rng)
-                observed = told & bernoulli(self._p, part.shape, self._rng)
+                shown = part | bernoulli(1 - self._silent[rows, None], part.shape, self._rng)
+                observed = shown & bernoulli(self._p, part.shape, self._rng)
                 part &= observed
             yield rows, people, part, observed
 
 
 @dataclass(frozen=True)
 class MisspecifiedRasch(Rasch):
-    """`rasch` whose responses are partly guessed, and missing not at random: what a decision owes to the model.
+    """`rasch` whose responses are partly guessed, and missing not at random.
 
-    P(X_li = 1) = (1 − g) σ(θ_l + shift − β_i) + g/2. A wrong response to item i is left out with probability s_i,
-    uniform on [0, left_out] and anew in every replication. At g = 0 the odds of what is told are those of a Rasch model
-    with difficulties β_i + log(1 − s_i): the wrong ones. Missing data: Rubin, Biometrika 63 (1976).
+    P(X_li = 1) = (1 − g) σ(θ_l + shift − β_i) + g/2. A wrong response to item i
+    is left out with probability s_i, uniform on [0, left_out] and anew in every
+    replication. At g = 0 the odds of what is told are those of a Rasch model with
+    difficulties β_i + log(1 − s_i): the wrong ones. Missing data: Rubin,
+    Biometrika 63 (1976).
     """
 
     at_random: float = parameter(
@@ -73,9 +85,8 @@ class MisspecifiedRasch(Rasch):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.left_out and self.p == 1:
-            raise InvalidInput(
-                "left_out", self.left_out, "needs missing responses, p < 1, such as p=0.999"
-            )
+            allowed = "needs missing responses, p < 1, such as p=0.999"
+            raise InvalidInput("left_out", self.left_out, allowed)
 
     def truth(
         self, rng: np.random.Generator, reps: int, population: np.random.Generator

@@ -11,10 +11,10 @@ from pipeline.problems.common.sampling import bernoulli
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
-from .answers import draw_answers
-from .connectivity import connected
-from .pair_counts import differences_of, pairs_of, slices
 from .releases import OpenResponses
+from .sampling.answers import draw_answers
+from .sampling.pair_counts import differences_of, pairs_of, slices
+from .theory.connectivity import connected
 from .theory.cramer_rao import cramer_rao_risk
 from .theory.noise_risk import expected_counts
 
@@ -24,9 +24,11 @@ Part: TypeAlias = tuple[slice, slice, Booleans, Booleans | None]
 
 @dataclass(frozen=True)
 class ItemParameters:
-    """Truth of the model. theta: (reps, m), difficulties β* of items, rows sum to 0. ability: (reps, n), θ* of persons.
+    """Truth of the model: difficulties of items and abilities of persons.
 
-    Metrics of all problems call what is estimated theta; here that is β*, while θ* is the ability.
+    theta: (reps, m), β*, rows sum to 0. ability: (reps, n), θ*. Metrics of all
+    problems call what is estimated theta; here that is β*, while θ* is the
+    ability.
     """
 
     theta: Annotated[Floats, "reps", "m"]
@@ -34,21 +36,28 @@ class ItemParameters:
 
     @cached_property
     def bound(self) -> Floats:
-        """`cramer_rao_risk` where all responses are observed, (reps,): once for all cells that share the truth."""
+        """`cramer_rao_risk` where all responses are observed, (reps,).
+
+        Once for all cells that share the truth.
+        """
         return cramer_rao_risk(self.theta, self.ability)
 
     @cached_property
     def expected_counts(self) -> Floats:
-        """`expected_counts` where all responses are observed, (reps, m, m): once for all cells that share the truth."""
+        """`expected_counts` where all responses are observed, (reps, m, m).
+
+        Once for all cells that share the truth.
+        """
         return expected_counts(self.theta, self.ability)
 
 
 class Responses:
     """Raw responses of a block, drawn when first asked for; asking again gives the same numbers.
 
-    ability: θ, (reps, n). theta: β, (reps, m). p: probability that a response is observed.
-    P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory reps · n · m bytes, twice that if p < 1; of more
-    than `KEPT`, if only counts are asked for, that of the abilities.
+    ability: θ, (reps, n). theta: β, (reps, m). p: probability that a response is
+    observed. P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory
+    reps · n · m bytes, twice that if p < 1; of more than `KEPT`, if only counts
+    are asked for, that of the abilities.
     """
 
     plain_release: ClassVar[type] = OpenResponses
@@ -57,25 +66,32 @@ class Responses:
     complete: bool  # whether all responses are observed
 
     def __init__(self, ability: Floats, theta: Floats, p: float, rng: np.random.Generator):
-        self._ability, self._theta, self._p, self._rng = ability, theta, p, rng
+        self._ability = ability
+        self._theta = theta
+        self._p = p
+        self._rng = rng
         self._start: Any = None  # state of the generator
-        self.persons, self.items, self.complete = ability.shape[1], theta.shape[1], p == 1
+        self.persons = ability.shape[1]
+        self.items = theta.shape[1]
+        self.complete = p == 1
 
     @classmethod
     def from_array(cls, answers: Array) -> "GivenResponses":
-        """One data set. answers: (persons, items), 1 right, 0 wrong, NaN not observed. Raises InvalidInput."""
+        """One data set. answers: (persons, items), 1 right, 0 wrong, NaN not observed.
+
+        Raises InvalidInput.
+        """
         if answers.ndim != 2 or answers.shape[1] < 2:
-            raise InvalidInput(
-                "data",
-                f"array of shape {answers.shape}",
-                "must be (persons, items), 2 items or more",
-            )
+            shape = f"array of shape {answers.shape}"
+            raise InvalidInput("data", shape, "must be (persons, items), 2 items or more")
         observed = ~np.isnan(answers.astype(float))
         if not np.isin(answers[observed], (0, 1)).all():
-            raise InvalidInput(
-                "data", "array", "must hold 1 for right, 0 for wrong and NaN for missing answers"
-            )
-        return GivenResponses((answers == 1)[None], None if observed.all() else observed[None])
+            allowed = "must hold 1 for right, 0 for wrong and NaN for missing answers"
+            raise InvalidInput("data", "array", allowed)
+        is_right = (answers == 1)[None]
+        if observed.all():
+            return GivenResponses(is_right, None)
+        return GivenResponses(is_right, observed[None])
 
     @property
     def answers(self) -> Booleans:
@@ -84,13 +100,14 @@ class Responses:
 
     @property
     def observed(self) -> Booleans | None:
-        """A, whether the response of person l to item i is observed, (reps, n, m); None where all are."""
+        """A, whether a person's response to an item is observed, (reps, n, m); None for all."""
         return self._drawn[1]
 
     @cached_property
     def _drawn(self) -> tuple[Booleans, Booleans | None]:
         shape = (*self._ability.shape, self.items)
-        answers, observed = np.empty(shape, bool), None if self.complete else np.empty(shape, bool)
+        answers = np.empty(shape, bool)
+        observed = None if self.complete else np.empty(shape, bool)
         for rows, people, part, seen in self._parts():
             answers[rows, people] = part
             if observed is not None:
@@ -98,24 +115,27 @@ class Responses:
         return answers, observed
 
     def _parts(self) -> Iterator[Part]:
-        """Replications, persons, their answers, and which are observed: the same whenever they are drawn."""
+        """Replications, persons, their answers, and which are observed.
+
+        The same whenever they are drawn.
+        """
         bits = self._rng.bit_generator
-        now, again = bits.state, self._start is not None
-        if again:
-            bits.state = self._start
-        else:
-            self._start = now
+        before = bits.state
+        if self._start is None:
+            self._start = before
+            yield from self._draw()
+            return
+        bits.state = self._start
         yield from self._draw()
-        if again:
-            bits.state = now
+        bits.state = before
 
     def _draw(self) -> Iterator[Part]:
-        with np.errstate(
-            over="ignore"
-        ):  # e^β may be infinite: then every answer to the item is wrong
-            skill, difficulty = np.exp(self._ability), np.exp(self._theta)
+        with np.errstate(over="ignore"):  # where e^β is infinite every answer to the item is wrong
+            skill = np.exp(self._ability)
+            difficulty = np.exp(self._theta)
         for rows, people in slices(len(self._ability), self.persons, self.items):
-            part, observed = np.empty((*skill[rows, people].shape, self.items), bool), None
+            part = np.empty((*skill[rows, people].shape, self.items), bool)
+            observed = None
             draw_answers(skill[rows, people], difficulty[rows], self._rng, part)
             if not self.complete:
                 observed = bernoulli(self._p, part.shape, self._rng)
@@ -125,8 +145,9 @@ class Responses:
     def differences(self) -> Integers:
         """Pairwise differential measurements, (reps, m, m), read-only, 0 on the diagonal.
 
-        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j wrong. Source: Nguyen and Zhang,
-        eq. (2). O(reps · n · m²), once, for all mechanisms that share the data.
+        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j
+        wrong. Source: Nguyen and Zhang, eq. (2). O(reps · n · m²), once, for all
+        mechanisms that share the data.
         """
         return self._counts[0]
 
@@ -135,40 +156,44 @@ class Responses:
         if self.complete:
             return np.full(self.differences().shape, self.persons)
         counted = self._counts[1]
-        return (
-            pairs_of(self.answers, self.observed).astype(np.int64) if counted is None else counted
-        )
+        if counted is None:
+            return pairs_of(self.answers, self.observed).astype(np.int64)
+        return counted
 
     def linked(self, edges: Booleans | None = None) -> Booleans | None:
-        """Whether persons who answered both items of an edge link all items, (reps,); None where all answered all.
+        """Whether persons who answered both items of an edge link all items, (reps,).
 
-        edges: (reps, m, m), None is all pairs, for which it is computed once for all mechanisms that share the data.
+        None where all answered all. edges: (reps, m, m), None is all pairs, for
+        which it is computed once for all mechanisms that share the data.
         """
         if self.complete:
             return None
-        return self._linked if edges is None else connected(edges & (self.pairs() > 0))
+        if edges is None:
+            return self._linked
+        return connected(edges & (self.pairs() > 0))
 
     @cached_property
     def _linked(self) -> Booleans:
         counted = self._counts[1]
-        return connected(
-            (pairs_of(self.answers, self.observed) if counted is None else counted) > 0
-        )
+        if counted is None:
+            return connected(pairs_of(self.answers, self.observed) > 0)
+        return connected(counted > 0)
 
     @cached_property
     def _counts(self) -> tuple[Integers, Integers | None]:
         """Y, and B where both are counted part by part, as the parts stay in the cache."""
         if self._keeps:
-            differences, pairs = differences_of(self.answers, self.observed).astype(np.int64), None
-        else:
-            differences, pairs = np.zeros((2, len(self._ability), self.items, self.items), np.int64)
-            for rows, _, answers, observed in self._parts():
-                differences[rows] += differences_of(answers, observed).astype(np.int64)
-                if observed is not None:
-                    pairs[rows] += pairs_of(answers, observed).astype(np.int64)
-        for count in (differences, pairs):
-            if count is not None:
-                count.setflags(write=False)
+            differences = differences_of(self.answers, self.observed).astype(np.int64)
+            differences.setflags(write=False)
+            return differences, None
+        shape = (2, len(self._ability), self.items, self.items)
+        differences, pairs = np.zeros(shape, np.int64)
+        for rows, _, answers, observed in self._parts():
+            differences[rows] += differences_of(answers, observed).astype(np.int64)
+            if observed is not None:
+                pairs[rows] += pairs_of(answers, observed).astype(np.int64)
+        differences.setflags(write=False)
+        pairs.setflags(write=False)
         return differences, pairs
 
     @property
@@ -182,7 +207,11 @@ class Responses:
 
 
 class PlainResponses(OpenResponses):
-    """Simulated responses as they are: their counts once for all who ask, and themselves where they are asked for."""
+    """Simulated responses as they are.
+
+    Their counts are computed once for all who need them, and they are drawn where
+    they are needed.
+    """
 
     _data: Responses | None = None  # none in a changed copy, which has arrays of its own
 
@@ -206,36 +235,49 @@ class PlainResponses(OpenResponses):
     @property
     def persons(self) -> int:
         """Number of persons n."""
-        return self._data.persons if self._data else super().persons
+        if self._data is None:
+            return super().persons
+        return self._data.persons
 
     @cached_property
     def pairs(self) -> Array:
         """Persons who answered both items, (reps, m, m)."""
-        return self._data.pairs() if self._data else pairs_of(self.answers, self.observed)
+        if self._data is None:
+            return pairs_of(self.answers, self.observed)
+        return self._data.pairs()
 
     @property
     def edges(self) -> Booleans | None:
         """Pairs that somebody answered, (reps, m, m); None where all are observed."""
-        return None if self._data and self._data.complete else super().edges
+        if self._data is not None and self._data.complete:
+            return None
+        return super().edges
 
     def differences(self, debiased: bool = False) -> Array:
         """Y, which is unbiased as it is; (reps, m, m)."""
-        return self._data.differences() if self._data else super().differences()
+        if self._data is None:
+            return super().differences()
+        return self._data.differences()
 
 
 class GivenResponses(Responses):
     """Responses of one data set. answers, observed: (1, n, m); None is all."""
 
     def __init__(self, answers: Booleans, observed: Booleans | None):
-        self._drawn, self.complete = (answers, observed), observed is None
-        self.n, self.m = self.persons, self.items = answers.shape[1:]
+        self._drawn = (answers, observed)
+        self.complete = observed is None
+        self.persons, self.items = answers.shape[1:]
+        self.n = self.persons
+        self.m = self.items
 
 
 @dataclass(frozen=True)
 class Rasch(Checked):
-    """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0: n persons, m items, each response observed with probability p.
+    """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0, of n persons and m items.
 
-    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~ N(0, 1), p = 1.
+    Each response is observed with probability p.
+    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~ N(0, 1), p
+    = 1.
     """
 
     n: int = parameter("persons", unit="persons", low=1, high=10**9 - 1)
@@ -285,35 +327,43 @@ class Rasch(Checked):
     def truth(
         self, rng: np.random.Generator, reps: int, population: np.random.Generator
     ) -> ItemParameters:
-        """β* (reps, m), centred, and θ* (reps, n) of a block; with items=fixed β* is drawn from `population`."""
-        fixed = self.items == "fixed"
-        theta = self._difficulties(population if fixed else rng, 1 if fixed else reps)
+        """β* (reps, m), centred, and θ* (reps, n) of a block.
+
+        With items=fixed β* is drawn from `population`.
+        """
+        if self.items == "fixed":
+            theta = self._difficulties(population, 1)
+        else:
+            theta = self._difficulties(rng, reps)
         theta -= theta.mean(axis=1, keepdims=True)
         ability = _draw(self.person_law, self.person_spread, (reps, self.n), rng)
         return ItemParameters(np.broadcast_to(theta, (reps, self.m)), ability)
 
     def _difficulties(self, rng: np.random.Generator, rows: int) -> Floats:
-        if (
-            self.item_law == "spaced"
-        ):  # in random order, since metrics resolve ties by the item's number
-            return rng.permuted(np.tile(self.spacing * np.arange(self.m), (rows, 1)), axis=1)
+        if self.item_law == "spaced":
+            ordered = np.tile(self.spacing * np.arange(self.m), (rows, 1))
+            # In random order, since metrics resolve ties by the item's number.
+            return rng.permuted(ordered, axis=1)
         return _draw(self.item_law, self.item_spread, (rows, self.m), rng)
 
     def simulate(self, truth: ItemParameters, rng: np.random.Generator) -> Responses:
-        """Responses of n persons to m items; cost O(reps · n · m), and O(reps · n · m²) of `differences`."""
+        """Responses of n persons to m items.
+
+        O(reps · n · m), and O(reps · n · m²) of `differences`.
+        """
         return Responses(truth.ability, truth.theta, self.p, rng)
 
     def cost(self) -> float:
         """Predicted cost of one replication and its differences, in steps of about a nanosecond."""
-        missing = self.p < 1
-        return (
-            self.n * self.m * (6 if missing else 4)
-            + (0.009 if missing else 0.005) * self.n * self.m**2
-        )
+        if self.p < 1:
+            return self.n * self.m * 6 + 0.009 * self.n * self.m**2
+        return self.n * self.m * 4 + 0.005 * self.n * self.m**2
 
     def memory(self) -> float:
-        """Bytes of one replication: responses, which are observed, and the same as they are released."""
-        return (2 if self.p == 1 else 3) * self.n * self.m
+        """Bytes of one replication: responses, which are observed, and the same as released."""
+        if self.p == 1:
+            return 2 * self.n * self.m
+        return 3 * self.n * self.m
 
     def together(self) -> int:
         """Replications whose responses are drawn at a time."""
@@ -322,8 +372,6 @@ class Rasch(Checked):
 
 
 def _draw(law: str, spread: float, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-    return (
-        spread * rng.standard_normal(shape)
-        if law == "normal"
-        else rng.uniform(-spread, spread, shape)
-    )
+    if law == "normal":
+        return spread * rng.standard_normal(shape)
+    return rng.uniform(-spread, spread, shape)

@@ -1,4 +1,4 @@
-"""What mechanisms release: noisy counts for pairs of items, flipped responses, or responses as they are."""
+"""What mechanisms release: noisy counts of pairs of items, or responses, flipped or not."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -12,14 +12,16 @@ from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.abstract import Abstract
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
 
-from .connectivity import connected
-from .pair_counts import differences_of, pairs_of
+from .sampling.pair_counts import differences_of, pairs_of
+from .theory.connectivity import connected
 
 
 class PairwiseRelease(Abstract):
-    """A release that gives pairwise differential measurements: all that most estimators need to know of it.
+    """A release that gives pairwise differential measurements.
 
-    persons: n. edges: (reps or 1, m, m), symmetric, pairs of which something was released; None is all.
+    Most estimators need to know no more of it.
+    persons: n. edges: (reps or 1, m, m), symmetric, pairs of which something was
+    released; None is all.
     """
 
     if TYPE_CHECKING:  # fields of some releases, computed by others
@@ -32,23 +34,33 @@ class PairwiseRelease(Abstract):
 
     @abstractmethod
     def differences(self, debiased: bool = False) -> Array:
-        """Measurements of Y, any reals, (reps, m, m); they mean nothing on the diagonal and off the edges."""
+        """Measurements of Y, any reals, (reps, m, m).
+
+        They mean nothing on the diagonal and off the edges.
+        """
 
     def identifies(self) -> Booleans | bool:
-        """Whether edges link all items, (reps or 1,): if not, difficulties of some cannot be compared with others'."""
-        return True if self.edges is None else connected(self.edges)
+        """Whether edges link all items, (reps or 1,).
+
+        If not, difficulties of some items cannot be compared with others'.
+        """
+        if self.edges is None:
+            return True
+        return connected(self.edges)
 
 
 @dataclass(frozen=True)
 class Differences(PairwiseRelease):
     """Pairwise differential measurements with noise on every released entry.
 
-    counts: (reps, m, m), integers or reals. persons: n. variance: (reps,), of the noise of one entry. edges: of a
-    public graph, (reps or 1, m, m), symmetric; None is the complete graph. linked: (reps,), whether persons who
-    answered both items of an edge link all items; None where they must, or where that is not known.
+    counts: (reps, m, m), integers or reals. persons: n. variance: (reps,), of the
+    noise of one entry. edges: of a public graph, (reps or 1, m, m), symmetric;
+    None is the complete graph. linked: (reps,), whether persons who answered both
+    items of an edge link all items; None where they must, or where that is not
+    known.
 
-    The noise protects who answered what, too: `linked` is no part of what is published. A simulation lends it, for the
-    status of an estimate alone.
+    The noise protects who answered what, too: `linked` is no part of what is
+    published. A simulation lends it, for the status of an estimate alone.
     """
 
     counts: Annotated[Array, "reps", "m", "m"]
@@ -63,14 +75,17 @@ class Differences(PairwiseRelease):
 
     def identifies(self) -> Booleans | bool:
         """Whether edges link all items, and persons do as far as that is known, (reps or 1,)."""
-        return super().identifies() & (True if self.linked is None else self.linked)
+        if self.linked is None:
+            return super().identifies()
+        return super().identifies() & self.linked
 
 
 @dataclass(frozen=True)
 class FlippedResponses(PairwiseRelease):
     """Responses after randomized response: each is flipped with probability f = 1/(1 + e^ε).
 
-    answers: (reps, n, m). observed: (reps, n, m), or None for all; who answered what is public. epsilon: per response.
+    answers: (reps, n, m). observed: (reps, n, m), or None for all; who answered
+    what is public. epsilon: per response.
     """
 
     answers: Annotated[Booleans, "reps", "n", "m"]
@@ -90,18 +105,20 @@ class FlippedResponses(PairwiseRelease):
     @property
     def edges(self) -> Booleans | None:
         """Pairs that somebody answered, (reps, m, m); None where all are observed."""
-        return None if self.observed is None else self.pairs > 0
+        if self.observed is None:
+            return None
+        return self.pairs > 0
 
     def differences(self, debiased: bool = False) -> Floats:
-        """Ỹ of the flipped responses as they are, or, debiased, Ŷ with E[Ŷ | X] = Y and a zero diagonal; (reps, m, m).
+        """Ỹ of the flipped responses as they are, or, debiased, Ŷ with E[Ŷ | X] = Y.
 
-        With x̂ = (x̃ − f)/(1 − 2f), flips being independent over items, Σ_l A_li A_lj x̂_li (1 − x̂_lj) is
-        Ŷ_ij = [(1 − f) Ỹ_ij + f Ỹ_ji − f(1 − f) B_ij]/(1 − 2f)², unbiased for i ≠ j. O(reps · n · m²).
+        (reps, m, m), Ŷ with a zero diagonal. With x̂ = (x̃ − f)/(1 − 2f), flips
+        being independent over items, Σ_l A_li A_lj x̂_li (1 − x̂_lj) is Ŷ_ij =
+        [(1 − f) Ỹ_ij + f Ỹ_ji − f(1 − f) B_ij]/(1 − 2f)², unbiased for i ≠ j.
+        O(reps · n · m²).
         """
-        counts, flip = (
-            differences_of(self.answers, self.observed),
-            float(flip_probability(self.epsilon)),
-        )
+        counts = differences_of(self.answers, self.observed)
+        flip = float(flip_probability(self.epsilon))
         if not debiased or flip == 0:
             return counts
         counts = (1 - flip) * counts + flip * counts.swapaxes(1, 2) - flip * (1 - flip) * self.pairs
@@ -121,10 +138,11 @@ class OpenResponses(FlippedResponses):
 class Published:
     """What is published of real people's responses, and what it costs them.
 
-    counts: (m, m), noisy Y, 0 off the edges. edges: (m, m), pairs released. noise: parameter of its
-    law, variance σ² of the discrete Gaussian or scale of the discrete Laplace. charged: the
-    sensitivity that the noise is made for, squared L2 for the Gaussian and L1 for the Laplace.
-    sensitivity: the exact ones. spent: budgets of all responses of a person.
+    counts: (m, m), noisy Y, 0 off the edges. edges: (m, m), pairs released.
+    noise: parameter of its law, variance σ² of the discrete Gaussian or scale of
+    the discrete Laplace. charged: the sensitivity that the noise is made for,
+    squared L2 for the Gaussian and L1 for the Laplace. sensitivity: the exact
+    ones. spent: budgets of all responses of a person.
     """
 
     counts: Integers

@@ -15,9 +15,9 @@ import pytest
 from pipeline.__main__ import main
 from pipeline.privacy.published_counts import LaplaceCounts, bounded_counts
 from pipeline.problems.common import release_rows, sheets
-from pipeline.problems.response import release_file
-from pipeline.problems.response.files import Rows
-from pipeline.problems.response.pair_counts import weighted_differences
+from pipeline.problems.response.data import release_file
+from pipeline.problems.response.data.files import Rows
+from pipeline.problems.response.sampling.pair_counts import weighted_differences
 from pipeline.problems.response.theory.sensitivity import named_sensitivity
 
 pytest.importorskip(

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from pipeline.cli.config import read_experiment
 from pipeline.problems.common import rating_files
 from pipeline.problems.common.rating_files import SMALL_SHA256
-from pipeline.problems.response import files, rating_completion
-from pipeline.problems.response.files import LSAT_6, load
-from pipeline.problems.response.recorded import RecordedResponses
+from pipeline.problems.response.data import files, rating_completion
+from pipeline.problems.response.data.files import LSAT_6, load
+from pipeline.problems.response.data.recorded import RecordedResponses
 from pipeline.study.parameters import DataFile, InvalidInput
 from tests.helpers.real_data import real
 

@@ -20,7 +20,10 @@ from pipeline.privacy.integer_laws import (
     laplace_pmf,
     laplace_variance,
 )
-from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.noisy_differences import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+)
 from pipeline.problems.response.releases import Differences
 from pipeline.problems.response.theory.sensitivity import noise_variance
 from pipeline.study.parameters import InvalidInput

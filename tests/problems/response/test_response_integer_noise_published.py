@@ -10,8 +10,11 @@ import pytest
 from pipeline.privacy import vetted_noise as vetted
 from pipeline.privacy.accounting import bun_steinke_epsilon, zcdp_epsilon
 from pipeline.privacy.integer_laws import gaussian_pmf, laplace_pmf
-from pipeline.problems.response.connectivity import connected
-from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.noisy_differences import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+)
+from pipeline.problems.response.theory.connectivity import connected
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
 from tests.helpers.checks import counts_agree

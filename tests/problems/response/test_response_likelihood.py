@@ -8,7 +8,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from pipeline.problems.response.estimators import likelihood as rasch_likelihood
-from pipeline.problems.response.estimators.likelihood import JointLikelihood, PairwiseLikelihood, joint
+from pipeline.problems.response.estimators.likelihood import (
+    JointLikelihood,
+    PairwiseLikelihood,
+    joint,
+)
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.model import Rasch
 from pipeline.problems.response.releases import Differences, OpenResponses

@@ -7,7 +7,10 @@ import pytest
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.ranking.model import BTL, Comparisons
 from pipeline.problems.ranking.releases import FlippedWins
-from pipeline.problems.response.mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace
+from pipeline.problems.response.mechanisms.noisy_differences import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+)
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.response.model import Rasch, Responses
 from pipeline.problems.response.releases import OpenResponses

@@ -12,10 +12,10 @@ from scipy.special import expit
 
 from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.problems.common.sampling import bernoulli
-from pipeline.problems.response import pair_counts
-from pipeline.problems.response.answers import draw_answers
 from pipeline.problems.response.model import ItemParameters, Rasch, Responses
 from pipeline.problems.response.releases import Differences, FlippedResponses, OpenResponses
+from pipeline.problems.response.sampling import pair_counts
+from pipeline.problems.response.sampling.answers import draw_answers
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.registry import problem
 from pipeline.study.study import build

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pipeline.problems.response.data.recorded import RecordedResponses
 from pipeline.problems.response.mechanisms import randomized_response
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.response.model import Rasch
-from pipeline.problems.response.recorded import RecordedResponses
 from pipeline.problems.response.releases import FlippedResponses
 from pipeline.study.parameters import DataFile
 from pipeline.study.study import build

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from pipeline.problems.response.theory import rates as rasch
+from pipeline.problems.response import derivations as rasch
+from pipeline.problems.response.theory import rates
 from pipeline.study.parameters import InvalidInput, outcome
 from pipeline.study.registry import lookup
 
 
 def test_rates_and_coordinates_by_hand():
-    assert rasch.linf_rate(400, np.e, 0.25) == pytest.approx(0.1) and rasch.minimax_rate(400, 10, 0.25) == 0.1
+    assert rates.linf_rate(400, np.e, 0.25) == pytest.approx(0.1) and rates.minimax_rate(400, 10, 0.25) == 0.1
     assert rasch.observations(400, 0.25) == 100 and rasch.private_size(400, 10, 0.5, 2.0) == pytest.approx(4)
     assert rasch.recovery_signal(400, np.e, 0.25, 0.1) == pytest.approx(1)
     assert rasch.edge_probability("dense", 64) == 1 and rasch.edge_probability("sparse", 64) == 6 / 64

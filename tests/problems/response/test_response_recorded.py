@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.privacy.no_privacy import NoPrivacy
-from pipeline.problems.response import stand_in
+from pipeline.problems.response.data import stand_in
+from pipeline.problems.response.data.recorded import RecordedAnswers, RecordedResponses
+from pipeline.problems.response.data.table import Table
 from pipeline.problems.response.estimators.spectral import Spectral
-from pipeline.problems.response.recorded import RecordedAnswers, RecordedResponses
-from pipeline.problems.response.table import Table
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile, InvalidInput
 from pipeline.study.registry import lookup

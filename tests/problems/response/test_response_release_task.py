@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pipeline.__main__ import main
 from pipeline.problems.common.release_folder import plain_text
-from pipeline.problems.response import release_file
+from pipeline.problems.response.data import release_file
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.mechanisms.noisy_differences import NoisyDifferences
 from pipeline.problems.response.releases import Differences

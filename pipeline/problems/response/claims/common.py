@@ -1,4 +1,4 @@
-"""Common to several modules of claims on responses: ways to release and estimate, and exchanged errors."""
+"""Common to claims on responses: ways to release and estimate, and exchanged errors."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Claims of Nguyen and Zhang on consistency in the number of persons, with the number of items fixed."""
+"""Claims of Nguyen and Zhang on consistency in the number of persons, with fixed items."""
 
 import xarray as xr
 
@@ -35,8 +35,8 @@ def _joint_likelihood(results: xr.Dataset) -> Estimate:
 CLAIMS = (
     Claim(
         id="nguyen.theorem_1_7",
-        statement="With the number of items fixed, the error of the spectral estimator falls like 1/√n as persons are "
-        "added.",
+        statement="With the number of items fixed, the error of the spectral "
+        "estimator falls like 1/√n as persons are added.",
         source="Nguyen and Zhang, supplement, Theorem 1.7",
         experiment="nguyen/consistency",
         measure=_spectral,

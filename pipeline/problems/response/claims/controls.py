@@ -1,6 +1,7 @@
 """Wrong worlds of responses: what is simulated in place of what labels say, and claims must see.
 
-n persons answer m items. Unless a world says otherwise, a release says what the right one would say.
+n persons answer m items. Unless a world says otherwise, a release says what the
+right one would say.
 """
 
 from collections.abc import Callable
@@ -34,11 +35,14 @@ UNLIMITED = 1e5  # budget of a person at which no answer is ever flipped
 NEAR = 3  # places in a ring of items up to which two are compared
 
 
-# -------------------------------------------------------------------------------------------------------------- data
+# ---------------------------------------------------------------------------------- data
 
 
 def persons(count: Callable[[int], float]) -> Change:
-    """Other persons than are counted. count: the declared number -> how many answer, at least two."""
+    """Other persons than are counted.
+
+    count: the declared number -> how many answer, at least two.
+    """
     return with_parameters("model", n=lambda n: max(2, round(count(n))))
 
 
@@ -48,9 +52,10 @@ def repeated(times: int) -> Change:
     def tiled(data: Responses, rng: np.random.Generator) -> GivenResponses:
         different = max(1, data.persons // times)
         rows = np.arange(data.persons) % different
-        return GivenResponses(
-            data.answers[:, rows], None if data.observed is None else data.observed[:, rows]
-        )
+        answers = data.answers[:, rows]
+        if data.observed is None:
+            return GivenResponses(answers, None)
+        return GivenResponses(answers, data.observed[:, rows])
 
     return changed_data(tiled)
 
@@ -58,16 +63,16 @@ def repeated(times: int) -> Change:
 def _first_item_guessed(data: Responses, rng: np.random.Generator) -> GivenResponses:
     answers = data.answers.copy()
     answers[:, :, 0] = rng.spawn(1)[0].random(answers.shape[:2]) < 0.5
-    return GivenResponses(
-        answers if data.observed is None else answers & data.observed, data.observed
-    )
+    if data.observed is not None:
+        answers &= data.observed
+    return GivenResponses(answers, data.observed)
 
 
 def _guessing(model: Rasch) -> MisspecifiedRasch:
     return MisspecifiedRasch(**{**vars(model), "at_random": 0.5})
 
 
-# ---------------------------------------------------------------------------------------------------------- releases
+# ------------------------------------------------------------------------------ releases
 
 
 def noisier(
@@ -75,29 +80,33 @@ def noisier(
 ) -> Change:
     """More noise on counts than is said.
 
-    variance: a release -> that of what is added, (reps,). of: whether a mechanism is meant; None is all.
+    variance: a release -> that of what is added, (reps,). of: whether a mechanism
+    is meant; None is all.
     """
 
     def noisy(release: Any, rng: np.random.Generator) -> Any:
         if not isinstance(release, Differences):
             return release
-        noise = np.sqrt(variance(release))[:, None, None] * rng.standard_normal(
-            release.counts.shape
-        )
-        edges = (
-            ~np.eye(release.counts.shape[1], dtype=bool) if release.edges is None else release.edges
-        )
+        deviation = np.sqrt(variance(release))[:, None, None]
+        noise = deviation * rng.standard_normal(release.counts.shape)
+        edges = release.edges
+        if edges is None:
+            edges = ~np.eye(release.counts.shape[1], dtype=bool)
         return replace(release, counts=release.counts + noise * edges)
 
     change = changed_release(noisy)
-    return only(of, change) if of else change
+    if of is None:
+        return change
+    return only(of, change)
 
 
 def only(of: Callable[[Any], bool], change: Change) -> Change:
     """A change of the cells whose mechanism is of a kind."""
 
     def changed(parts: Components) -> Components:
-        return change(parts) if of(parts.mechanism) else parts
+        if not of(parts.mechanism):
+            return parts
+        return change(parts)
 
     return changed
 
@@ -109,7 +118,7 @@ def _ring(release: PairwiseRelease, rng: np.random.Generator) -> Differences:
 
 
 def neighbours(m: int) -> Booleans:
-    """(m, m): pairs of items that are next to each other in a ring of m items, up to `NEAR` places apart."""
+    """(m, m): pairs of items that are up to `NEAR` places apart in a ring of m items."""
     apart = np.abs(np.subtract.outer(np.arange(m), np.arange(m)))
     steps = np.minimum(apart, m - apart)
     near: Booleans = (steps > 0) & (steps <= NEAR)
@@ -163,7 +172,7 @@ def is_flipping(mechanism: Any) -> bool:
     return isinstance(mechanism, RandomizedResponse)
 
 
-# ------------------------------------------------------------------------------------------------------------ worlds
+# -------------------------------------------------------------------------------- worlds
 
 FOLLOWERS = SimulatedControl(
     "all persons beyond the first 250 copy others", persons(lambda n: min(n, 250))

@@ -1,4 +1,4 @@
-"""Claims of Nguyen and Zhang, Theorems 3.1 and 3.3: errors of the spectral estimator without privacy."""
+"""Claims of Nguyen and Zhang, Theorems 3.1 and 3.3: spectral errors without privacy."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,8 @@ from .controls import FOLLOWERS, ONE_GUESSED, TWINS
 
 DENSE = 15  # np²/log m from which the theorem's condition np² ≳ log m is met with room
 _GRID = dict(m=2, n=3, p=1)
-_IN_RESPONSES, _IN_ITEMS = "in np at fixed m", "in m at fixed n and p"
+_IN_RESPONSES = "in np at fixed m"
+_IN_ITEMS = "in m at fixed n and p"
 
 
 def _dense(data: xr.Dataset) -> xr.DataArray:
@@ -38,7 +39,7 @@ def _largest_error(results: xr.Dataset) -> Mapping[str, Estimate]:
 
 
 def largest_gaussian(m: int) -> float:
-    """E max |Z| of m independent standard normal variables Z, by quadrature of its distribution function."""
+    """E max |Z| of m independent standard normal variables Z, by quadrature."""
     return float(integrate.quad(lambda z: 1 - erf(z / np.sqrt(2)) ** m, 0, 40)[0])
 
 
@@ -85,20 +86,23 @@ CLAIMS = (
         experiment="nguyen/entrywise",
         measure=_largest_error,
         tolerance={_IN_RESPONSES: AtMost(-0.45), _IN_ITEMS: AtMost(0.06)},
-        why="An upper rate. −0.45 distinguishes −½ from −1/3; a factor m^0.06 is 13 % over the grid's eightfold m.",
+        why="An upper rate. −0.45 distinguishes −½ from −1/3; a factor m^0.06 is "
+        "13 % over the grid's eightfold m.",
         conditions=f"{_CONDITIONS}, so that κ is bounded.",
         control=NegativeControl("errors multiplied by (np)^(1/6)", scaled("error_inf", _slower)),
         simulated=FOLLOWERS,
     ),
     Claim(
         id="nguyen.theorem_3_1.spread",
-        statement="The error is spread over the items: the largest error is to the root mean square error as in "
-        "independent Gaussian errors.",
-        source="Nguyen and Zhang, after Theorem 3.1: ‖·‖∞ is at most √(log m/m)·‖·‖₂ up to a constant",
+        statement="The error is spread over the items: the largest error is to "
+        "the root mean square error as in independent Gaussian errors.",
+        source="Nguyen and Zhang, after Theorem 3.1: ‖·‖∞ is at most √(log "
+        "m/m)·‖·‖₂ up to a constant",
         experiment="nguyen/entrywise",
         measure=_largest_over_gaussian,
         tolerance=Within(1, 0.15),
-        why="E max |Z| grows like √(2 log m). Items at the ends have errors up to a fifth larger than the others.",
+        why="E max |Z| grows like √(2 log m). Items at the ends have errors up "
+        "to a fifth larger than the others.",
         conditions=f"{_CONDITIONS}.",
         control=NegativeControl(
             "largest errors multiplied by (m/25)^(1/3)",
@@ -113,20 +117,24 @@ CLAIMS = (
         experiment="nguyen/entrywise",
         measure=_squared_error,
         tolerance={_IN_RESPONSES: Within(-1, 0.15), _IN_ITEMS: Within(1, 0.15)},
-        why="Distinguishes 1 from ⅔ and 4/3; with few responses the error falls a little faster than in the limit.",
+        why="Distinguishes 1 from ⅔ and 4/3; with few responses the error falls "
+        "a little faster than in the limit.",
         conditions=f"{_CONDITIONS}.",
         control=NegativeControl("errors multiplied by (np)^(1/6)", scaled("error_l2", _slower)),
         simulated=FOLLOWERS,
     ),
     Claim(
         id="nguyen.theorem_3_3.bound",
-        statement="The squared error of the spectral estimator is at most 1.7 times the least of unbiased estimators.",
-        source="Nguyen and Zhang, Theorem 3.3; constants by the Cramér–Rao bound with unknown abilities, their §3.3",
+        statement="The squared error of the spectral estimator is at most 1.7 "
+        "times the least of unbiased estimators.",
+        source="Nguyen and Zhang, Theorem 3.3; constants by the Cramér–Rao bound "
+        "with unknown abilities, their §3.3",
         experiment="nguyen/entrywise",
         measure=_over_cramer_rao,
         tolerance=Within(1.3, 0.4),
-        why="Only bias can bring it below 1; 0.9 leaves room for that. The paper gives no constant. To first order it "
-        "is 1.05 to 1.2 here; 1.7 leaves room for few responses.",
+        why="Only bias can bring it below 1; 0.9 leaves room for that. The paper "
+        "gives no constant. To first order it is 1.05 to 1.2 here; 1.7 leaves "
+        "room for few responses.",
         conditions=f"{_CONDITIONS}. The bound is m/(np) times 5.8 or so.",
         control=NegativeControl(
             "errors as if np² responses counted, in place of np",

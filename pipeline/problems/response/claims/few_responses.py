@@ -1,4 +1,7 @@
-"""Claims of Nguyen and Zhang, Theorem 3.1, where persons answer few items: its conditions, and its probability."""
+"""Claims of Nguyen and Zhang, Theorem 3.1, where persons answer few items.
+
+Its conditions, and its probability.
+"""
 
 import xarray as xr
 
@@ -22,8 +25,9 @@ from .controls import GUESSED, RING
 DENSITY = 20  # np²/log m that the supplement's Lemma 1.1 calls sufficiently large
 CONSTANT = 15  # C of the theorem; the mean error is at 4
 _CONDITIONS = (
-    "Cells with np² ≥ 20 log m, as the supplement's Lemma 1.1 asks, and p from 0.1, where mp = 5 or 10 is "
-    "no more than log n, to 1; β* uniform on (−2, 2). At np² = log m the chain is often not connected."
+    "Cells with np² ≥ 20 log m, as the supplement's Lemma 1.1 asks, and p from "
+    "0.1, where mp = 5 or 10 is no more than log n, to 1; β* uniform on (−2, 2). "
+    "At np² = log m the chain is often not connected."
 )
 
 
@@ -64,13 +68,14 @@ def _beyond(results: xr.Dataset) -> Estimate:
 CLAIMS = (
     Claim(
         id="nguyen.theorem_3_1.few",
-        statement="With few responses of a person the largest error has the same constant over √(log m/(np)) as with "
-        "all, up to a half.",
+        statement="With few responses of a person the largest error has the same "
+        "constant over √(log m/(np)) as with all, up to a half.",
         source="Nguyen and Zhang, Theorem 3.1, where np² ≳ log m and mp ≳ log n bind",
         experiment="nguyen/few_responses",
         measure=_over_complete,
         tolerance=AtMost(1.5),
-        why="If pairs of responses, np², counted in place of np, the ratio would be 1/√p, 3.2 at p = 0.1.",
+        why="If pairs of responses, np², counted in place of np, the ratio would "
+        "be 1/√p, 3.2 at p = 0.1.",
         conditions=_CONDITIONS,
         control=NegativeControl(
             "errors as if np² responses counted, in place of np",
@@ -81,7 +86,8 @@ CLAIMS = (
     Claim(
         id="nguyen.theorem_3_1.probability",
         statement=f"The largest error exceeds {CONSTANT} √(log m/(np)) in no replication.",
-        source="Nguyen and Zhang, Theorem 3.1: probability 1 − O(m⁻¹⁰) − O(n⁻¹⁰), with 15 for its constant",
+        source="Nguyen and Zhang, Theorem 3.1: probability 1 − O(m⁻¹⁰) − "
+        "O(n⁻¹⁰), with 15 for its constant",
         experiment="nguyen/few_responses",
         measure=_beyond,
         tolerance=NoException(0.01),

@@ -1,4 +1,7 @@
-"""Claims of Nguyen and Zhang on Figure 1, with either calibration and with randomized response debiased or not."""
+"""Claims of Nguyen and Zhang on Figure 1, with either calibration.
+
+Randomized response is debiased or not.
+"""
 
 from collections.abc import Mapping
 
@@ -37,22 +40,26 @@ _INACCURATE = {
     "debiased randomized response": DEBIASED,
 }
 _SPARSE_LESS_DENSE = "sparse less dense graph"
-_MANY_ITEMS, _FEW_ITEMS = "most items, fewest persons", "fewest items, most persons"
+_MANY_ITEMS = "most items, fewest persons"
+_FEW_ITEMS = "fewest items, most persons"
 
 
 def _errors(results: xr.Dataset, at: Levels) -> xr.Dataset:
-    """Mean errors and their standard errors `mcse` over (n, m, ε) of one way to release and estimate."""
+    """Mean errors over (n, m, ε) of a way to release and estimate, and their errors `mcse`."""
     data = select(results, "error_l2", at=at, min_levels=dict(n=2, m=2, epsilon_user=3), least=FEW)
     cells = summarise(data)
     return xr.Dataset(dict(mean=cells["error_l2"], mcse=cells["error_l2_mcse"]))
 
 
 def _difference(results: xr.Dataset, first: Levels, second: Levels) -> xr.Dataset:
-    """Mean error of one way to release and estimate less that of another, and its standard error, over (n, m, ε)."""
-    one, other = _errors(results, first), _errors(results, second)
-    return xr.Dataset(
-        dict(mean=one["mean"] - other["mean"], mcse=xr.ufuncs.hypot(one["mcse"], other["mcse"]))
-    )
+    """Mean error of a way to release and estimate less that of another, over (n, m, ε).
+
+    And its standard error.
+    """
+    of_first = _errors(results, first)
+    of_second = _errors(results, second)
+    error = xr.ufuncs.hypot(of_first["mcse"], of_second["mcse"])
+    return xr.Dataset({"mean": of_first["mean"] - of_second["mean"], "mcse": error})
 
 
 def _from(least: float, cells: xr.Dataset) -> xr.Dataset:
@@ -69,17 +76,19 @@ def _over_budgets(text: str, first: Levels, second: Levels) -> Measure:
     )
     def apart(results: xr.Dataset) -> Cells:
         cells = _from(MODERATE, _difference(results, first, second))
-        sizes = [(n, m) for n in cells["n"].values.tolist() for m in cells["m"].values.tolist()]
-        return {
-            f"n={n}, m={m}": _average(cells.sel(n=n, m=m), error_share=1 / len(sizes))
-            for n, m in sizes
-        }
+        error_share = 1 / (cells.sizes["n"] * cells.sizes["m"])
+        means: dict[str, Estimate] = {}
+        for n in cells["n"].values.tolist():
+            for m in cells["m"].values.tolist():
+                means[f"n={n}, m={m}"] = _average(cells.sel(n=n, m=m), error_share)
+        return means
 
     return apart
 
 
 @measure(
-    "mean over cells of the difference of mean ‖β̂ − β*‖₂/√m, debiased randomized response less not debiased"
+    "mean over cells of the difference of mean ‖β̂ − β*‖₂/√m, debiased "
+    "randomized response less not debiased"
 )
 def _debiasing(results: xr.Dataset) -> Estimate:
     return _average(_from(MODERATE, _difference(results, DEBIASED | _TIGHT, RANDOMIZED | _TIGHT)))
@@ -113,8 +122,8 @@ def _laplace_claim(calibration: str, also: str) -> Claim:
     levels = dict(calibration=calibration)
     return Claim(
         id=f"nguyen.figure_1.laplace.{calibration}",
-        statement="At low to moderate privacy, on average over ε, discrete Gaussian noise gives smaller errors than "
-        f"discrete Laplace noise{also}.",
+        statement="At low to moderate privacy, on average over ε, discrete "
+        f"Gaussian noise gives smaller errors than discrete Laplace noise{also}.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_over_budgets("Gaussian less Laplace noise", GAUSSIAN | levels, LAPLACE | levels),
@@ -135,7 +144,8 @@ CLAIMS = (
     _laplace_claim("tight", ", also where both are charged what a row really costs"),
     Claim(
         id="nguyen.figure_1.tight",
-        statement="Charging what a row really costs makes the Gaussian mechanism more accurate, on average over ε.",
+        statement="Charging what a row really costs makes the Gaussian mechanism "
+        "more accurate, on average over ε.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_over_budgets(
@@ -154,8 +164,8 @@ CLAIMS = (
     Claim(
         id="nguyen.figure_1.randomized",
         headline=True,
-        statement="Randomized response is less accurate than the Gaussian mechanism, even when it is debiased, on "
-        "average over ε.",
+        statement="Randomized response is less accurate than the Gaussian "
+        "mechanism, even when it is debiased, on average over ε.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_over_budgets(
@@ -172,14 +182,15 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.figure_1.debiasing",
-        statement="Randomized response is more accurate debiased than as the paper uses it, on average over cells.",
+        statement="Randomized response is more accurate debiased than as the "
+        "paper uses it, on average over cells.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_debiasing,
         tolerance=AtMost(0),
         why=DIRECTION,
-        conditions=f"{_RANGE}; all n and m together. The gain is where ε/m is largest: many persons, few items; "
-        "from m = 100 on there is none.",
+        conditions=f"{_RANGE}; all n and m together. The gain is where ε/m is "
+        "largest: many persons, few items; from m = 100 on there is none.",
         control=NegativeControl(
             "the two estimators under each other's name",
             exchanged("estimator", "spectral", "spectral_debiased"),
@@ -188,7 +199,8 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.figure_1.high_privacy",
-        statement="At ε = 0.01 all mechanisms are very inaccurate, a sparse graph more than all pairs.",
+        statement="At ε = 0.01 all mechanisms are very inaccurate, a sparse "
+        "graph more than all pairs.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_at_highest_privacy,
@@ -202,15 +214,16 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.figure_1.sparse",
-        statement="At low privacy a sparse graph helps with many items and few persons, and hurts with few items and "
-        "many persons.",
+        statement="At low privacy a sparse graph helps with many items and few "
+        "persons, and hurts with few items and many persons.",
         source=_SOURCE,
         experiment="nguyen/figure_1",
         measure=_sparse_at_corners,
         tolerance={_MANY_ITEMS: AtMost(0), _FEW_ITEMS: AtLeast(0)},
         why=DIRECTION,
-        conditions=f"ε ≥ {LOW_PRIVACY:g}; the two corners of the grid. Tight calibration, which gains less on a graph "
-        "than on all pairs; the graph is drawn until it is connected. At smaller ε it hurts in both.",
+        conditions=f"ε ≥ {LOW_PRIVACY:g}; the two corners of the grid. Tight "
+        "calibration, which gains less on a graph than on all pairs; the graph "
+        "is drawn until it is connected. At smaller ε it hurts in both.",
         control=GRAPHS_EXCHANGED,
         simulated=LOUD_SPARSE,
     ),

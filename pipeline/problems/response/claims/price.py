@@ -1,4 +1,7 @@
-"""Claims of Nguyen and Zhang on what privacy adds to the error: the supplement's Theorem 3.3, and a sharper law."""
+"""Claims of Nguyen and Zhang on what privacy adds to the error.
+
+The supplement's Theorem 3.3, and a sharper law.
+"""
 
 from collections.abc import Mapping
 
@@ -29,7 +32,7 @@ ERRORS = 4  # standard errors on either side: wider than simultaneous intervals 
 def _excess(
     results: xr.Dataset, within: Condition | None = None
 ) -> tuple[xr.Dataset, xr.DataArray, xr.DataArray]:
-    """The data, the excess of the mean squared error with privacy relative to that without, and its standard error."""
+    """Data, relative excess of the mean squared error with privacy, and its standard error."""
     data = select(
         results,
         "error_l2",
@@ -76,15 +79,18 @@ def _exponents(results: xr.Dataset) -> Mapping[str, Estimate]:
 CLAIMS = (
     Claim(
         id="nguyen.supplement_3_3",
-        statement="Where n is at least 8 m²/ε², privacy multiplies the squared error by four at most.",
-        source="in the manner of Theorem 3.3 in the supplement of Nguyen and Zhang, which is about the spectral "
-        "algorithm: see nguyen/price_estimators; here with 8 for its constant",
+        statement="Where n is at least 8 m²/ε², privacy multiplies the squared "
+        "error by four at most.",
+        source="in the manner of Theorem 3.3 in the supplement of Nguyen and "
+        "Zhang, which is about the spectral algorithm: see "
+        "nguyen/price_estimators; here with 8 for its constant",
         experiment="nguyen/price",
         measure=_excess_where_large,
         tolerance=AtMost(3),
         why="The paper gives no constant; the excess goes on falling as n grows.",
-        conditions="Cells with nε²/m² ≥ 8; p = 1, tight calibration, pairwise likelihood on the noisy counts; "
-        f"intervals of ± {ERRORS} standard errors.",
+        conditions="Cells with nε²/m² ≥ 8; p = 1, tight calibration, pairwise "
+        f"likelihood on the noisy counts; intervals of ± {ERRORS} standard "
+        "errors.",
         control=NegativeControl(
             "budgets read as four times what they are",
             lambda r: r.assign_coords(epsilon_user=4 * r["epsilon_user"]),
@@ -94,17 +100,20 @@ CLAIMS = (
     Claim(
         id="nguyen.price",
         headline=True,
-        statement="What privacy adds to the squared error, relative to the error without it, is proportional to "
-        "m/(nρ), ρ of order ε²: a power of m less than the theorem's order, m²/(nε²).",
-        source="against the order of Theorem 3.3 in the supplement of Nguyen and Zhang, which is sufficient only",
+        statement="What privacy adds to the squared error, relative to the error "
+        "without it, is proportional to m/(nρ), ρ of order ε²: a power of m less "
+        "than the theorem's order, m²/(nε²).",
+        source="against the order of Theorem 3.3 in the supplement of Nguyen and "
+        "Zhang, which is sufficient only",
         experiment="nguyen/price",
         measure=_exponents,
         tolerance={"in n": Within(-1, 0.25), "in m": Within(1, 0.25), "in ρ": Within(-1, 0.25)},
-        why="Noise of variance ∝ m²/ρ on every Y_ij is averaged over the m − 1 pairs of an item. The exponent of m in "
-        "the theorem's order is 2.",
-        conditions="Cells with an excess of 0.1 to 2, where the noise is a small disturbance. The factor is about 6: "
-        "privacy doubles the squared error at n = 6m/ρ, or 130 to 190 m/ε², which is below m²/ε² only "
-        "with that many items or more.",
+        why="Noise of variance ∝ m²/ρ on every Y_ij is averaged over the m − 1 "
+        "pairs of an item. The exponent of m in the theorem's order is 2.",
+        conditions="Cells with an excess of 0.1 to 2, where the noise is a small "
+        "disturbance. The factor is about 6: privacy doubles the squared error "
+        "at n = 6m/ρ, or 130 to 190 m/ε², which is below m²/ε² only with that "
+        "many items or more.",
         control=NegativeControl(
             "numbers of persons read as their square root",
             lambda r: r.assign_coords(n=r["n"] ** 0.5),

@@ -1,4 +1,4 @@
-"""Claims of Nguyen and Zhang on the privacy that noise costs: exact audits, without Monte Carlo error."""
+"""Claims of Nguyen and Zhang on the privacy that noise costs: exact audits."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,8 @@ def _drawn(results: xr.Dataset, calibration: str, mechanisms: Sequence[str]) -> 
 
 
 @measure(
-    "what the released noise costs for the worst replacement of a person's row, over ½ε*², in every cell"
+    "what the released noise costs for the worst replacement of a person's row, "
+    "over ½ε*², in every cell"
 )
 def _corrected(results: xr.Dataset) -> Mapping[str, Cells]:
     levels = dict(mechanism="discrete_gaussian", calibration="paper")
@@ -60,8 +61,8 @@ def _corrected(results: xr.Dataset) -> Mapping[str, Cells]:
 
 
 @measure(
-    "what the released noise costs for the worst replacement of a person's row, over the declared budget, in "
-    "every cell"
+    "what the released noise costs for the worst replacement of a person's row, "
+    "over the declared budget, in every cell"
 )
 def _either_mechanism(results: xr.Dataset) -> Mapping[str, Cells]:
     costs: dict[str, Cells] = {}
@@ -78,8 +79,12 @@ def _less_noise(metric: str) -> NegativeControl:
 
 _WHY = EXACT + " They are computed from the whole distributions; margins are for rounding."
 _GRID = "m = 2 to 100, ε = 0.1 to 7.5 at δ = 1e-4. All cells."
-_COST, _DRAWN = "cost", "variance of the noise drawn, over that charged"
-_AS_DRAWN = "The variance of the noise drawn is that of released counts about expected ones, less their own."
+_COST = "cost"
+_DRAWN = "variance of the noise drawn, over that charged"
+_AS_DRAWN = (
+    "The variance of the noise drawn is that of released counts about expected "
+    "ones, less their own."
+)
 _COMPUTED = NotSimulated("The cost is computed from the law of the noise; no release enters it.")
 _ROWS = " The entries that one row can change are counted over all pairs of rows."
 
@@ -87,7 +92,8 @@ _ROWS = " The entries that one row can change are counted over all pairs of rows
 def _count_claim(mechanism: str, lemma: str, noise: str, budget: str) -> Claim:
     return Claim(
         id=f"nguyen.lemma_{lemma.replace('.', '_')}",
-        statement=f"A count that one person changes by up to Δ, with {noise}, is {budget}, and no better.",
+        statement=f"A count that one person changes by up to Δ, with {noise}, is "
+        f"{budget}, and no better.",
         source=f"Nguyen and Zhang, supplement, Lemma {lemma}",
         experiment="nguyen/privacy",
         measure=_audit(
@@ -121,8 +127,9 @@ CLAIMS = (
         ),
         tolerance=AtMost(1 + ROUNDING),
         why=_WHY,
-        conditions=f"{_GRID}{_ROWS} The statement is false: √(m(m−1)) belongs to the standard deviation. The two "
-        "claims that follow are about the corrected variance.",
+        conditions=f"{_GRID}{_ROWS} The statement is false: √(m(m−1)) belongs to "
+        "the standard deviation. The two claims that follow are about the "
+        "corrected variance.",
         control=_less_noise("person_spent_printed"),
         simulated=_COMPUTED,
         positive=PositiveControl(
@@ -138,21 +145,22 @@ CLAIMS = (
         measure=_corrected,
         tolerance={_COST: AtMost(1 + COARSE), _DRAWN: Within(1, NOISE)},
         why=_WHY,
-        conditions=f"{_GRID}{_ROWS} calibration: paper. At m = 2 it costs all of the budget, at large m about half: "
-        f"see the next claim. {_AS_DRAWN}",
+        conditions=f"{_GRID}{_ROWS} calibration: paper. At m = 2 it costs all of "
+        f"the budget, at large m about half: see the next claim. {_AS_DRAWN}",
         control=_less_noise("person_spent"),
         simulated=QUIET,
     ),
     Claim(
         id="nguyen.lemma_4_1.tight",
-        statement="Noise for 2⌊m²/4⌋ entries, the most that a row can change, costs exactly the declared budget.",
+        statement="Noise for 2⌊m²/4⌋ entries, the most that a row can change, "
+        "costs exactly the declared budget.",
         source="sharpens Lemma 4.1 of Nguyen and Zhang, which charges all m(m−1) entries",
         experiment="nguyen/privacy",
         measure=_either_mechanism,
         tolerance=dict.fromkeys(_MECHANISMS, Within(1, COARSE)) | {_DRAWN: Within(1, NOISE)},
         why=_WHY,
-        conditions=f"{_GRID}{_ROWS} calibration: tight. The variance of noise on integers is its σ² to 0.1 % here. "
-        f"{_AS_DRAWN}",
+        conditions=f"{_GRID}{_ROWS} calibration: tight. The variance of noise on "
+        f"integers is its σ² to 0.1 % here. {_AS_DRAWN}",
         control=NegativeControl(
             "rows charged as if they were added or removed, and not replaced",
             scaled("person_spent", 2),
@@ -162,14 +170,16 @@ CLAIMS = (
     Claim(
         id="nguyen.lemma_4_3.cited",
         row="N3",
-        statement="By the conversion that the paper cites, ρ = ε²/(4 log(1/δ)) suffices for (ε, δ)-DP.",
+        statement="By the conversion that the paper cites, ρ = ε²/(4 log(1/δ)) "
+        "suffices for (ε, δ)-DP.",
         source="Nguyen and Zhang, supplement, below Lemma 4.3",
         experiment="nguyen/privacy",
         measure=_audit("shortcut_epsilon_cited", "ρ + √(4ρ log(1/δ)) over ε"),
         tolerance=AtMost(1 + ROUNDING),
         why=_WHY,
-        conditions=f"{_GRID} Does not hold: the shortcut, which the paper marks as an approximation, drops ρ, and for "
-        "ε = 5 the conversion gives 5.68. The next claim is about the exact account.",
+        conditions=f"{_GRID} Does not hold: the shortcut, which the paper marks "
+        "as an approximation, drops ρ, and for ε = 5 the conversion gives 5.68. "
+        "The next claim is about the exact account.",
         control=NegativeControl("budgets twice what they are", scaled("shortcut_epsilon_cited", 2)),
         simulated=_COMPUTED,
         positive=PositiveControl(
@@ -182,14 +192,16 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.lemma_4_3.exact",
-        statement="For continuous noise ρ = ε²/(4 log(1/δ)) suffices all the same, at δ = 1e-4 and ε up to 7.5.",
+        statement="For continuous noise ρ = ε²/(4 log(1/δ)) suffices all the "
+        "same, at δ = 1e-4 and ε up to 7.5.",
         source="against the lemma cited: exact account of Gaussian noise, Balle and Wang (2018)",
         experiment="nguyen/privacy",
         measure=_audit("shortcut_delta_exact", "exact δ at ε over δ"),
         tolerance=AtMost(1 + ROUNDING),
         why=_WHY,
-        conditions=f"{_GRID} By an exact account of Gaussian noise of that ρ. At ε = 7.5 it is 0.99, and above 1 from "
-        "7.53 on. Discrete noise that is charged what a row costs is above 1 at 7.5 for m up to 5.",
+        conditions=f"{_GRID} By an exact account of Gaussian noise of that ρ. At "
+        "ε = 7.5 it is 0.99, and above 1 from 7.53 on. Discrete noise that is "
+        "charged what a row costs is above 1 at 7.5 for m up to 5.",
         control=NegativeControl("δ twice what it is", scaled("shortcut_delta_exact", 2)),
         simulated=_COMPUTED,
     ),

@@ -1,4 +1,4 @@
-"""Claims of Nguyen and Zhang on reports in random order, and on the published search for their budget."""
+"""Claims of Nguyen and Zhang on reports in random order, and the search for their budget."""
 
 from collections.abc import Mapping
 
@@ -16,7 +16,8 @@ from .common import DELTA, EXACT, ROUNDING
 
 ABOVE_ONE = 1.00001  # a gain that is no rounding
 _GRID = dict(n=2, epsilon_user=3)
-_BELOW, _BEYOND = "ε below the limit", "ε beyond the limit"
+_BELOW = "ε below the limit"
+_BEYOND = "ε beyond the limit"
 
 
 @measure_every_cell("exact ε at δ over the theorem's, of reports that are one binary answer each")
@@ -50,14 +51,17 @@ CLAIMS = (
         id="nguyen.shuffling",
         row="N11",
         statement="Reports of budget ε0 in random order are (ε, δ)-DP for the ε of the theorem.",
-        source="Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar, Theorem III.1)",
+        source="Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and "
+        "Talwar, Theorem III.1)",
         experiment="nguyen/shuffling",
         measure=_exact_over_theorem,
         tolerance=AtMost(1 + ROUNDING),
-        only_refutable=True,  # the theorem is about every kind of report, and these cost a fifth of its ε or less
+        # The theorem is about every kind of report, and these cost a fifth of its ε or less.
+        only_refutable=True,
         why=EXACT,
-        conditions=f"{_PERSONS} Cells where shuffling is charged. Binary answers are one kind of report, so this can "
-        "refute and not prove. They cost a fifth of the theorem's ε or less.",
+        conditions=f"{_PERSONS} Cells where shuffling is charged. Binary answers "
+        "are one kind of report, so this can refute and not prove. They cost a "
+        "fifth of the theorem's ε or less.",
         control=NegativeControl(
             "reports that are not shuffled", replaced("shuffled_epsilon_exact", "local_budget")
         ),
@@ -65,16 +69,17 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.shuffling.range",
-        statement="Shuffling is charged, and allows a report a larger budget than ε, exactly where ε is below "
-        "log(n/(16 log(2/δ))).",
+        statement="Shuffling is charged, and allows a report a larger budget "
+        "than ε, exactly where ε is below log(n/(16 log(2/δ))).",
         source="the range of the same theorem; with 200 persons ε = 0.23, with 1,000 ε = 1.84",
         identity=True,
         experiment="nguyen/shuffling",
         measure=_gain,
         tolerance={_BELOW: AtLeast(ABOVE_ONE), _BEYOND: Within(1, ROUNDING)},
         why=EXACT,
-        conditions=f"{_PERSONS} All cells. The limit is positive from 159 persons on. The paper's experiments have ε "
-        "up to 7.5, mostly beyond the range. Beyond it ε0 = ε by definition.",
+        conditions=f"{_PERSONS} All cells. The limit is positive from 159 "
+        "persons on. The paper's experiments have ε up to 7.5, mostly beyond the "
+        "range. Beyond it ε0 = ε by definition.",
         control=NegativeControl(
             "persons ten times as many as there are", lambda r: r.assign_coords(n=10 * r["n"])
         ),
@@ -89,9 +94,10 @@ CLAIMS = (
         measure=_published_over_allowed,
         tolerance=Within(1, ROUNDING),
         why=EXACT,
-        conditions=f"{_PERSONS} All cells. The statement is false: beyond the range the search returns the limit, "
-        "where ε0 = ε needs no theorem. With 200 persons and ε = 7.5 it is 0.23, so that the paper's "
-        "randomized response is noisier than it need be; ours has ε0 = ε there.",
+        conditions=f"{_PERSONS} All cells. The statement is false: beyond the "
+        "range the search returns the limit, where ε0 = ε needs no theorem. With "
+        "200 persons and ε = 7.5 it is 0.23, so that the paper's randomized "
+        "response is noisier than it need be; ours has ε0 = ε there.",
         control=NegativeControl(
             "half of what the search finds", scaled("local_budget_published", 0.5)
         ),

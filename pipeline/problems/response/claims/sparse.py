@@ -1,4 +1,7 @@
-"""Claims on when a sparse public graph of pairs is better than all pairs: Nguyen and Zhang, §4.3, over (n, m, ε)."""
+"""Claims on when a sparse public graph is better than all pairs: Nguyen and Zhang, §4.3.
+
+Over (n, m, ε).
+"""
 
 import numpy as np
 import xarray as xr
@@ -16,7 +19,7 @@ from .controls import LOUD_DENSE, LOUD_SPARSE, QUIET_SPARSE
 
 
 def noise_per_person(n: xr.DataArray, m: xr.DataArray, epsilon: xr.DataArray) -> xr.DataArray:
-    """σ/n: standard deviation of the noise on a count over persons, all pairs released; arrays that broadcast."""
+    """σ/n: standard deviation of the noise on a count over persons, of all pairs; broadcasts."""
     charge = xr.apply_ufunc(
         np.vectorize(lambda items: squared_sensitivity(items, "replace_one"), otypes=[float]), m
     )
@@ -63,7 +66,8 @@ def _claim(
         measure=_sparse_less_dense(within),
         tolerance=tolerance,
         why=f"{DIRECTION} {why}",
-        conditions=f"{conditions} p0 = log₂(m)/m, tight calibration, δ = 1e-4, spectral estimator, counts raised to 1.",
+        conditions=f"{conditions} p0 = log₂(m)/m, tight calibration, δ = 1e-4, "
+        "spectral estimator, counts raised to 1.",
         control=GRAPHS_EXCHANGED,
         simulated=simulated,
     )
@@ -72,33 +76,37 @@ def _claim(
 CLAIMS = (
     _claim(
         "few",
-        "With 25 or 50 items, 200 to 1,000 persons and ε = ½ to 7.5 releasing all pairs is better than a "
-        "sparse graph.",
+        "With 25 or 50 items, 200 to 1,000 persons and ε = ½ to 7.5 releasing "
+        "all pairs is better than a sparse graph.",
         lambda d: d["m"] <= 50,
         "Cells with m ≤ 50: n = 200 to 1,000, ε = 0.5 to 7.5.",
         AtLeast(0),
-        "An item keeps log₂(m) of its m − 1 pairs, and a graph's charge is more than its share of all pairs.",
+        "An item keeps log₂(m) of its m − 1 pairs, and a graph's charge is more "
+        "than its share of all pairs.",
         LOUD_DENSE,
     ),
     _claim(
         "many",
-        "With 200 items a sparse graph is better where the noise on a count is moderate: 0.1 to 0.7 of n.",
+        "With 200 items a sparse graph is better where the noise on a count is "
+        "moderate: 0.1 to 0.7 of n.",
         lambda d: (d["m"] >= 200) & (_noise(d) >= 0.1) & (_noise(d) <= 0.7),
         "Cells with m = 200 and σ/n of 0.1 to 0.7, σ that of all pairs.",
         AtMost(0),
-        "Noisy counts below 1 are raised to 1, which shrinks β̂: at n = 500, ε = 2.5 to 0.4 of β* with all pairs, "
-        "and to 0.8 of it on the graph, whose noise is a quarter. About its mean the estimate from all pairs varies "
+        "Noisy counts below 1 are raised to 1, which shrinks β̂: at n = 500, ε = "
+        "2.5 to 0.4 of β* with all pairs, and to 0.8 of it on the graph, whose "
+        "noise is a quarter. About its mean the estimate from all pairs varies "
         "less.",
         LOUD_SPARSE,
     ),
     _claim(
         "noisy",
-        "Where the noise on a count is 1.15 n or more, a sparse graph is worse, with 25 to 200 items.",
+        "Where the noise on a count is 1.15 n or more, a sparse graph is worse, "
+        "with 25 to 200 items.",
         lambda d: _noise(d) >= 1.15,
         "Cells with σ/n ≥ 1.15, σ that of all pairs.",
         AtLeast(0),
-        "All pairs have next to no information there, and their estimate, shrunk to 0, is no worse than 0; that "
-        "from a sparse graph varies more.",
+        "All pairs have next to no information there, and their estimate, shrunk "
+        "to 0, is no worse than 0; that from a sparse graph varies more.",
         QUIET_SPARSE,
     ),
 )

@@ -1,4 +1,4 @@
-"""Claims of Nguyen and Zhang, Theorems 3.2 and 3.4: how many persons are needed to find the top K items."""
+"""Claims of Nguyen and Zhang, Theorems 3.2 and 3.4: persons needed to find the top K items."""
 
 from collections.abc import Callable, Mapping
 
@@ -76,8 +76,8 @@ CLAIMS = (
         experiment="nguyen/top_k",
         measure=_recovered(lambda d: _signal(d) >= 7.9),
         tolerance=AtLeast(0.8),
-        why="The theorem's probability tends to 1, and its constant is open: with 8 Gaussian errors give 0.88 to 0.96 "
-        "here.",
+        why="The theorem's probability tends to 1, and its constant is open: "
+        "with 8 Gaussian errors give 0.88 to 0.96 here.",
         conditions="Cells with npΔ²/log m ≥ 7.9; β* evenly spaced, K = m/2.",
         control=NegativeControl(
             "gaps read as twice what they are", _gaps_read_as(lambda gap: 2 * gap)
@@ -86,13 +86,15 @@ CLAIMS = (
     ),
     Claim(
         id="nguyen.theorem_3_4",
-        statement="Where np is at most ¼ log m/Δ², the top K are missed in half of the cases or more.",
+        statement="Where np is at most ¼ log m/Δ², the top K are missed in half "
+        "of the cases or more.",
         source="Nguyen and Zhang, Theorem 3.4, with ¼ for its constant",
         experiment="nguyen/top_k",
         measure=_recovered(lambda d: _signal(d) <= 0.26),
         tolerance=AtMost(0.5),
-        why="The theorem is about every estimator and the worst items; this is one estimator and one set of items. Its "
-        "constant is open: with ¼ Gaussian errors give 0.14 to 0.27 here.",
+        why="The theorem is about every estimator and the worst items; this is "
+        "one estimator and one set of items. Its constant is open: with ¼ "
+        "Gaussian errors give 0.14 to 0.27 here.",
         conditions="Cells with npΔ²/log m ≤ 0.26; β* evenly spaced, K = m/2.",
         control=NegativeControl(
             "gaps read as a quarter of what they are", _gaps_read_as(lambda gap: gap / 4)
@@ -107,8 +109,10 @@ CLAIMS = (
         experiment="nguyen/top_k",
         measure=_persons_needed,
         tolerance={"in Δ": Within(-2, 0.3), "in p": Within(-1, 0.45)},
-        why="Distinguishes 2 from 1 and 3, and 1 from ½ and from 2, the exponent if pairs of responses (np²) counted.",
-        conditions="m ≥ 20: with fewer items mp ≳ log n, a condition of the theorem, does not hold at p = ½.",
+        why="Distinguishes 2 from 1 and 3, and 1 from ½ and from 2, the exponent "
+        "if pairs of responses (np²) counted.",
+        conditions="m ≥ 20: with fewer items mp ≳ log n, a condition of the "
+        "theorem, does not hold at p = ½.",
         control=NegativeControl(
             "gaps Δ raised to the power 3/2", _gaps_read_as(lambda gap: gap**1.5)
         ),

@@ -1,4 +1,4 @@
-"""Likelihood estimators of the Rasch model: pairwise, which is consistent, and joint, which is not."""
+"""Likelihood estimators of the Rasch model: pairwise, which is consistent, and joint."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,8 +9,8 @@ from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import Checked, parameter
 
-from ..connectivity import strongly_connected
 from ..releases import FlippedResponses, PairwiseRelease
+from ..theory.connectivity import strongly_connected
 from .pair_count_estimator import ItemEstimate, PairCountEstimator
 
 SLICE_CELLS = 1 << 16  # responses processed at a time, about what the L2 cache holds
@@ -23,11 +23,13 @@ INFORMED = 1e-6  # least Fisher information of an item: with less, β̂ is infin
 class PairwiseLikelihood(PairCountEstimator):
     """Maximum of Σ_{i<j} [Y_ij log σ(β_j − β_i) + Y_ji log σ(β_i − β_j)] − c‖β‖².
 
-    Each term is the likelihood of a pair given that a person had exactly one of the two right, which does not depend on
-    the person's ability: consistent as n → ∞ at fixed m. In β it is a Bradley–Terry–Luce fit in which i wins Y_ji of
-    Y_ij + Y_ji. Not converged, NaN, where the pairs released, or known to be answered, do not connect the items,
-    whatever c, and where counts leave some difficulty undetermined or infinite, which c > 0 prevents.
-    Source: Zwinderman (1995), with ridge.
+    Each term is the likelihood of a pair given that a person had exactly one of
+    the two right, which does not depend on the person's ability: consistent as n
+    → ∞ at fixed m. In β it is a Bradley–Terry–Luce fit in which i wins Y_ji of
+    Y_ij + Y_ji. Not converged, NaN, where the pairs released, or known to be
+    answered, do not connect the items, whatever c, and where counts leave some
+    difficulty undetermined or infinite, which c > 0 prevents. Source: Zwinderman
+    (1995), with ridge.
     """
 
     ridge: float = parameter("c, weight of ‖β‖²", default=0.01, low=0)
@@ -38,13 +40,13 @@ class PairwiseLikelihood(PairCountEstimator):
         """Estimate of a block. O(reps · m³) an iteration; fewer than ten are usual."""
         first, second = np.triu_indices(self.m, 1)
         counts = self.counts(release)
-        right, wrong = counts[:, first, second], counts[:, second, first]
+        right = counts[:, first, second]
+        wrong = counts[:, second, first]
         both = right + wrong
         mean = np.divide(wrong, both, out=np.full(both.shape, 0.5), where=both != 0)
         loss = Logistic(mean, both / release.persons)
-        minimum = minimise_pairs(
-            loss, np.zeros((len(counts), self.m)), self.ridge / release.persons
-        )
+        start = np.zeros((len(counts), self.m))
+        minimum = minimise_pairs(loss, start, self.ridge / release.persons)
         return ItemEstimate.of(minimum.theta, minimum.converged & release.identifies())
 
     def cost(self) -> float:
@@ -56,11 +58,13 @@ class PairwiseLikelihood(PairCountEstimator):
 class JointLikelihood(Checked):
     """Joint maximum likelihood of β and of all persons' θ, responses taken as they are.
 
-    Persons with no or only right answers have no finite θ̂ and say nothing about β: they are left out. Where all
-    responses are observed, persons with the same score share a θ̂. Inconsistent at fixed m: β̂ tends to about
-    m/(m−1) · β*, exactly 2 β* for m = 2. Not converged, NaN, where no maximum exists or it is not unique: unless the
-    pairs of items of which somebody has the first right and the second wrong lead from every item to every other
-    (Fischer, 1981). Source: Andersen (1973); Nguyen and Zhang, §3.1.
+    Persons with no or only right answers have no finite θ̂ and say nothing about
+    β: they are left out. Where all responses are observed, persons with the same
+    score share a θ̂. Inconsistent at fixed m: β̂ tends to about m/(m−1) · β*,
+    exactly 2 β* for m = 2. Not converged, NaN, where no maximum exists or it is
+    not unique: unless the pairs of items of which somebody has the first right
+    and the second wrong lead from every item to every other (Fischer, 1981).
+    Source: Andersen (1973); Nguyen and Zhang, §3.1.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -71,11 +75,17 @@ class JointLikelihood(Checked):
     by_replication: ClassVar[bool] = True
 
     def fit(self, release: FlippedResponses, rng: np.random.Generator) -> ItemEstimate:
-        """Estimate of a block. O(reps · m²) an iteration, O(reps · n · m) if p < 1; ten to thirty are usual."""
+        """Estimate of a block.
+
+        O(reps · m²) an iteration, O(reps · n · m) if p < 1; ten to thirty are usual.
+        """
         reps, n, m = release.answers.shape
-        theta, converged = np.zeros((reps, m)), np.zeros(reps, bool)
-        people = m - 1 if release.observed is None else n
-        length = max(1, SLICE_CELLS // (max(people, 1) * m))
+        theta = np.zeros((reps, m))
+        converged = np.zeros(reps, bool)
+        groups = n
+        if release.observed is None:
+            groups = m - 1
+        length = max(1, SLICE_CELLS // (max(groups, 1) * m))
         for start in range(0, reps, length):
             rows = slice(start, start + length)
             answers = release.answers[rows]
@@ -89,7 +99,9 @@ class JointLikelihood(Checked):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return self.n * self.m + 100 * self.m * (self.m if self.p == 1 else self.n)
+        if self.p == 1:
+            return self.n * self.m + 100 * self.m * self.m
+        return self.n * self.m + 100 * self.m * self.n
 
     def memory(self) -> float:
         """Bytes of one replication: counts, and which are positive."""
@@ -97,10 +109,11 @@ class JointLikelihood(Checked):
 
 
 def by_score(answers: Booleans) -> tuple[Floats, Floats, Floats]:
-    """Sufficient statistics for `joint` of persons grouped by raw score 1, …, m − 1, all responses observed.
+    """Sufficient statistics for `joint` of persons grouped by raw score 1, …, m − 1.
 
-    answers: (reps, n, m). Returns the persons of each score (reps, m−1, 1), the right answers of each score
-    (reps, m−1), and the right answers to each item (reps, m).
+    All responses are observed. answers: (reps, n, m). Returns the persons of each
+    score (reps, m−1, 1), the right answers of each score (reps, m−1), and the
+    right answers to each item (reps, m).
     """
     reps, _, m = answers.shape
     score = answers.sum(axis=2)
@@ -113,28 +126,38 @@ def by_score(answers: Booleans) -> tuple[Floats, Floats, Floats]:
 def by_person(answers: Booleans, observed: Booleans) -> tuple[Floats, Floats, Floats]:
     """Sufficient statistics for `joint` with every person a group of one.
 
-    answers, observed: (reps, n, m). Returns weights (reps, n, m), 0 for responses not observed and for persons whose
-    answers are all right or all wrong; right answers of each person (reps, n); and to each item (reps, m).
+    answers, observed: (reps, n, m). Returns weights (reps, n, m), 0 for responses
+    not observed and for persons whose answers are all right or all wrong; right
+    answers of each person (reps, n); and to each item (reps, m).
     """
     answers = answers & observed
-    score, asked = answers.sum(axis=2), observed.sum(axis=2)
-    kept = (score > 0) & (score < asked)
-    items = np.vecmat(kept.astype(float), answers.astype(float))
-    return observed * kept[:, :, None] * 1.0, np.where(kept, score, 0).astype(float), items
+    score = answers.sum(axis=2)
+    is_mixed = (score > 0) & (score < observed.sum(axis=2))
+    items = np.vecmat(is_mixed.astype(float), answers.astype(float))
+    weights = observed * is_mixed[:, :, None] * 1.0
+    return weights, np.where(is_mixed, score, 0).astype(float), items
 
 
 def joint(weight: Floats, persons: Floats, items: Floats) -> tuple[Floats, Booleans]:
-    """Maximum of Σ_g θ_g S_g − Σ_i β_i s_i − Σ_gi w_gi log(1 + e^{θ_g−β_i}): β̂ (reps, m), centred; converged (reps,).
+    """Maximum of Σ_g θ_g S_g − Σ_i β_i s_i − Σ_gi w_gi log(1 + e^{θ_g−β_i}).
 
-    weight w: (reps, G, m) or (reps, G, 1), ≥ 0. persons S: (reps, G), right answers of group g. items s: (reps, m),
-    right answers to item i. Newton steps in θ and in β in turn, each a set of problems in one variable, cut to one
-    logit: since |ℓ'''| ≤ ℓ'' these always ascend. Ten to thirty rounds are enough, O(reps · G · m) each. Converged: no
-    step above 1e-10, and every item has information left, else its β̂ is at infinity.
+    Returns β̂, (reps, m), centred, and converged, (reps,). weight w: (reps, G, m)
+    or (reps, G, 1), ≥ 0. persons S: (reps, G), right answers of group g. items s:
+    (reps, m), right answers to item i. Newton steps in θ and in β in turn, each a
+    set of problems in one variable, cut to one logit: since |ℓ'''| ≤ ℓ'' these
+    always ascend. Ten to thirty rounds are enough, O(reps · G · m) each.
+    Converged: no step above 1e-10, and every item has information left, else its
+    β̂ is at infinity.
     """
     reps, m = items.shape
-    beta, converged = np.zeros((reps, m)), np.zeros(reps, bool)
-    theta, left = np.zeros(persons.shape), np.flatnonzero((persons > 0).any(axis=1))
-    weight, persons, items, theta, now = (a[left] for a in (weight, persons, items, theta, beta))
+    beta = np.zeros((reps, m))
+    converged = np.zeros(reps, bool)
+    left = np.flatnonzero((persons > 0).any(axis=1))
+    weight = weight[left]
+    persons = persons[left]
+    items = items[left]
+    theta = np.zeros(persons.shape)
+    now = beta[left]
     for _ in range(ITERATIONS):
         if not left.size:
             break
@@ -145,14 +168,20 @@ def joint(weight: Floats, persons: Floats, items: Floats) -> tuple[Floats, Boole
         information = slope.sum(axis=1)
         across = _step(right.sum(axis=1) - items, information)
         shift = (now + across).mean(axis=1, keepdims=True)
-        before, now, theta = now, now + across - shift, theta - shift
+        before = now
+        now = now + across - shift
+        theta = theta - shift
         change = np.maximum(np.abs(now - before).max(axis=1), np.abs(along).max(axis=1))
         done = (change <= TOLERANCE) & (information > INFORMED).all(axis=1)
-        beta[left], converged[left[done]] = now, True
+        beta[left] = now
+        converged[left[done]] = True
         if done.any():
-            left, weight, persons, items, theta, now = (
-                a[~done] for a in (left, weight, persons, items, theta, now)
-            )
+            left = left[~done]
+            weight = weight[~done]
+            persons = persons[~done]
+            items = items[~done]
+            theta = theta[~done]
+            now = now[~done]
     return beta, converged
 
 
@@ -165,6 +194,6 @@ def _expected(weight: Floats, theta: Floats, beta: Floats) -> tuple[Floats, Floa
 
 def _step(gradient: Floats, information: Floats) -> Floats:
     """Newton step, at most one logit; 0 where there is no information."""
-    return np.clip(
-        np.divide(gradient, information, out=np.zeros_like(gradient), where=information > 0), -1, 1
-    )
+    none = np.zeros_like(gradient)
+    step = np.divide(gradient, information, out=none, where=information > 0)
+    return np.clip(step, -1, 1)

@@ -1,4 +1,4 @@
-"""Estimates of the items' difficulties, and the base of estimators that need counts of pairs of items only."""
+"""Estimates of difficulties, and the base of estimators that need counts of pairs only."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -13,14 +13,17 @@ from ..releases import PairwiseRelease
 
 @dataclass(frozen=True)
 class ItemEstimate:
-    """theta: (reps, m), difficulties β̂ in logits, rows sum to 0; NaN where there is none. converged: (reps,)."""
+    """theta: (reps, m), difficulties β̂ in logits, rows sum to 0; NaN where there is none.
+
+    converged: (reps,).
+    """
 
     theta: Annotated[Floats, "reps", "m"]
     converged: Annotated[Booleans, "reps"]
 
     @classmethod
     def of(cls, theta: Floats, converged: Booleans | bool = True) -> "ItemEstimate":
-        """The estimate centred; replications that are not finite, or did not converge, become NaN, not converged."""
+        """The estimate centred, with NaN where it is not finite or did not converge."""
         with np.errstate(invalid="ignore"):
             theta = theta - theta.mean(axis=1, keepdims=True)
         valid: Booleans = np.all(np.isfinite(theta), axis=1)
@@ -31,11 +34,13 @@ class ItemEstimate:
 
 @dataclass(frozen=True)
 class PairCountEstimator(Checked):
-    """An estimator that needs the released Y alone, made positive: max(Y_ij, floor) + pseudo_count on the edges.
+    """An estimator that needs the released Y alone, made positive.
 
-    Noise and debiasing make counts negative, and zero counts may disconnect items. This uses only what is public or
-    released. pseudo_count = floor = 0 keeps Y as it is, but for negative counts, which become 0.
-    Source: Nguyen and Zhang (supplement, code): λ = 1, floor 1.
+    max(Y_ij, floor) + pseudo_count on the edges.
+    Noise and debiasing make counts negative, and zero counts may disconnect
+    items. This uses only what is public or released. pseudo_count = floor = 0
+    keeps Y as it is, but for negative counts, which become 0. Source: Nguyen and
+    Zhang (supplement, code): λ = 1, floor 1.
     """
 
     m: int = parameter("items", unit="items", low=2)

@@ -9,26 +9,27 @@ from pipeline.problems.common.stationary import stationary
 from pipeline.study.arrays import Booleans, Floats
 from pipeline.study.parameters import parameter
 
-from ..connectivity import strongly_connected
 from ..releases import FlippedResponses, PairwiseRelease
+from ..theory.connectivity import strongly_connected
 from .pair_count_estimator import ItemEstimate, PairCountEstimator
 
-SLICE_BYTES = (
-    1 << 23
-)  # of one (rep, item, item) array: long enough to amortise calls on small blocks
+SLICE_BYTES = 1 << 23  # of one (rep, item, item) array: enough to amortise calls on small blocks
 TOLERANCE = 1e-14  # largest relative change of π in the last step of power iteration
 ITERATIONS = 100_000
 
 
 @dataclass(frozen=True)
 class Spectral(PairCountEstimator):
-    """β̂ = log π, centred; π is the stationary law of the chain that moves from item i to j with chance Y_ij/d.
+    """β̂ = log π, centred, π the stationary law of a Markov chain on the items.
 
-    At the expected counts, E[Y_ij] e^β_i = E[Y_ji] e^β_j, so π ∝ e^β and β̂ is consistent, also at fixed m. d is the
-    largest row sum + 1: the law does not depend on it. solver: `direct` eliminates states without subtractions, every
-    entry of π to a small relative error; `power` iterates until no entry changes by more than 1e-14 of itself, not
-    converged after 100,000 steps. Where counts, or what is known of who answered what, do not connect the items, NaN,
-    not converged.
+    It moves from item i to j with chance Y_ij/d.
+    At the expected counts, E[Y_ij] e^β_i = E[Y_ji] e^β_j, so π ∝ e^β and β̂ is
+    consistent, also at fixed m. d is the largest row sum + 1: the law does not
+    depend on it. solver: `direct` eliminates states without subtractions, every
+    entry of π to a small relative error; `power` iterates until no entry changes
+    by more than 1e-14 of itself, not converged after 100,000 steps. Where counts,
+    or what is known of who answered what, do not connect the items, NaN, not
+    converged.
     Source: Nguyen and Zhang, Algorithms 1 and 2.
     """
 
@@ -44,7 +45,8 @@ class Spectral(PairCountEstimator):
         with np.errstate(all="ignore"):
             if self.solver == "direct":
                 return ItemEstimate.of(np.log(stationary(counts)), release.identifies())
-            law, converged = np.empty(counts.shape[:2]), np.ones(len(counts), bool)
+            law = np.empty(counts.shape[:2])
+            converged = np.ones(len(counts), bool)
             length = max(1, SLICE_BYTES // (8 * self.m**2))
             for start in range(0, len(counts), length):
                 rows = slice(start, start + length)
@@ -53,14 +55,17 @@ class Spectral(PairCountEstimator):
 
     def cost(self) -> float:
         """Predicted cost of one replication, in steps of about a nanosecond."""
-        return (4 + 0.02 * self.m if self.solver == "direct" else 55) * self.m**2
+        if self.solver == "direct":
+            return (4 + 0.02 * self.m) * self.m**2
+        return 55 * self.m**2
 
 
 @dataclass(frozen=True)
 class SpectralDebiased(Spectral):
     """The spectral algorithm on unbiased counts from randomized response.
 
-    The baseline of Nguyen and Zhang, §5, which is `Spectral`, applies Algorithm 1 to the flipped responses as they are.
+    The baseline of Nguyen and Zhang, §5, which is `Spectral`, applies Algorithm 1
+    to the flipped responses as they are.
     """
 
     accepts: ClassVar[type] = FlippedResponses
@@ -69,18 +74,21 @@ class SpectralDebiased(Spectral):
 
 
 def power(rates: Floats) -> tuple[Floats, Booleans]:
-    """Stationary laws by power iteration from the uniform law, (reps, m), and whether they were reached, (reps,).
+    """Stationary laws by power iteration from the uniform law, (reps, m).
 
-    rates: (reps, m, m), from row to column. Moves with probability rates/d, d the largest row sum + 1.
-    Source: Nguyen and Zhang, Algorithm 1.
+    And whether they were reached, (reps,). rates: (reps, m, m), from row to
+    column. Moves with probability rates/d, d the largest row sum + 1. Source:
+    Nguyen and Zhang, Algorithm 1.
     """
     reps, m = rates.shape[:2]
-    law, converged = np.full((reps, m), 1 / m), np.zeros(reps, bool)
+    law = np.full((reps, m), 1 / m)
+    converged = np.zeros(reps, bool)
     leaving = rates.sum(axis=2)
     chain = rates / (leaving.max(axis=1) + 1)[:, None, None]
     np.einsum("rii->ri", chain)[...] = 1 - leaving / (leaving.max(axis=1, keepdims=True) + 1)
     left = np.flatnonzero(np.isfinite(leaving).all(axis=1) & strongly_connected(rates > 0))
-    chain, now = chain[left], law[left]
+    chain = chain[left]
+    now = law[left]
     for _ in range(ITERATIONS):
         if not left.size:
             break
@@ -89,6 +97,9 @@ def power(rates: Floats) -> tuple[Floats, Booleans]:
         done = (np.abs(following - now) <= TOLERANCE * now).all(axis=1)
         now = following
         if done.any():
-            law[left[done]], converged[left[done]] = now[done], True
-            left, chain, now = left[~done], chain[~done], now[~done]
+            law[left[done]] = now[done]
+            converged[left[done]] = True
+            left = left[~done]
+            chain = chain[~done]
+            now = now[~done]
     return law, converged

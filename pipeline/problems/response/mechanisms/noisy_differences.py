@@ -17,10 +17,10 @@ from pipeline.privacy.sensitivities import Sensitivity
 from pipeline.study.arrays import Booleans, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
-from ..connectivity import connected
 from ..model import Responses
-from ..pair_counts import weighted_differences
 from ..releases import Differences, Published
+from ..sampling.pair_counts import weighted_differences
+from ..theory.connectivity import connected
 from ..theory.cuts import EXACT
 from ..theory.sensitivity import (
     CALIBRATIONS,
@@ -42,17 +42,22 @@ CONVERSIONS: dict[str, Callable[[float, float], Floats | float]] = {
 
 @dataclass(frozen=True)
 class NoisyDifferences(Checked, ABC):
-    """Noise on every released entry of Y, whatever the data are; on the edges of a public random graph if p0 < 1.
+    """Noise on every released entry of Y, whatever the data are.
 
-    unit: all responses of one person, and which of them are missing. neighbours: that person's row replaced by another;
-    or, with neighbours_are=add_remove, present or absent. n is released and not protected: a person who is absent
-    leaves a row without answers, which n counts. Who answered what is protected like the answers: `publish` has nothing
-    of it. Whether it links the items is lent by the simulation, `Differences.linked`, outside of the budget.
-    Public: n, the graph, the variance of the noise. Off the graph, and on the diagonal, released counts are 0.
-    calibration: `paper` charges 1 for every released entry (Lemma 4.1 of Nguyen and Zhang, corrected), `tight`
-    the exact sensitivity of a person's row, half or a quarter of that; each graph is charged by itself.
+    On the edges of a public random graph if p0 < 1.
+    unit: all responses of one person, and which of them are missing. neighbours:
+    that person's row replaced by another; or, with neighbours_are=add_remove,
+    present or absent. n is released and not protected: a person who is absent
+    leaves a row without answers, which n counts. Who answered what is protected
+    like the answers: `publish` has nothing of it. Whether it links the items is
+    lent by the simulation, `Differences.linked`, outside of the budget. Public:
+    n, the graph, the variance of the noise. Off the graph, and on the diagonal,
+    released counts are 0. calibration: `paper` charges 1 for every released entry
+    (Lemma 4.1 of Nguyen and Zhang, corrected), `tight` the exact sensitivity of a
+    person's row, half or a quarter of that; each graph is charged by itself.
 
-    A law of noise has one parameter, its variance or its scale, which follows from the budget and the sensitivity.
+    A law of noise has one parameter, its variance or its scale, which follows
+    from the budget and the sensitivity.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -87,19 +92,18 @@ class NoisyDifferences(Checked, ABC):
         with np.errstate(all="ignore"):  # of the tiniest and the largest budgets
             widest = self._law(self._charged())
         if widest == 0:
-            raise InvalidInput(
-                "epsilon_user", self.epsilon_user, "asks for no noise at all; must be smaller"
-            )
+            allowed = "asks for no noise at all; must be smaller"
+            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
         if not widest <= self._widest:
-            raise InvalidInput(
-                "epsilon_user",
-                self.epsilon_user,
-                f"asks for noise wider than {LARGEST**0.5:g} at m={self.m}; must be larger",
-            )
+            allowed = f"asks for noise wider than {LARGEST**0.5:g} at m={self.m}; must be larger"
+            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
 
     @abstractmethod
     def _law(self, charge: int) -> float:
-        """Parameter of the noise that spends the budget at a squared L2 sensitivity, which is the L1 sensitivity."""
+        """Parameter of the noise that spends the budget at a squared L2 sensitivity.
+
+        The L1 sensitivity is the same number.
+        """
 
     @staticmethod
     @abstractmethod
@@ -113,27 +117,29 @@ class NoisyDifferences(Checked, ABC):
 
     @property
     @abstractmethod
-    def _asked(self) -> float:
-        """Budget that is asked for, in the measure in which OpenDP accounts: ρ or ε."""
+    def _budget(self) -> float:
+        """Budget of the release, in the measure in which OpenDP accounts: ρ or ε."""
 
     @staticmethod
     @abstractmethod
     def _norm(squared: int) -> float:
-        """Sensitivity in the norm in which OpenDP accounts, rounded up, from the squared L2 sensitivity."""
+        """Sensitivity in OpenDP's norm, rounded up, from the squared L2 sensitivity."""
 
     @staticmethod
     @abstractmethod
-    def _of(sensitivity: Sensitivity) -> int:
+    def _sensitivity_of(sensitivity: Sensitivity) -> int:
         """The sensitivity that this law hides: of squares, or of absolute values."""
 
     @abstractmethod
     def _account_of(self, budget: float) -> dict[str, float]:
-        """Budgets to state for a release that spends `budget` in the measure of `_asked`."""
+        """Budgets to state for a release that spends `budget` in the measure of `_budget`."""
 
     def release(self, data: Responses, rng: np.random.Generator) -> Differences:
-        """Noisy Y of a block, (reps, m, m) int64; a graph without edges releases nothing, of variance 0.
+        """Noisy Y of a block, (reps, m, m) int64.
 
-        O(reps · entries) draws. A tight charge of a graph costs O(m³), or O(2^m) for m ≤ 16.
+        A graph without edges releases nothing, of variance 0.
+        O(reps · entries) draws. A tight charge of a graph costs O(m³), or O(2^m)
+        for m ≤ 16.
         """
         counts = data.differences()
         if self.p0 < 1:
@@ -142,22 +148,24 @@ class NoisyDifferences(Checked, ABC):
         noisy = self._draw(rng, law, counts.shape)
         noisy += counts  # which may share memory with the data
         np.einsum("rii->ri", noisy)[...] = 0
-        return Differences(
-            noisy, data.persons, np.full(len(counts), self._variance(law)), linked=data.linked()
-        )
+        variance = np.full(len(counts), self._variance(law))
+        return Differences(noisy, data.persons, variance, linked=data.linked())
 
     def _release_on_graphs(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noise on the edges of a graph for each replication, by the charge of that graph."""
         counts = data.differences()
         reps = len(counts)
-        edges, charges = random_graphs(rng, reps, self.m, self.p0), np.zeros(reps, int)
-        some = edges.any(axis=(1, 2))
-        charges[some] = charged_sensitivity(
-            self.calibration, self.m, self.neighbours_are, edges[some]
+        edges = random_graphs(rng, reps, self.m, self.p0)
+        has_edges = edges.any(axis=(1, 2))
+        charges = np.zeros(reps, int)
+        charges[has_edges] = charged_sensitivity(
+            self.calibration, self.m, self.neighbours_are, edges[has_edges]
         )
-        noisy, variance = counts * edges, np.zeros(reps)
-        for charge in np.unique(charges[some]).tolist():  # graphs of one charge share a law
-            rows, law = np.flatnonzero(charges == charge), self._law(charge)
+        noisy = counts * edges
+        variance = np.zeros(reps)
+        for charge in np.unique(charges[has_edges]).tolist():  # graphs of one charge share a law
+            rows = np.flatnonzero(charges == charge)
+            law = self._law(charge)
             where = edges[rows]
             noise = np.zeros(where.shape, np.int64)
             noise[where] = self._draw(rng, law, int(np.count_nonzero(where)))
@@ -174,24 +182,28 @@ class NoisyDifferences(Checked, ABC):
     ) -> Published:
         """Y of real people, once, with OpenDP's noise on every released entry; nothing can seed it.
 
-        answers, observed: (rows, m), as in `Responses` without replications. persons: (rows,), how
-        many persons a row stands for; None is one each. named: whether they are the rows of a file
-        with names, of which those are left out that stand in several; one row may then take two
-        persons away, `named_sensitivity`. The graph, which is public, is drawn by NumPy from the
-        system's entropy. What is spent is by OpenDP's own map, which rounds up, at the exact
-        sensitivity (of a graph of more than 16 items, an upper bound). 10 µs an entry. Raises
-        `InvalidInput` if no graph drawn connects the items, and without OpenDP.
+        answers, observed: (rows, m), as in `Responses` without replications.
+        persons: (rows,), how many persons a row stands for; None is one each.
+        named: whether they are the rows of a file with names, of which those are
+        left out that stand in several; one row may then take two persons away,
+        `named_sensitivity`. The graph, which is public, is drawn by NumPy from
+        the system's entropy. What is spent is by OpenDP's own map, which rounds
+        up, at the exact sensitivity (of a graph of more than 16 items, an upper
+        bound). 10 µs an entry. Raises `InvalidInput` if no graph drawn connects
+        the items, and without OpenDP.
         """
         graph = self._published_graph()
-        edges = ~np.eye(self.m, dtype=bool) if graph is None else graph
+        edges = ~np.eye(self.m, dtype=bool)
+        if graph is not None:
+            edges = graph
         plain = int(squared_sensitivity(self.m, self.neighbours_are, graph))
         sensitivity = Sensitivity(plain, plain)
         if named:
             sensitivity = named_sensitivity(self.m, self.neighbours_are, graph)
-        exact = self._of(sensitivity)
+        exact = self._sensitivity_of(sensitivity)
         charge = self._charged(graph) * exact // plain
         noise = vetted_noise.within_budget(
-            self._parameter, self._law(charge), self._norm(charge), self._asked
+            self._parameter, self._law(charge), self._norm(charge), self._budget
         )
         counts = weighted_differences(answers, observed, persons)
         noisy = np.zeros_like(counts)
@@ -205,9 +217,8 @@ class NoisyDifferences(Checked, ABC):
             return None
         graph: Booleans = random_graphs(np.random.default_rng(), 1, self.m, self.p0)[0]
         if not connected(graph[None]).all():
-            raise InvalidInput(
-                "p0", self.p0, f"no graph of {TRIES} connected the {self.m} items; must be larger"
-            )
+            allowed = f"no graph of {TRIES} connected the {self.m} items; must be larger"
+            raise InvalidInput("p0", self.p0, allowed)
         return graph
 
     def _charged(self, graph: Booleans | None = None) -> int:
@@ -216,7 +227,7 @@ class NoisyDifferences(Checked, ABC):
 
     @property
     def used(self) -> float:
-        """Exact sensitivity over the one charged, for the worst graph: the paper charges too much."""
+        """Exact sensitivity over the one charged, for the worst graph; below 1 for the paper's."""
         if self.calibration == "tight":
             return 1.0
         if self.p0 < 1:  # a graph may be bipartite: a row can change all its edges
@@ -224,16 +235,16 @@ class NoisyDifferences(Checked, ABC):
         return int(squared_sensitivity(self.m, self.neighbours_are)) / int(released_entries(self.m))
 
     def attacks(self) -> dict[str, Attack]:
-        """The best attack on one response, which changes m − 1 counts by one, and on all of a person.
+        """The best attack on one response, and on all of a person.
 
-        On public graphs of edge probability below 1 what the budget allows, as the noise depends on the graph.
+        A response changes m − 1 counts by 1.
+        On public graphs of edge probability below 1 what the budget allows, as
+        the noise depends on the graph.
         """
         if self.p0 < 1:
             return {"person": self._bound()}
-        law, most = (
-            self._law(self._charged()),
-            int(squared_sensitivity(self.m, self.neighbours_are)),
-        )
+        law = self._law(self._charged())
+        most = int(squared_sensitivity(self.m, self.neighbours_are))
         return {"answer": self._attack(law, self.m - 1), "person": self._attack(law, most)}
 
     @abstractmethod
@@ -248,8 +259,12 @@ class NoisyDifferences(Checked, ABC):
         """Predicted cost of one replication beyond the model's, in steps of about a nanosecond."""
         if self.p0 == 1:
             return 12 * self.m**2
-        cut = 2.0**self.m if self.m <= EXACT else 0.3 * self.m**3
-        return 7e5 + (8 + 25 * self.p0) * self.m**2 + (cut if self.calibration == "tight" else 0)
+        drawing = 7e5 + (8 + 25 * self.p0) * self.m**2
+        if self.calibration != "tight":
+            return drawing
+        if self.m <= EXACT:
+            return drawing + 2.0**self.m
+        return drawing + 0.3 * self.m**3
 
     def memory(self) -> float:
         """Bytes of one replication: counts, in two types of numbers, and noise."""
@@ -258,14 +273,16 @@ class NoisyDifferences(Checked, ABC):
 
 @dataclass(frozen=True)
 class DiscreteGaussian(NoisyDifferences):
-    """Discrete Gaussian noise N_Z(0, Δ²/(2ρ)) on pairwise differential measurements: ρ-zCDP for a person's row.
+    """Discrete Gaussian noise N_Z(0, Δ²/(2ρ)) on pairwise differential measurements.
 
-    ρ is that of (ε, δ): `conversion` tight is numerical (Canonne, Kamath and Steinke), bun_steinke the closed form
-    ε = ρ + √(4ρ log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than ε: see `spent`. exact is no
-    conversion but the noise's own law (Balle and Wang): less noise than tight, for studies only.
-    Raises `InvalidInput` for budgets so small that the noise is wider than 1e9, or beyond the range of numbers.
-    Source: Nguyen and Zhang, Algorithm 2 and Lemma 4.1, corrected (variance, not standard deviation; noise also where
-    Y is 0).
+    ρ-zCDP for a person's row. ρ is that of (ε, δ): `conversion` tight is
+    numerical (Canonne, Kamath and Steinke), bun_steinke the closed form ε = ρ +
+    √(4ρ log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than
+    ε: see `spent`. exact is no conversion but the noise's own law (Balle and
+    Wang): less noise than tight, for studies only. Raises `InvalidInput` for
+    budgets so small that the noise is wider than 1e9, or beyond the range of
+    numbers. Source: Nguyen and Zhang, Algorithm 2 and Lemma 4.1, corrected
+    (variance, not standard deviation; noise also where Y is 0).
     """
 
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
@@ -274,31 +291,32 @@ class DiscreteGaussian(NoisyDifferences):
     )
 
     budget: ClassVar[str] = "ρ-zCDP, hence (ε, δ)-DP, for all responses of a person"
-    _parameter, _widest = "variance", LARGEST
-    _draw, _variance = staticmethod(discrete_gaussian), staticmethod(gaussian_variance)
+    _parameter = "variance"
+    _widest = LARGEST
+    _draw = staticmethod(discrete_gaussian)
+    _variance = staticmethod(gaussian_variance)
 
     @property
     def by_replication(self) -> bool:
-        """Where all pairs are released: noise on the edges of graphs is drawn for all graphs of one charge at once."""
+        """Where all pairs are released.
+
+        Noise on the edges of graphs is drawn for all graphs of one charge at once.
+        """
         return self.p0 == 1
 
     def __post_init__(self) -> None:
         Checked.__post_init__(self)  # ρ is computed from values that are allowed
         if self.conversion == "exact" and self.epsilon_user > gaussian_account.LARGEST:
-            raise InvalidInput(
-                "epsilon_user",
-                self.epsilon_user,
-                f"must be at most {gaussian_account.LARGEST:g} with conversion=exact",
-            )
+            allowed = f"must be at most {gaussian_account.LARGEST:g} with conversion=exact"
+            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
         with np.errstate(all="ignore"):
             rho = self.rho
         if not 0 < rho < math.inf:
-            raise InvalidInput(
-                "epsilon_user",
-                self.epsilon_user,
-                f"has no ρ within the range of numbers at δ = "
-                f"{self.delta:g}; must be {'larger' if rho == 0 else 'smaller'}",
+            direction = "larger" if rho == 0 else "smaller"
+            allowed = (
+                f"has no ρ within the range of numbers at δ = {self.delta:g}; must be {direction}"
             )
+            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
         super().__post_init__()
 
     @cached_property
@@ -307,8 +325,12 @@ class DiscreteGaussian(NoisyDifferences):
         return float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
 
     def spent(self) -> dict[str, float]:
-        """What a person's responses really cost, `used` · ρ: ε at δ by the tight conversion and by the closed form."""
-        rho, person = self.used * self.rho, f"all responses of a person, ε at δ = {self.delta:g}"
+        """What a person's responses really cost, `used` · ρ.
+
+        ε at δ by the tight conversion and by the closed form.
+        """
+        rho = self.used * self.rho
+        person = f"all responses of a person, ε at δ = {self.delta:g}"
         if self.conversion == "exact":  # at most: where too much is charged it is less
             return {
                 f"{person}, by the noise's own law": self.epsilon_user,
@@ -333,11 +355,11 @@ class DiscreteGaussian(NoisyDifferences):
         return Bound(self.epsilon_user, self.delta)
 
     @property
-    def _asked(self) -> float:
+    def _budget(self) -> float:
         return self.rho
 
     @staticmethod
-    def _of(sensitivity: Sensitivity) -> int:
+    def _sensitivity_of(sensitivity: Sensitivity) -> int:
         return sensitivity.squared
 
     @staticmethod
@@ -350,15 +372,18 @@ class DiscreteGaussian(NoisyDifferences):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(NoisyDifferences):
-    """Discrete Laplace noise of scale Δ₁/ε on pairwise differential measurements: pure ε-DP for a person's row.
+    """Discrete Laplace noise of scale Δ₁/ε on pairwise differential measurements.
 
-    Raises `InvalidInput` for budgets so small that the noise is wider than 1e9.
-    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden and Sundararajan, 2009).
+    Pure ε-DP for a person's row. Raises `InvalidInput` for budgets so small that
+    the noise is wider than 1e9. Source: Nguyen and Zhang, supplement, Lemma 4.2
+    (Ghosh, Roughgarden and Sundararajan, 2009).
     """
 
     budget: ClassVar[str] = "pure ε-DP for all responses of a person"
-    _parameter, _widest = "scale", LARGEST**0.5
-    _draw, _variance = staticmethod(discrete_laplace), staticmethod(laplace_variance)
+    _parameter = "scale"
+    _widest = LARGEST**0.5
+    _draw = staticmethod(discrete_laplace)
+    _variance = staticmethod(laplace_variance)
     by_replication = DiscreteGaussian.by_replication
 
     def spent(self) -> dict[str, float]:
@@ -375,11 +400,11 @@ class DiscreteLaplace(NoisyDifferences):
         return Bound(self.epsilon_user)
 
     @property
-    def _asked(self) -> float:
+    def _budget(self) -> float:
         return self.epsilon_user
 
     @staticmethod
-    def _of(sensitivity: Sensitivity) -> int:
+    def _sensitivity_of(sensitivity: Sensitivity) -> int:
         return sensitivity.absolute
 
     @staticmethod

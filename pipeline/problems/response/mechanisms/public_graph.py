@@ -7,19 +7,21 @@ import numpy as np
 
 from pipeline.study.arrays import Booleans
 
-from ..connectivity import connected
+from ..theory.connectivity import connected
 
 TRIES = 100  # draws of a graph that is not connected
 
 
 def random_graphs(rng: np.random.Generator, reps: int, m: int, p0: float) -> Booleans:
-    """Erdős–Rényi graphs G(m, p0), redrawn up to `TRIES` times until connected; (reps, m, m), symmetric.
+    """Erdős–Rényi graphs G(m, p0), (reps, m, m), symmetric.
 
-    Only a connected graph determines an estimate. Where every draw fails, the last one is kept, so a small p0 may leave
-    graphs that are not connected, or have no edge. O(reps · m²) a draw.
+    Redrawn up to `TRIES` times until connected. Only a connected graph determines
+    an estimate. Where every draw fails, the last one is kept, so a small p0 may
+    leave graphs that are not connected, or have no edge. O(reps · m²) a draw.
     """
     first, second = np.triu_indices(m, 1)
-    edges, left = np.zeros((reps, m, m), bool), np.arange(reps)
+    edges = np.zeros((reps, m, m), bool)
+    left = np.arange(reps)
     for _ in range(TRIES):
         drawn = np.zeros((left.size, m, m), bool)
         drawn[:, first, second] = rng.random((left.size, first.size)) < p0

@@ -1,4 +1,4 @@
-"""Randomized response on answers, each by its own person, with or without shuffling of the reports."""
+"""Randomized response on answers, each by its own person, with or without shuffling."""
 
 import math
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from pipeline.privacy.randomized_response_laws import flip_probability
 from pipeline.study.arrays import Booleans
 from pipeline.study.parameters import Checked, DataFile, parameter
 
+from ..data.recorded import all_observed
 from ..model import Responses
-from ..recorded import all_observed
 from ..releases import FlippedResponses
 from ..theory.sensitivity import response_budget
 
@@ -23,12 +23,15 @@ from ..theory.sensitivity import response_budget
 class RandomizedResponse(Checked):
     """Every response is flipped with probability 1/(1 + e^{ε0/m}) before it leaves its person.
 
-    unit: all responses of one person. neighbours: one person's answers replaced; n and who answered what are public.
-    budget: pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in random order, and ε0 > ε where
-    amplification by shuffling is known to allow it: then all reports together are (ε, δ)-DP. Elsewhere ε0 stays ε, and
-    `unamplified` says why. Amplification needs complete responses, also those of a file: a pattern of missing answers
+    unit: all responses of one person. neighbours: one person's answers replaced;
+    n and who answered what are public. budget: pure ε-LDP per person, ε0 = ε.
+    With `shuffled` the reports leave in random order, and ε0 > ε where
+    amplification by shuffling is known to allow it: then all reports together are
+    (ε, δ)-DP. Elsewhere ε0 stays ε, and `unamplified` says why. Amplification
+    needs complete responses, also those of a file: a pattern of missing answers
     would make reports distinguishable.
-    Source: Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar, 2022, Theorem III.1).
+    Source: Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar,
+    2022, Theorem III.1).
     """
 
     n: int = parameter("persons", unit="persons", low=1)
@@ -48,9 +51,8 @@ class RandomizedResponse(Checked):
         "accept ratings that are not MovieLens's ml-latest-small", default=False
     )
 
-    stream_label: ClassVar[str] = (
-        "randomized_responses"  # its former name: streams, and so numbers, stay
-    )
+    # Its former name: streams, and so numbers, stay.
+    stream_label: ClassVar[str] = "randomized_responses"
     unit: ClassVar[str] = "all responses of one person"
     neighbours: ClassVar[str] = (
         "one person's answers replaced by others; n and who answered what are public"
@@ -66,12 +68,12 @@ class RandomizedResponse(Checked):
         if not self.shuffled:
             return self.epsilon_user, "reports are not shuffled"
         if self.p < 1 or not all_observed(self.data_path, self.other_ratings):
-            return self.epsilon_user, (
+            reason = (
                 "amplification by shuffling does not apply where responses are missing; the "
                 f"local budget is epsilon itself, {self.epsilon_user:g}"
             )
-        local, reason = accounting.local_budget(self.epsilon_user, self.n, self.delta)
-        return local, reason
+            return self.epsilon_user, reason
+        return accounting.local_budget(self.epsilon_user, self.n, self.delta)
 
     @property
     def local_epsilon(self) -> float:
@@ -84,40 +86,45 @@ class RandomizedResponse(Checked):
         return self._account[1]
 
     def remark(self, model: object) -> str | None:
-        """For readers of the account: why shuffling, though asked for, allows no larger ε0; None where it does."""
-        return self.unamplified if self.shuffled else None
+        """For readers of the account: why shuffling, if wanted, allows no larger ε0; else None."""
+        if not self.shuffled:
+            return None
+        return self.unamplified
 
     def release(self, data: Responses, rng: np.random.Generator) -> FlippedResponses:
-        """Flipped responses of a block, (reps, n, m); rows in random order where that is charged. O(reps · n · m).
+        """Flipped responses of a block, (reps, n, m); rows in random order where that is charged.
 
-        Raises ValueError where shuffling is charged and the data have missing answers.
+        O(reps · n · m). Raises ValueError where shuffling is charged and the data
+        have missing answers.
         """
-        answers, observed = data.answers, data.observed
+        observed = data.observed
         shuffle = self.unamplified is None
         if shuffle and observed is not None:
             raise ValueError(
                 "shuffled reports have missing answers, though p is 1 and data_path has none"
             )
         epsilon = float(response_budget(self.local_epsilon, self.m))
-        answers = answers ^ draw_flips(answers.shape, float(flip_probability(epsilon)), rng)
+        flips = draw_flips(data.answers.shape, float(flip_probability(epsilon)), rng)
+        answers = data.answers ^ flips
         if observed is not None:
             answers &= observed
         if shuffle:
             reps, n, _ = answers.shape
-            answers = answers[
-                np.arange(reps)[:, None], rng.permuted(np.tile(np.arange(n), (reps, 1)), axis=1)
-            ]
+            order = rng.permuted(np.tile(np.arange(n), (reps, 1)), axis=1)
+            answers = answers[np.arange(reps)[:, None], order]
         return FlippedResponses(answers, observed, epsilon)
 
     def spent(self) -> dict[str, float]:
-        """Budgets of a person and of one response, before and, where that amplifies, after shuffling."""
+        """Budgets of a person and of one response.
+
+        Before and, where that amplifies, after shuffling.
+        """
         local = self.local_epsilon
         if self.unamplified is not None:
             return {"all responses of a person": local, "one response": local / self.m}
+        shuffled = float(accounting.shuffled_epsilon(local, self.n, self.delta))
         return {
-            f"all responses of a person, ε at δ = {self.delta:g}": float(
-                accounting.shuffled_epsilon(local, self.n, self.delta)
-            ),
+            f"all responses of a person, ε at δ = {self.delta:g}": shuffled,
             "all responses of a person, before shuffling": local,
             "one response": local / self.m,
         }
@@ -145,12 +152,15 @@ class RandomizedResponse(Checked):
 
 
 def draw_flips(shape: tuple[int, ...], flip: float, rng: np.random.Generator) -> Booleans:
-    """Bernoulli draws of probability `flip`, exact to 2⁻⁵³: a random byte decides all but one in 256, a uniform these.
+    """Bernoulli draws of probability `flip`, exact to 2⁻⁵³.
 
-    `common.sampling.bernoulli` has the same law from other random numbers: using it here would change every result.
+    A random byte decides all but one draw in 256, a uniform these.
+    `common.sampling.bernoulli` has the same law from other random numbers: using
+    it here would change every result.
     """
     whole, rest = divmod(256 * flip, 1)
     byte = rng.integers(0, 256, shape, np.uint8)
-    flipped, tie = byte < np.uint8(whole), np.flatnonzero(byte == np.uint8(whole))
+    flipped = byte < np.uint8(whole)
+    tie = np.flatnonzero(byte == np.uint8(whole))
     flipped.reshape(-1)[tie] = rng.random(tie.size) < rest
     return flipped

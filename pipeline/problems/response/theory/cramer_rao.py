@@ -1,4 +1,4 @@
-"""The Cramér–Rao bound of the Rasch model: how well responses without privacy determine the difficulties."""
+"""The Cramér–Rao bound of the Rasch model: how well responses determine the difficulties."""
 
 from collections.abc import Iterator
 
@@ -22,64 +22,75 @@ _information_sums = function(
 """,
 )
 
-WIDEST = 4.0  # half of the range of difficulties, logits, up to which σ' is interpolated: rounding grows with it
+# Half of the range of difficulties, logits, up to which σ' is interpolated: rounding grows with it.
+WIDEST = 4.0
 DIGITS = 33.0  # −log of what is neglected
 
 
 def item_information(theta: Floats, ability: Floats) -> Floats:
-    """Fisher information of β if all responses are observed and abilities are unknown; (reps, m, m).
+    """Fisher information of β if all responses are observed, abilities unknown; (reps, m, m).
 
     theta: β*, (reps, m), logits. ability: θ*, (reps, n), logits.
 
-    With v_li = σ'(θ_l − β_i) the information of (β, θ) is a bipartite Laplacian; what is left of it for β is
-    Σ_l (diag(v_l) − v_l v_lᵀ/Σ_i v_li), whose rows sum to 0. O(reps · (n · r² + m² · r)), see `_parts`.
+    With v_li = σ'(θ_l − β_i) the information of (β, θ) is a bipartite Laplacian;
+    what is left of it for β is Σ_l (diag(v_l) − v_l v_lᵀ/Σ_i v_li), whose rows
+    sum to 0. O(reps · (n · r² + m² · r)), see `_parts`.
     """
     information = np.empty((*theta.shape, theta.shape[1]))
-    for rows, own, basis, core in _parts(theta, ability):
+    for rows, diagonal, basis, core in _parts(theta, ability):
         information[rows] = -(basis @ core @ basis.mT)
-        information[rows] += own[:, :, None] * np.eye(theta.shape[1])
+        information[rows] += diagonal[:, :, None] * np.eye(theta.shape[1])
     return information
 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def cramer_rao_risk(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
-    """Cramér–Rao bound tr(I⁺)/m on E‖β̂ − β*‖₂²/m of unbiased estimators with Σβ̂ = 0, without privacy; logits².
+    """Cramér–Rao bound tr(I⁺)/m on E‖β̂ − β*‖₂²/m of unbiased estimators, without privacy.
 
-    theta: β*, (reps, m). ability: θ*, (reps, n), unknown to the estimator. p: probability that a response is observed;
-    responses missing at random leave p times the information of all. Of order 1/(np). Returns (reps,), NaN without
-    persons and for infinite logits. O(reps · (n + m + r) · r²), r ≤ m, and r ≤ 48 where difficulties are within 8
+    In logits², of estimators with Σβ̂ = 0. theta: β*, (reps, m). ability: θ*,
+    (reps, n), unknown to the estimator. p: probability that a response is
+    observed; responses missing at random leave p times the information of all. Of
+    order 1/(np). Returns (reps,), NaN without persons and for infinite logits.
+    O(reps · (n + m + r) · r²), r ≤ m, and r ≤ 48 where difficulties are within 8
     logits, see `_parts`.
 
-    With I = D − CKCᵀ, whose null vector 1 = C1 gets the eigenvalue ℓ = tr(I)/m, so that K becomes J = K − 11ᵀℓ/m:
-    tr(I⁺) = Σ_i 1/D_ii + tr((1 − JCᵀD⁻¹C)⁻¹ JCᵀD⁻²C) − 1/ℓ (Woodbury).
-    Source: Fisher information of eq. (1) of Nguyen and Zhang; that the bound is of order m/(np) for ‖·‖₂² is Theorem
-    3.5 of Nguyen and Zhang (2022), which Theorem 3.3 extends to all estimators.
+    With I = D − CKCᵀ, whose null vector 1 = C1 gets the eigenvalue ℓ = tr(I)/m,
+    so that K becomes J = K − 11ᵀℓ/m: tr(I⁺) = Σ_i 1/D_ii + tr((1 − JCᵀD⁻¹C)⁻¹
+    JCᵀD⁻²C) − 1/ℓ (Woodbury). Source: Fisher information of eq. (1) of Nguyen and
+    Zhang; that the bound is of order m/(np) for ‖·‖₂² is Theorem 3.5 of Nguyen
+    and Zhang (2022), which Theorem 3.3 extends to all estimators.
     """
     reps, m = theta.shape
     risk = np.full(reps, np.nan)
     if not ability.shape[1]:
         return risk
-    for rows, own, basis, core in _parts(np.asarray(theta, float), np.asarray(ability, float)):
-        level = (own.sum(axis=1) - np.einsum("rij,rij->r", basis @ core, basis)) / m
+    parts = _parts(np.asarray(theta, float), np.asarray(ability, float))
+    for rows, diagonal, basis, core in parts:
+        level = (diagonal.sum(axis=1) - np.einsum("rij,rij->r", basis @ core, basis)) / m
         core -= (level / m)[:, None, None]
-        once = basis / own[:, :, None]
+        once = basis / diagonal[:, :, None]
         inner = np.eye(core.shape[1]) - core @ (basis.mT @ once)
         rest = np.einsum("rii->r", np.linalg.solve(inner, core @ (once.mT @ once)))
-        risk[rows] = ((1 / own).sum(axis=1) + rest - 1 / level) / (m * p)
+        risk[rows] = ((1 / diagonal).sum(axis=1) + rest - 1 / level) / (m * p)
     return risk
 
 
 def _parts(theta: Floats, ability: Floats) -> Iterator[tuple[Integers, Floats, Floats, Floats]]:
-    """Rows, diagonals D (rows, m), bases C (rows, m, r) and cores K (rows, r, r) of the information diag(D) − CKCᵀ.
+    """Parts of the information diag(D) − CKCᵀ, of some rows at a time.
 
-    v_l = C σ'(θ_l − x) for r difficulties x: the items' own, C = 1, or, where they are fewer, Chebyshev points between
-    the least and the largest. σ'(θ − ·) has its poles at a distance of π or more, so r points leave an error of order
-    ρ^−r, log ρ = arsinh(π over half of the range): neglected are e^−33 (Trefethen, Approximation Theory and
-    Approximation Practice, Theorem 8.2). Replications of one r at a time, whatever the others. O(reps · n · r²).
+    Rows, diagonals D (rows, m), bases C (rows, m, r) and cores K (rows, r, r).
+    v_l = C σ'(θ_l − x) for r difficulties x: the items' own, C = 1, or, where
+    they are fewer, Chebyshev points between the least and the largest. σ'(θ − ·)
+    has its poles at a distance of π or more, so r points leave an error of order
+    ρ^−r, log ρ = arsinh(π over half of the range): neglected are e^−33
+    (Trefethen, Approximation Theory and Approximation Practice, Theorem 8.2).
+    Replications of one r at a time, whatever the others. O(reps · n · r²).
     """
-    m, half = theta.shape[1], np.ptp(theta, axis=1) / 2
+    m = theta.shape[1]
+    half = np.ptp(theta, axis=1) / 2
     needed = DIGITS / np.arcsinh(np.pi / np.where(half > 0, half, 1)) + 2
-    points = np.where((half > 0) & (half <= WIDEST) & (needed < m), np.ceil(needed), m).astype(int)
+    interpolated = (half > 0) & (half <= WIDEST) & (needed < m)
+    points = np.where(interpolated, np.ceil(needed), m).astype(int)
     for r in np.unique(points):
         rows = np.flatnonzero(points == r)
         yield rows, *_sums(*_interpolation(theta[rows], r), ability[rows])
@@ -88,24 +99,27 @@ def _parts(theta: Floats, ability: Floats) -> Iterator[tuple[Integers, Floats, F
 def _sums(points: Floats, basis: Floats, ability: Floats) -> tuple[Floats, Floats, Floats]:
     """D, C and K of replications; points: (reps, r), basis: (reps, m, r). Compiled."""
     reps, r = points.shape
-    odds, own, core = np.exp(points), np.empty((reps, r)), np.empty((reps, r, r))
+    odds = np.exp(points)
+    diagonal = np.empty((reps, r))
+    core = np.empty((reps, r, r))
     share = odds * basis.sum(axis=1)
-    _information_sums(reps, ability.shape[1], r, odds, share, ability, own, core)
+    _information_sums(reps, ability.shape[1], r, odds, share, ability, diagonal, core)
     core *= odds[:, :, None] * odds[:, None]
-    return np.matvec(basis, odds * own), basis, core
+    return np.matvec(basis, odds * diagonal), basis, core
 
 
 def _interpolation(theta: Floats, r: int) -> tuple[Floats, Floats]:
-    """Points (reps, r), and matrices (reps, m, r) that take values of σ'(θ − ·) there to the values at β."""
+    """Points, (reps, r), and matrices that take values of σ'(θ − ·) there to those at β.
+
+    Matrices: (reps, m, r).
+    """
     reps, m = theta.shape
     if r == m:
         return theta, np.broadcast_to(np.eye(m), (reps, m, m))
-    middle, half = (
-        (theta.max(axis=1) + theta.min(axis=1))[:, None] / 2,
-        np.ptp(theta, axis=1)[:, None] / 2,
-    )
-    angle, degree = np.pi * (np.arange(r) + 0.5) / r, np.arange(r)
-    coefficients = np.cos(np.outer(degree, angle)) * (2 / r)
+    middle = (theta.max(axis=1) + theta.min(axis=1))[:, None] / 2
+    half = np.ptp(theta, axis=1)[:, None] / 2
+    angle = np.pi * (np.arange(r) + 0.5) / r
+    coefficients = np.cos(np.outer(np.arange(r), angle)) * (2 / r)
     coefficients[0] /= 2
     polynomials = np.ones((r, reps, m))  # of Chebyshev, by their recurrence
     polynomials[1] = np.clip((theta - middle) / half, -1, 1)

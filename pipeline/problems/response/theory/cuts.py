@@ -22,9 +22,8 @@ def checked_graphs(graph: Array, m: int) -> Booleans:
     """
     graph = np.asarray(graph)
     if graph.shape[-2:] != (m, m) or not np.isin(graph, (0, 1)).all():
-        raise InvalidInput(
-            "graph", graph.shape, f"must be an adjacency matrix (m, m) of 0 and 1, with m={m}"
-        )
+        allowed = f"must be an adjacency matrix (m, m) of 0 and 1, with m={m}"
+        raise InvalidInput("graph", graph.shape, allowed)
     edges = graph.astype(bool)
     if (edges != np.swapaxes(edges, -1, -2)).any() or np.diagonal(edges, axis1=-2, axis2=-1).any():
         raise InvalidInput("graph", graph.shape, "must be symmetric, with zeros on the diagonal")
@@ -36,16 +35,15 @@ def checked_graphs(graph: Array, m: int) -> Booleans:
 def exact_cut(graph: Array) -> Integers:
     """Largest number of edges between two sides, over all 2^(m−1) ways to part the items.
 
-    graph: symmetric (..., m, m) of 0 and 1 -> (...), whole. Memory and time O(2^m) per graph: m ≤ 20 or so.
+    graph: symmetric (..., m, m) of 0 and 1 -> (...), whole. Memory and time
+    O(2^m) per graph: m ≤ 20 or so.
     """
     graph = np.asarray(graph).astype(np.int16)
-    cuts = np.zeros(
-        graph.shape[:-2] + (1,), np.int16
-    )  # of the items so far; last axis: sides of items 1, 2, …
+    # Cuts of the items so far; last axis: sides of items 1, 2, …
+    cuts = np.zeros(graph.shape[:-2] + (1,), np.int16)
     for k in range(1, graph.shape[-1]):
-        other = np.zeros_like(
-            cuts[..., :1]
-        )  # neighbours of k on the side away from item 0, in the same order
+        # Neighbours of k on the side away from item 0, in the same order.
+        other = np.zeros_like(cuts[..., :1])
         for j in range(1, k):
             other = np.concatenate([other, other + graph[..., k, j, None]], axis=-1)
         earlier = graph[..., k, :k].sum(axis=-1, dtype=np.int16)[..., None]
@@ -55,36 +53,42 @@ def exact_cut(graph: Array) -> Integers:
 
 
 def cut_bound(graph: Array) -> Integers:
-    """Upper bound of the largest cut: the least of |E|, m λ_max(D − A)/4 and |E|/2 − m λ_min(A)/4, rounded down.
+    """Upper bound of the largest cut: the least of three numbers, rounded down.
 
-    graph: symmetric adjacency A, (..., m, m), D its degrees -> (...), whole. A cut with signs s has sᵀ(D − A)s/4
-    edges, and Σ s_i² (d̄ − d_i) = 0 may be added: with it the eigenvalues are those of d̄ − A. λ_max(D − A)
-    is only computed where the largest degree, of which it is m/(m − 1) times at least, leaves it a chance to be the
-    least. O(m³) per graph. Source: Mohar and Poljak (1990); Delorme and Poljak (1993); for the degree Fiedler (1973).
+    They are |E|, m λ_max(D − A)/4 and |E|/2 − m λ_min(A)/4. graph: symmetric
+    adjacency A, (..., m, m), D its degrees -> (...), whole. A cut with signs s
+    has sᵀ(D − A)s/4 edges, and Σ s_i² (d̄ − d_i) = 0 may be added: with it the
+    eigenvalues are those of d̄ − A. λ_max(D − A) is only computed where the
+    largest degree, of which it is m/(m − 1) times at least, leaves it a chance to
+    be the least. O(m³) per graph. Source: Mohar and Poljak (1990); Delorme and
+    Poljak (1993); for the degree Fiedler (1973).
     """
     graph = np.asarray(graph, float)
-    m, degrees = graph.shape[-1], graph.sum(axis=-1)
+    m = graph.shape[-1]
+    degrees = graph.sum(axis=-1)
     edges = degrees.sum(axis=-1) / 2
     spectral = np.asarray(edges / 2 - m * np.linalg.eigvalsh(graph)[..., 0] / 4)
-    other = np.asarray(
-        m**2 / (m - 1) * degrees.max(axis=-1) / 4 < spectral
-    )  # may be less (Fiedler, 1973)
+    # Where the bound of the Laplacian may be less (Fiedler, 1973).
+    other = np.asarray(m**2 / (m - 1) * degrees.max(axis=-1) / 4 < spectral)
     laplacian = np.eye(m) * degrees[other][..., None] - graph[other]
-    spectral[other] = np.minimum(spectral[other], m * np.linalg.eigvalsh(laplacian)[..., -1] / 4)
-    bound: Integers = np.floor(np.minimum(edges, spectral + 1e-6)).astype(
-        int
-    )  # eigenvalues are off by far less
+    of_laplacian = m * np.linalg.eigvalsh(laplacian)[..., -1] / 4
+    spectral[other] = np.minimum(spectral[other], of_laplacian)
+    # Eigenvalues are off by far less than is added.
+    bound: Integers = np.floor(np.minimum(edges, spectral + 1e-6)).astype(int)
     return bound
 
 
 def largest_cut(m: int, graph: Array | None = None) -> int | Integers:
     """c, or for graphs of more than 16 items an upper bound of it (finding it is NP-hard); whole.
 
-    graph: None for all pairs, or (..., m, m) -> (...). Noise for an upper bound is never too little.
-    Raises `InvalidInput` for a matrix that is not a graph on m items, or has no edge.
+    graph: None for all pairs, or (..., m, m) -> (...). Noise for an upper bound
+    is never too little. Raises `InvalidInput` for a matrix that is not a graph on
+    m items, or has no edge.
     """
     m = checked_items(m)
     if graph is None:
         return m * m // 4
     edges = checked_graphs(graph, m)
-    return exact_cut(edges) if m <= EXACT else cut_bound(edges)
+    if m <= EXACT:
+        return exact_cut(edges)
+    return cut_bound(edges)

@@ -19,8 +19,9 @@ SEVERAL = "the person has several rows, which are all left out"
 def read(file: DataFile, encoding: str) -> tuple[Rows, tuple[LeftOut, ...]]:
     """The rows of a file of persons × items that count, and those that do not.
 
-    Left out are rows that are wrong by themselves, and all rows of a name that several of the
-    others have: see `NoisyDifferences.publish`. Raises InvalidInput for the header alone.
+    Left out are rows that are wrong by themselves, and all rows of a name that
+    several of the others have: see `NoisyDifferences.publish`. Raises
+    InvalidInput for the header alone.
     """
     try:
         table = release_rows.read(file, HEADER, encoding)
@@ -46,7 +47,8 @@ def read(file: DataFile, encoding: str) -> tuple[Rows, tuple[LeftOut, ...]]:
         numbers.append(number)
     cells = np.array(coded, np.int8).reshape(len(coded), len(shape.items))
     weights = np.array(persons, np.int64)
-    rows = Rows(cells == 1, cells != MISSING, weights, person if shape.named else None, shape.items)
+    names = person if shape.named else None
+    rows = Rows(cells == 1, cells != MISSING, weights, names, shape.items)
     several = repeated(rows)
     for number, out in zip(numbers, several, strict=True):
         if out:
@@ -57,16 +59,18 @@ def read(file: DataFile, encoding: str) -> tuple[Rows, tuple[LeftOut, ...]]:
 def repeated(rows: Rows) -> Sequence[bool]:
     """Whether another row has the name of a row, (rows,); never where the file names no persons."""
     if rows.person is None:
-        return [False] * len(rows.answers)
+        return [False for _ in rows.answers]
     times = Counter(rows.person)
     return [times[name] > 1 for name in rows.person]
 
 
 def without(rows: Rows, out: Sequence[bool]) -> Rows:
     """The rows without those that are out, (rows,)."""
-    kept = [row for row, is_out in enumerate(out) if not is_out]
-    person = None if rows.person is None else [rows.person[k] for k in kept]
-    return Rows(rows.answers[kept], rows.observed[kept], rows.persons[kept], person, rows.items)
+    left = [row for row, is_out in enumerate(out) if not is_out]
+    person = None
+    if rows.person is not None:
+        person = [rows.person[k] for k in left]
+    return Rows(rows.answers[left], rows.observed[left], rows.persons[left], person, rows.items)
 
 
 def _name(sheet: Sheet, shape: Shape, row: int) -> str:

@@ -26,18 +26,22 @@ _answer = function(
 def draw_answers(
     skill: Floats, difficulty: Floats, rng: np.random.Generator, answers: Booleans
 ) -> None:
-    """Fill in whether each person has each item right, with chance skill/(skill + difficulty), exact to 2⁻⁵².
+    """Fill in whether each person has each item right, with chance skill/(skill + difficulty).
 
-    skill: e^θ, (reps, n). difficulty: e^β, (reps, m). answers: (reps, n, m), contiguous. A random byte decides all but
-    one answer in 256, a further uniform these: the same numbers as `common.sampling.bernoulli`. O(reps · n · m), about
+    Exact to 2⁻⁵².
+    skill: e^θ, (reps, n). difficulty: e^β, (reps, m). answers: (reps, n, m),
+    contiguous. A random byte decides all but one answer in 256, a further uniform
+    these: the same numbers as `common.sampling.bernoulli`. O(reps · n · m), about
     a nanosecond each.
     """
-    (reps, n), m = skill.shape, difficulty.shape[1]
+    reps, n = skill.shape
+    m = difficulty.shape[1]
     size = reps * n * m
-    byte = (
-        rng.integers(0, 1 << 64, -(-size // 8), np.uint64).astype("<u8", copy=False).view(np.uint8)
-    )
-    ties, rest, found = np.empty(size, np.int64), np.empty(size), np.empty(1, np.int64)
+    words = rng.integers(0, 1 << 64, -(-size // 8), np.uint64)
+    byte = words.astype("<u8", copy=False).view(np.uint8)
+    ties = np.empty(size, np.int64)
+    rest = np.empty(size)
+    number = np.empty(1, np.int64)
     _answer(
         reps,
         n,
@@ -48,7 +52,7 @@ def draw_answers(
         answers,
         ties,
         rest,
-        found,
+        number,
     )
-    tie = ties[: found[0]]
+    tie = ties[: number[0]]
     answers.reshape(-1)[tie] = rng.random(tie.size) < rest[: tie.size]

@@ -6,7 +6,10 @@ from pipeline.study.arrays import Booleans
 
 
 def connected(edges: Booleans) -> Booleans:
-    """Whether a path joins all items; edges (reps, m, m), symmetric -> (reps,). O(reps · m² · diameter)."""
+    """Whether a path joins all items; edges (reps, m, m), symmetric -> (reps,).
+
+    O(reps · m² · diameter).
+    """
     reached = np.zeros(edges.shape[:2], bool)
     reached[:, 0] = True
     while True:
@@ -18,8 +21,10 @@ def connected(edges: Booleans) -> Booleans:
 
 
 def strongly_connected(edges: Booleans) -> Booleans:
-    """Whether every item can be reached from every other; edges (reps, m, m), from row to column -> (reps,).
+    """Whether every item can be reached from every other, (reps,).
 
-    So it is where item 0 can be reached from all items and all items from item 0. Cost as `connected`.
+    edges: (reps, m, m), from row to column.
+    So it is where item 0 can be reached from all items and all items from item 0.
+    Cost as `connected`.
     """
     return connected(edges) & connected(edges.swapaxes(1, 2))

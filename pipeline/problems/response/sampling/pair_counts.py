@@ -1,4 +1,7 @@
-"""Counts over persons for every pair of items: who has one right and the other wrong, who answered both."""
+"""Counts over persons for every pair of items: who has one right and the other wrong.
+
+And who answered both.
+"""
 
 from collections.abc import Iterator
 
@@ -28,16 +31,17 @@ _observed_differences = function(
 )
 _pairs = function(__file__, "pairs", _ANSWERS + _COUNTS)
 
-SLICE_CELLS = (
-    1 << 17
-)  # responses drawn at a time: about what the L2 cache holds, and enough to amortise calls
+# Responses drawn at a time: about what the L2 cache holds, and enough to amortise calls.
+SLICE_CELLS = 1 << 17
 
 
 def differences_of(answers: Booleans, observed: Booleans | None) -> Floats:
-    """Pairwise differential measurements Y_ij = Σ_l A_li A_lj X_li (1 − X_lj), whole numbers; (reps, m, m).
+    """Pairwise differential measurements Y_ij = Σ_l A_li A_lj X_li (1 − X_lj), (reps, m, m).
 
-    answers X, observed A: (reps, n, m); None is all observed, which takes half of the time. O(reps · n · m²), of 64
-    persons at a time. Source: Nguyen and Zhang, eq. (2).
+    Whole numbers.
+    answers X, observed A: (reps, n, m); None is all observed, which takes half of
+    the time. O(reps · n · m²), of 64 persons at a time. Source: Nguyen and Zhang,
+    eq. (2).
     """
     reps, n, m = answers.shape
     counts = np.empty((reps, m, m))
@@ -51,7 +55,10 @@ def differences_of(answers: Booleans, observed: Booleans | None) -> Floats:
 
 
 def pairs_of(answers: Booleans, observed: Booleans | None) -> Floats:
-    """Persons who answered both items, B_ij = Σ_l A_li A_lj, whole numbers; (reps, m, m). As `differences_of`."""
+    """Persons who answered both items, B_ij = Σ_l A_li A_lj, whole numbers; (reps, m, m).
+
+    As `differences_of`.
+    """
     reps, n, m = answers.shape
     counts = np.full((reps, m, m), float(n))
     if observed is not None:
@@ -60,8 +67,9 @@ def pairs_of(answers: Booleans, observed: Booleans | None) -> Floats:
 
 
 def slices(reps: int, n: int, m: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of replications and of persons with at most `SLICE_CELLS` responses, or one person's."""
-    length, width = max(1, SLICE_CELLS // max(1, n * m)), max(1, SLICE_CELLS // m)
+    """Slices of replications and persons with at most `SLICE_CELLS` responses, or one person."""
+    length = max(1, SLICE_CELLS // max(1, n * m))
+    width = max(1, SLICE_CELLS // m)
     for row in range(0, reps, length):
         for person in range(0, n, width):
             yield slice(row, row + length), slice(person, person + width)
@@ -70,13 +78,20 @@ def slices(reps: int, n: int, m: int) -> Iterator[tuple[slice, slice]]:
 def weighted_differences(
     answers: Booleans, observed: Booleans | None, persons: Integers | None
 ) -> Integers:
-    """Y of rows that stand for several persons each, (m, m); exact for fewer than 2⁵³ persons. O(rows · m²).
+    """Y of rows that stand for several persons each, (m, m); exact for fewer than 2⁵³ persons.
 
-    answers, observed: (rows, m); None is all observed. persons: (rows,), numbers of persons; None is one each.
+    O(rows · m²). answers, observed: (rows, m); None is all observed. persons:
+    (rows,), numbers of persons; None is one each.
     """
     total = np.zeros((answers.shape[1],) * 2)
     for _, rows in slices(1, *answers.shape):
-        seen = np.True_ if observed is None else observed[rows]
-        right, wrong = (answers[rows] & seen).astype(float), (~answers[rows] & seen).astype(float)
-        total += right.T @ (wrong if persons is None else wrong * persons[rows, None])
+        right = answers[rows]
+        wrong = ~answers[rows]
+        if observed is not None:
+            right = right & observed[rows]
+            wrong = wrong & observed[rows]
+        weight = wrong.astype(float)
+        if persons is not None:
+            weight = weight * persons[rows, None]
+        total += right.astype(float).T @ weight
     return total.astype(np.int64)

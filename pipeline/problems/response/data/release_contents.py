@@ -16,9 +16,9 @@ from pipeline.problems.common.release_folder import (
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import fields
 
-from .estimators.spectral import Spectral
-from .mechanisms.noisy_differences import NoisyDifferences
-from .releases import Published
+from ..estimators.spectral import Spectral
+from ..mechanisms.noisy_differences import NoisyDifferences
+from ..releases import Published
 
 ROW = "one person's row, answers and which of them are missing,"
 CHANGE = {"replace_one": "replaced by another", "add_remove": "there or not"}
@@ -33,6 +33,9 @@ def statement(
     named: whether the file has a column of persons.
     """
     (noise,) = published.noise
+    differences = "persons who have one item right and another wrong, plus noise; may be negative"
+    if mechanism.p0 != 1:
+        differences += "; pairs not listed are not edges of the public graph"
     unit = f"{mechanism.unit}, who is one row of the file, or one of a row's count"
     neighbours = f"{ROW} {CHANGE[mechanism.neighbours_are]}"
     if named:
@@ -55,9 +58,9 @@ def statement(
             "that the noise is made for": published.charged,
         },
         **made_by(),
-        "differences.csv": "persons who have one item right and another wrong, plus noise; may be negative"
-        + ("" if mechanism.p0 == 1 else "; pairs not listed are not edges of the public graph"),
-        "items.csv": "difficulties in logits, centred, by the spectral algorithm from differences.csv alone",
+        "differences.csv": differences,
+        "items.csv": "difficulties in logits, centred, by the spectral algorithm "
+        "from differences.csv alone",
         "names": NAMES,
         "estimator": {key: getattr(estimator, key) for key in fields(Spectral) if key != "m"},
         "rows left out": LEFT_OUT,
@@ -67,12 +70,15 @@ def statement(
 
 
 def tables(items: Sequence[str], published: Published, difficulties: Floats) -> dict[str, Table]:
-    """The tables of a release by the names of their files. items: names, m. difficulties: (m,), logits."""
+    """The tables of a release by the names of their files. items: names, m.
+
+    difficulties: (m,), logits.
+    """
     names = [plain_text(name) for name in items]
-    counts = [
-        (names[i], names[j], int(published.counts[i, j])) for i, j in np.argwhere(published.edges)
-    ]
+    pairs = np.argwhere(published.edges)
+    counts = [(names[i], names[j], int(published.counts[i, j])) for i, j in pairs]
+    estimates = list(zip(names, difficulties.tolist(), strict=True))
     return {
         "differences.csv": (("right", "wrong", "count"), counts),
-        "items.csv": (("item", "difficulty"), list(zip(names, difficulties.tolist(), strict=True))),
+        "items.csv": (("item", "difficulty"), estimates),
     }

@@ -1,9 +1,10 @@
-"""`task=release`: real people's responses, released once and privately, with noise that nothing can seed.
+"""`task=release`: real people's responses, released once and privately.
 
-What is released is made of the noisy measurements and of settings alone: no count without noise, no
-number of persons, no hash of the file, no trace of who answered what. A file is refused for its
-header alone: a row that is wrong by itself is left out without a word, and so are all rows of a
-name that stands in several.
+Nothing can seed the noise.
+What is released is made of the noisy measurements and of settings alone: no count
+without noise, no number of persons, no hash of the file, no trace of who answered
+what. A file is refused for its header alone: a row that is wrong by itself is
+left out without a word, and so are all rows of a name that stands in several.
 """
 
 from collections.abc import Mapping
@@ -25,11 +26,11 @@ from pipeline.study.arrays import Floats
 from pipeline.study.making import build
 from pipeline.study.parameters import InvalidInput, fields
 
+from ..estimators.spectral import Spectral
+from ..mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace, NoisyDifferences
+from ..releases import Differences, Published
 from . import release_file
-from .estimators.spectral import Spectral
-from .mechanisms.noisy_differences import DiscreteGaussian, DiscreteLaplace, NoisyDifferences
 from .release_contents import statement, tables
-from .releases import Differences, Published
 
 MECHANISMS: dict[str, type[NoisyDifferences]] = {
     "discrete_gaussian": DiscreteGaussian,
@@ -38,28 +39,30 @@ MECHANISMS: dict[str, type[NoisyDifferences]] = {
 
 
 def release(arguments: Mapping[str, Any]) -> str:
-    """Release the responses of the file `data.path` into the new folder `outputs`; returns the account to print.
+    """Release the responses of the file `data.path` into the new folder `outputs`.
 
-    check=true releases nothing, and returns what rows are left out. arguments: key -> value, as
-    typed on the command line. Raises InvalidInput for any mistake in them or in the header of the
-    file, before anything is written; OSError where the disk is full. The folder is there with all
-    its files, or not at all, and only its owner may read it.
+    Returns the account to print.
+    check=true releases nothing, and returns what rows are left out. arguments:
+    key -> value, as typed on the command line. Raises InvalidInput for any
+    mistake in them or in the header of the file, before anything is written;
+    OSError where the disk is full. The folder is there with all its files, or not
+    at all, and only its owner may read it.
     """
     name, kind, settings = settings_of(arguments, MECHANISMS, fields(Spectral))
     encoding = settings.pop("encoding", ENCODING.default)
     checks = is_check(arguments)
-    target = None if checks else target_of(arguments)
+    target = None
+    if not checks:
+        target = target_of(arguments)
     with keys_as_typed():
         file = file_of(arguments, "path", "responses, persons × items, a person a row")
         rows, left_out = release_file.read(file, encoding)
         settings["m"] = len(rows.items)
-        mechanism, estimator = build(kind, settings), build(Spectral, settings)
+        mechanism = build(kind, settings)
+        estimator = build(Spectral, settings)
     if estimator.pseudo_count + estimator.floor == 0:
-        raise InvalidInput(
-            "parameters.pseudo_count",
-            0,
-            "with floor=0 noise may leave no estimate; one must be > 0",
-        )
+        allowed = "with floor=0 noise may leave no estimate; one must be > 0"
+        raise InvalidInput("parameters.pseudo_count", 0, allowed)
     if target is None:
         return check_report(len(rows.answers), left_out)
     named = rows.person is not None
@@ -72,7 +75,10 @@ def release(arguments: Mapping[str, Any]) -> str:
 
 
 def _difficulties(estimator: Spectral, published: Published) -> Floats:
-    """Difficulties in logits, (m,), from the noisy measurements alone. The estimator needs no number of persons."""
+    """Difficulties in logits, (m,), from the noisy measurements alone.
+
+    The estimator needs no number of persons.
+    """
     release = Differences(published.counts[None], 0, np.zeros(1), published.edges[None])
     theta: Floats = estimator.fit(release, np.random.default_rng(0)).theta[0]
     return theta

@@ -1,4 +1,7 @@
-"""Sizes, names and the order without privacy of the items in a person's own file: levels and coordinates of studies."""
+"""Items of a person's own file: levels and coordinates of studies.
+
+Their number, names, and order without privacy.
+"""
 
 from functools import lru_cache
 from typing import Annotated, NamedTuple
@@ -10,9 +13,9 @@ from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import DataFile
 
+from ..theory.spectral_fit import spectral_fit
 from .files import load
 from .recorded import stand_in_table
-from .theory.spectral_fit import spectral_fit
 
 STAND_IN_ITEMS = 12
 
@@ -21,24 +24,30 @@ Ratings = Annotated[bool, "accept ratings that are not MovieLens ml-latest-small
 
 
 class Items(NamedTuple):
-    """persons: n. names: (m,). theta: (m,), β* of all persons, as `RecordedResponses` has it. asked: (m,), answers."""
+    """What a file says of its items.
+
+    persons: n. names: (m,). theta: (m,), β* of all persons, as
+    `RecordedResponses` has it. answers: (m,), how many persons answered each
+    item.
+    """
 
     persons: int
     names: tuple[str, ...]
     theta: Floats
-    asked: Integers
+    answers: Integers
 
 
 @lru_cache(maxsize=4)
 @read_only
 def _items(path: DataFile | None, other_ratings: bool) -> Items:
-    table = stand_in_table(STAND_IN_ITEMS) if path is None else load(path, other_ratings)
-    theta = spectral_fit(
-        table.differences[None], None if table.observed is None else table.pairs[None]
-    )[0]
-    return Items(
-        len(table.answers), table.names, theta, np.einsum("ii->i", table.pairs).astype(np.int64)
-    )
+    if path is None:
+        table = stand_in_table(STAND_IN_ITEMS)
+    else:
+        table = load(path, other_ratings)
+    pairs = None if table.observed is None else table.pairs[None]
+    theta = spectral_fit(table.differences[None], pairs)[0]
+    answers = np.einsum("ii->i", table.pairs).astype(np.int64)
+    return Items(len(table.answers), table.names, theta, answers)
 
 
 def file_persons(
@@ -58,13 +67,14 @@ def file_items(
 def file_names(data_path: Path, other_ratings: Ratings) -> tuple[str, ...]:
     """Levels of the axis `item`: all items, then each, the most difficult without privacy first."""
     items = _items(data_path, other_ratings)
-    return with_all(tuple(items.names[k] for k in np.argsort(-items.theta, kind="stable")))
+    order = np.argsort(-items.theta, kind="stable")
+    return with_all(tuple(items.names[k] for k in order))
 
 
 def rank(
     item: str, data_path: Path, other_ratings: Ratings
 ) -> Annotated[float, "rank without privacy", "1"]:
-    """Place of an item by difficulty without privacy, 1 is the most difficult; of all items their mean."""
+    """Place of an item by difficulty without privacy, 1 the most difficult; of all their mean."""
     items = _items(data_path, other_ratings)
     return of_item(item, items.names, ranks(items.theta[None])[0])
 
@@ -82,7 +92,7 @@ def times_answered(
 ) -> Annotated[float, "answers to the item", "1"]:
     """Answers to an item; of all items their mean."""
     items = _items(data_path, other_ratings)
-    return of_item(item, items.names, items.asked)
+    return of_item(item, items.names, items.answers)
 
 
 def epsilon_answer(
