@@ -8,8 +8,9 @@ decided. The probability that any interval misses that a verdict is made of is a
 looks and cells, which is the claim's error.
 """
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
@@ -34,7 +35,7 @@ from pipeline.analysis.intervals import more_may_follow
 from pipeline.analysis.measures import CONFIDENCE, Measured, spending
 from pipeline.analysis.reads import Parts, cells_read
 from pipeline.analysis.summary import REPLICATION
-from pipeline.analysis.tolerances import open_for_good
+from pipeline.analysis.tolerances import Tolerance, open_for_good
 from pipeline.study.arrays import Booleans, Integers
 from pipeline.study.until import Look, recorded
 
@@ -50,8 +51,11 @@ class AtLooks:
     """
 
     def __init__(self, claim: Claim, looks: Sequence[Look]):
-        self.claim, self.looks, self.number, self.controlled = claim, looks, -1, -1
-        self.kept: dict[str, Mapping[str, Measured]] = {}  # label -> part -> what was measured
+        self.claim = claim
+        self.looks = looks
+        self.number = -1  # of the look
+        self.controlled = -1  # number of the look at which the control was judged
+        self.measured: dict[str, Mapping[str, Measured]] = {}  # by label, then by part
         self.decided: dict[str, int] = {}
         self.check = self.control = Check(INCONCLUSIVE, None, "no look so far")
         self.reads: dict[str, Booleans] | None = None
@@ -70,7 +74,7 @@ class AtLooks:
         The latter where data or levels are not there, or where the levels are too far apart.
         """
         if self.check.verdict == INCONCLUSIVE:
-            return self.check.estimate is not None and self.decided.keys() >= self.kept.keys()
+            return self.check.estimate is not None and self.decided.keys() >= self.measured.keys()
         return self.check.verdict == NOT_TESTED or self.sound
 
     def look(self, part: xr.Dataset) -> None:
@@ -80,12 +84,10 @@ class AtLooks:
             self.check = self._checked(part)
             # A positive control shows that what is contradicted can be supported, so the verdict
             # comes first.
-            first = self.claim.positive is None or self.check.verdict != INCONCLUSIVE
-            if self.check.estimate is not None and first and not self.sound:
-                self.control, self.controlled = (
-                    control_check(self.claim, self.check.verdict, part),
-                    self.number,
-                )
+            may_judge = self.claim.positive is None or self.check.verdict != INCONCLUSIVE
+            if self.check.estimate is not None and may_judge and not self.sound:
+                self.control = control_check(self.claim, self.check.verdict, part)
+                self.controlled = self.number
 
     @contextmanager
     def _this_look(self) -> Iterator[None]:
@@ -95,69 +97,82 @@ class AtLooks:
             yield
 
     def needs(self, part: xr.Dataset) -> Booleans:
-        """(grid…) which cells need the replications of the next look. part: of all cells that
-        needed this one.
+        """(grid…) which cells need the replications of the next look.
+
+        part: of all cells that needed this one.
         """
-        none = np.zeros(
-            [size for axis, size in part["status"].sizes.items() if axis != REPLICATION], bool
-        )
+        sizes = part["status"].sizes
+        no_cell = np.zeros([sizes[axis] for axis in sizes if axis != REPLICATION], bool)
         if self.certain:
-            return none
+            return no_cell
         # Unknown is what a claim reads that cannot be measured, or a control that depends on the
         # verdict.
         if self.check.estimate is None or self.claim.positive and not self.sound:
-            return ~none
+            return ~no_cell
         if self.reads is None:
             try:
-                with self._this_look():
-                    control = (
-                        {}
-                        if self.sound
-                        else cells_read(
-                            lambda data: self._measured(data, self.claim.control.make), part
-                        )
-                    )
-                    self.of_control = np.logical_or.reduce([none, *control.values()])
-                    self.reads = cells_read(self._measured, part)
+                self.reads = self._cells_read(part, no_cell)
             except InsufficientEvidence:
-                return ~none
-        own = [self.reads.get(label, ~none) for label in self.kept if label not in self.decided]
-        needed: Booleans = np.logical_or.reduce([none, *own, *[self.of_control] * (not self.sound)])
+                return ~no_cell
+        needed = no_cell
+        for label in self.measured:
+            if label not in self.decided:
+                needed = needed | self.reads.get(label, ~no_cell)
+        if not self.sound:
+            needed = needed | self.of_control
         return needed
+
+    def _cells_read(self, part: xr.Dataset, no_cell: Booleans) -> dict[str, Booleans]:
+        """Label -> cells that the claim reads; sets those of the control.
+
+        Raises InsufficientEvidence.
+        """
+        with self._this_look():
+            self.of_control = no_cell
+            if not self.sound:
+                of_label = cells_read(self._estimates_of_control, part)
+                self.of_control = np.logical_or.reduce([no_cell, *of_label.values()])
+            return cells_read(self._estimates, part)
 
     def judgement(self) -> Judgement:
         """The judgement of the looks so far, which says when what decides it was decided."""
-        check, last = self.check, self.number
+        check = self.check
         if check.estimate is None:
             return Judgement(self.claim, check, check)
-        used = sorted({self.decided.get(label, last) for label in self.kept})
-        worst = next(
-            self.decided.get(label, last)
-            for label, ones in _estimates(self.kept).items()
-            if any(one is check.estimate for one in ones)
-        )
-        ends = [f"{self.looks[number].replications:,}" for number in (used[0], used[-1])]
-        numbers = [str(number + 1) for number in (used[0], used[-1])]
-        error, most = (
-            (1 - CONFIDENCE) * share
-            for share in (self.looks[worst].share, max(self.looks[number].share for number in used))
-        )
-        control = f", its control at look {self.controlled + 1}" * (self.controlled > used[-1])
-        text = (
-            f"after {' to '.join(dict.fromkeys(ends))} replications (look "
-            f"{' to '.join(dict.fromkeys(numbers))} of {len(self.looks)}{control}, error "
-            f"probability {error:.2g}): {check.text}"
-        )
+        used = sorted({self.decided.get(label, self.number) for label in self.measured})
+        most = (1 - CONFIDENCE) * max(self.looks[number].share for number in used)
+        text = f"{self._when(check.estimate, used)}: {check.text}"
         return Judgement(self.claim, replace(check, text=text, confidence=1 - most), self.control)
 
-    def _measured(self, data: xr.Dataset, make: Make | None = None) -> Parts:
-        return _estimates(self._parts(data, make))
+    def _when(self, decisive: Estimate, used: Sequence[int]) -> str:
+        """At which looks the claim was decided. used: their numbers, rising."""
+        of_decisive = next(
+            self.decided.get(label, self.number)
+            for label, estimates in _flattened(self.measured).items()
+            if any(estimate is decisive for estimate in estimates)
+        )
+        error = (1 - CONFIDENCE) * self.looks[of_decisive].share
+        replications = _from_to(f"{self.looks[number].replications:,}" for number in used)
+        numbers = _from_to(str(number + 1) for number in used)
+        control = ""
+        if self.controlled > used[-1]:
+            control = f", its control at look {self.controlled + 1}"
+        return (
+            f"after {replications} replications (look {numbers} of {len(self.looks)}{control}, "
+            f"error probability {error:.2g})"
+        )
+
+    def _estimates(self, data: xr.Dataset) -> Parts:
+        return _flattened(self._parts(data))
+
+    def _estimates_of_control(self, data: xr.Dataset) -> Parts:
+        return _flattened(self._parts(data, self.claim.control.make))
 
     def _checked(self, part: xr.Dataset) -> Check:
         try:
-            for label, ones in self._parts(part).items():
+            for label, measured in self._parts(part).items():
                 if label not in self.decided:
-                    self.kept[label] = ones
+                    self.measured[label] = measured
                     if self._is_over(label):
                         self.decided[label] = self.number
             return self.claim.decision(self._together())
@@ -169,56 +184,78 @@ class AtLooks:
     ) -> dict[str, Mapping[str, Measured]]:
         """What is measured, by label and then by part: all parts of a cell are decided together."""
         measured = self.claim.measured(part, make)
-        parts = cast(
-            Mapping[str, Measured],
-            measured if isinstance(self.claim.tolerance, Mapping) else {"": measured},
-        )
-        cells = {name: one for name, one in parts.items() if isinstance(one, Mapping)}
-        labels = [tuple(one) for one in cells.values()]
-        if len(cells) < len(parts) or len({*labels}) > 1:
-            return {
-                WHOLE: parts
-            }  # a part with cells of its own may be there to be judged beside the others
-        return {label: {name: one[label] for name, one in cells.items()} for label in labels[0]}
+        parts = cast(Mapping[str, Measured], {"": measured})
+        if isinstance(self.claim.tolerance, Mapping):
+            parts = cast(Mapping[str, Measured], measured)
+        by_cell = {name: cells for name, cells in parts.items() if isinstance(cells, Mapping)}
+        labels = [tuple(cells) for cells in by_cell.values()]
+        # A part with cells of its own may be there to be judged beside the others.
+        if len(by_cell) < len(parts) or len({*labels}) > 1:
+            return {WHOLE: parts}
+        return {
+            label: {name: cells[label] for name, cells in by_cell.items()} for label in labels[0]
+        }
 
     def _together(self) -> Measured | Mapping[str, Measured]:
-        """What was measured, as the claim's measure returns it, each part at the look at which it
-        was decided.
+        """What was measured, as the claim's measure returns it.
+
+        Each part is that of the look at which it was decided.
         """
-        several = self.claim.tolerance if isinstance(self.claim.tolerance, Mapping) else None
-        parts = self.kept.get(WHOLE) or {
-            name: {label: cast(Estimate, ones[name]) for label, ones in self.kept.items()}
-            for name in several or [""]
+        tolerance = self.claim.tolerance
+        names = [*tolerance] if isinstance(tolerance, Mapping) else [""]
+        parts: Mapping[str, Measured] = self.measured.get(WHOLE) or {
+            name: self._by_label(name) for name in names
         }
-        return parts[""] if several is None else cast(Measured, parts)
+        if isinstance(tolerance, Mapping):
+            return parts
+        return parts[""]
+
+    def _by_label(self, name: str) -> Measured:
+        """The estimates of a part, by label."""
+        return {label: cast(Estimate, parts[name]) for label, parts in self.measured.items()}
 
     def _is_over(self, label: str) -> bool:
         """Whether a label is decided: by one estimate that contradicts or by all; or cannot be."""
-        tolerances = self.claim.tolerance
-        pairs = [
-            (one, tolerances[name] if isinstance(tolerances, Mapping) else tolerances)
-            for name, measured in self.kept[label].items()
-            for one in _flat(measured)
-        ]
-        verdicts = [tolerance.verdict(one) for one, tolerance in pairs]
-        if CONTRADICTED in verdicts:
-            return True
-        undecided = [
-            pair for pair, verdict in zip(pairs, verdicts, strict=True) if verdict == INCONCLUSIVE
-        ]
-        return bool(pairs) and all(open_for_good(*pair) for pair in undecided)
+        estimates = 0
+        can_be_decided = False
+        for name, measured in self.measured[label].items():
+            tolerance = self._tolerance(name)
+            for estimate in _flat(measured):
+                estimates += 1
+                verdict = tolerance.verdict(estimate)
+                if verdict == CONTRADICTED:
+                    return True
+                if verdict == INCONCLUSIVE and not open_for_good(estimate, tolerance):
+                    can_be_decided = True
+        return estimates > 0 and not can_be_decided
+
+    def _tolerance(self, name: str) -> Tolerance:
+        """The tolerance of a part."""
+        tolerance = self.claim.tolerance
+        return tolerance[name] if isinstance(tolerance, Mapping) else tolerance
 
 
 def _flat(measured: Measured) -> tuple[Estimate, ...]:
-    ones = measured.values() if isinstance(measured, Mapping) else [measured]
-    return tuple(one for one in ones if isinstance(one, Estimate))
+    """All estimates, without their labels."""
+    estimates = measured.values() if isinstance(measured, Mapping) else [measured]
+    return tuple(estimate for estimate in estimates if isinstance(estimate, Estimate))
 
 
-def _estimates(parts: Mapping[str, Mapping[str, Measured]]) -> Parts:
-    return {
-        label: tuple(one for measured in ones.values() for one in _flat(measured))
-        for label, ones in parts.items()
-    }
+def _flattened(measured: Mapping[str, Mapping[str, Measured]]) -> Parts:
+    """All estimates of a label, whatever their part."""
+    flattened = {}
+    for label, parts in measured.items():
+        of_parts = [_flat(part) for part in parts.values()]
+        flattened[label] = tuple(itertools.chain(*of_parts))
+    return flattened
+
+
+def _from_to(texts: Iterable[str]) -> str:
+    """The first and the last text, or the only one."""
+    first, *others = texts
+    if not others or others[-1] == first:
+        return first
+    return f"{first} to {others[-1]}"
 
 
 class Ends:
@@ -229,13 +266,15 @@ class Ends:
     """
 
     def __init__(self, claims: Sequence[Claim], looks: Sequence[Look], shape: tuple[int, ...]):
-        self.claims, self.looks, self.number = [AtLooks(claim, looks) for claim in claims], looks, 0
+        self.claims = [AtLooks(claim, looks) for claim in claims]
+        self.looks = looks
+        self.number = 0
         self.ends: Integers = np.full(shape, looks[0].replications)
         self.by: Integers = np.full(shape, -1)
         self.over = False
 
     def known(self, results: xr.Dataset, cells: Booleans) -> bool:
-        """Whether results hold all that the next look needs. cells: (grid…), those that there are."""
+        """Whether results hold all that the next look needs. cells: (grid…), those of the study."""
         return bool((_first(results) >= self.ends)[cells].all())
 
     def look(self, results: xr.Dataset) -> None:
@@ -258,8 +297,7 @@ class Ends:
 
 
 def judge(claim: Claim, results: xr.Dataset) -> Judgement:
-    """Decide a claim on results: once or, where their study stops when claims are decided, at its
-    looks.
+    """Decide a claim on results: once, or at looks where their study stops when claims are decided.
 
     Then each part is decided at the first look at which it can be, else at the last one that the
     results reach, on the replications up to there alone: those that were simulated later for other
@@ -267,14 +305,13 @@ def judge(claim: Claim, results: xr.Dataset) -> Judgement:
     """
     if UNTIL not in results.attrs:
         return claims.judge(claim, results)
-    block, whole = json.loads(results.attrs["study"])["block"], complete(results)
+    block = json.loads(results.attrs["study"])["block"]
+    whole = complete(results)
     looks = recorded(results.attrs[UNTIL]).looks(block)
     if looks[0].replications > whole:
-        check = Check(
-            INCONCLUSIVE,
-            None,
-            f"a cell has {whole} replications, the first look is after {looks[0].replications:,}",
-        )
+        first = f"{looks[0].replications:,}"
+        text = f"a cell has {whole} replications, the first look is after {first}"
+        check = Check(INCONCLUSIVE, None, text)
         return Judgement(claim, check, check)
     judged = AtLooks(claim, looks)
     for look in looks:
@@ -284,16 +321,19 @@ def judge(claim: Claim, results: xr.Dataset) -> Judgement:
 
 
 def complete(results: xr.Dataset) -> int:
-    """From the first on, replications that were run in all cells of the study, but for those that
-    had ended before.
+    """Replications that were run in all cells of the study, from the first on.
+
+    Cells that had ended before do not count.
     """
     first = _first(results)
     cells = first > 0
     if int(cells.sum()) < results.attrs.get("cells", 0):
         return 0
-    stops = recorded(results.attrs[UNTIL]).stops if UNTIL in results.attrs else ()
     most = results.sizes[REPLICATION]
-    ends = np.array([end for end, _ in stops]).reshape(first.shape) if stops else most
+    ends = np.full(first.shape, most)
+    stops = recorded(results.attrs[UNTIL]).stops if UNTIL in results.attrs else ()
+    if stops:
+        ends = np.array([end for end, _ in stops]).reshape(first.shape)
     return int(np.where(first < ends, first, most)[cells].min(initial=most))
 
 

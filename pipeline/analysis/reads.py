@@ -6,9 +6,7 @@ from mixing cells. Where it does mix them, all its estimates read all recorded c
 there is none, or others matter, too, all cells of the study.
 """
 
-import functools
 import itertools
-import math
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
@@ -30,13 +28,14 @@ def cells_read(measure: Callable[[xr.Dataset], Parts], results: xr.Dataset) -> d
     """
     axes = [axis for axis in results["status"].dims if axis != REPLICATION]
     shape = tuple(results.sizes[axis] for axis in axes)
-    plain, everything = measure(results), np.ones(shape, bool)
+    plain = measure(results)
+    everything = np.ones(shape, bool)
     numbers = np.arange(everything.size).reshape(shape)
     with recording() as used:
         measure(results.assign({NUMBER: (axes, numbers)}))
     recorded = np.isin(numbers, [*used]) if used else everything
-    own = {label: recorded & _at(label, results, axes) for label in plain}
-    for cells in (own, dict.fromkeys(plain, recorded)):
+    by_label = {label: recorded & _at(label, results, axes) for label in plain}
+    for cells in (by_label, dict.fromkeys(plain, recorded)):
         if _only_these_matter(measure, results, plain, cells):
             return cells
     return dict.fromkeys(plain, everything)
@@ -44,14 +43,15 @@ def cells_read(measure: Callable[[xr.Dataset], Parts], results: xr.Dataset) -> d
 
 def _at(label: str, results: xr.Dataset, axes: Iterable[object]) -> Booleans:
     """(grid…) cells at the levels that a label names."""
-    words, each = {*label.split(", ")}, []
+    words = {*label.split(", ")}
+    cells: Booleans = np.ones((), bool)
     for axis in axes:
-        named = np.array(
-            [level_label(axis, level) in words for level in results[axis].values.tolist()]
-        )
-        each.append(named if named.any() else np.ones_like(named))
-    found: Booleans = functools.reduce(np.logical_and.outer, each, np.ones((), bool))
-    return found
+        levels = results[axis].values.tolist()
+        named = np.array([level_label(axis, level) in words for level in levels])
+        if not named.any():
+            named[...] = True
+        cells = np.logical_and.outer(cells, named)
+    return cells
 
 
 def _only_these_matter(
@@ -60,7 +60,7 @@ def _only_these_matter(
     plain: Parts,
     cells: Mapping[str, Booleans],
 ) -> bool:
-    """Whether estimates do not change with the values of cells that they are not said to read.
+    """Whether estimates do not change with the values of other cells than those that they read.
 
     Labels that read the same cells have one number, cells that none reads another. In cells whose
     numbers have a bit 0, then in those that have it 1, the first half of the replications is put in
@@ -68,15 +68,16 @@ def _only_these_matter(
     them a maximum. As any two numbers differ in a bit, every label is seen without a change in its
     own cells while those of any other change.
     """
-    sets = [*{one.tobytes(): one for one in cells.values()}.values()]
+    different = {read.tobytes(): read for read in cells.values()}
+    sets = [*different.values()]
     if any((np.sum(sets, 0) > 1).ravel()):  # some overlap: no bits tell them apart
         return False
     number = np.full(sets[0].shape, len(sets))
-    for k, one in enumerate(sets):
-        number[one] = k
+    for k, read in enumerate(sets):
+        number[read] = k
     for bit, value, half in itertools.product(range(len(sets).bit_length()), (0, 1), (0, 1)):
         moved = (number >> bit & 1) == value
-        fixed = [label for label, own in cells.items() if not (moved & own).any()]
+        fixed = [label for label, read in cells.items() if not (moved & read).any()]
         if not fixed or not moved.any():
             continue
         try:
@@ -95,27 +96,26 @@ def _moved(results: xr.Dataset, where: Booleans, half: int) -> xr.Dataset:
     """
     axes = [axis for axis in results["status"].dims if axis != REPLICATION]
     size = results.sizes[REPLICATION]
-    twice = results.isel({REPLICATION: (np.arange(size) + half * size) // 2}).drop_vars(
-        REPLICATION, errors="ignore"
-    )
-    kept = xr.DataArray(~where, dims=axes)
-    return results.assign(
-        {
-            name: one.where(kept, twice[name]).transpose(*one.dims).astype(one.dtype)
-            for name, one in results.data_vars.items()
-            if {*axes, REPLICATION} == {*one.dims}
-        }
-    )
+    of_half = (np.arange(size) + half * size) // 2
+    twice = results.isel({REPLICATION: of_half}).drop_vars(REPLICATION, errors="ignore")
+    unmoved = xr.DataArray(~where, dims=axes)
+    moved = {}
+    for name, values in results.data_vars.items():
+        if {*axes, REPLICATION} == {*values.dims}:
+            mixed = values.where(unmoved, twice[name])
+            moved[name] = mixed.transpose(*values.dims).astype(values.dtype)
+    return results.assign(moved)
 
 
-def _same(some: tuple[Estimate, ...], others: tuple[Estimate, ...]) -> bool:
+def _same(estimates: tuple[Estimate, ...], others: tuple[Estimate, ...]) -> bool:
     """Whether estimates are equal up to rounding."""
-    pairs = [
-        (a, b)
-        for one, other in zip(some, others, strict=False)
-        for a, b in ((one.value, other.value), (one.low, other.low), (one.high, other.high))
-    ]
-    return len(some) == len(others) and all(
-        a == b or math.isclose(a, b, rel_tol=1e-9) or math.isnan(a) and math.isnan(b)
-        for a, b in pairs
-    )
+    if len(estimates) != len(others):
+        return False
+    return all(map(_equal, estimates, others))
+
+
+def _equal(estimate: Estimate, other: Estimate) -> bool:
+    """Whether value and interval of two estimates are equal up to rounding."""
+    numbers = np.array([estimate.value, estimate.low, estimate.high])
+    others = np.array([other.value, other.low, other.high])
+    return np.allclose(numbers, others, rtol=1e-9, atol=0.0, equal_nan=True)

@@ -30,7 +30,7 @@ def walked(
     bounds: tuple[float, float],
     refinement: Refinement,
 ) -> Grid:
-    """The grid after all rounds that follow from what is known, and after the first one that does not.
+    """The grid after all rounds that follow from what is known, and the first that does not.
 
     known: curves with their moments. bounds: of the metric's values. O(rounds · cells).
     """

@@ -1,10 +1,8 @@
-"""Means over replications, with Monte Carlo standard errors and what the missing values could
-change.
-"""
+"""Means over replications, their Monte Carlo errors, and what missing values could change."""
 
 import functools
 import itertools
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import cast
 
 import numpy as np
@@ -32,23 +30,31 @@ def mean_over_replications(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataA
 
 
 def mean_of(moments: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
-    """Mean, its standard error and the number of values, from (…, statistic)
-    `moments_over_replications`.
+    """Mean, its standard error and the number of values.
+
+    moments: (…, statistic), as `moments_over_replications` gives them.
     """
-    mean, squares, n = (moments.sel(statistic=name, drop=True) for name in ("mean", "m2", "n"))
-    n = n.astype(int)
+    mean = moments.sel(statistic="mean", drop=True)
+    squares = moments.sel(statistic="m2", drop=True)
+    n = moments.sel(statistic="n", drop=True).astype(int)
     return mean, mean.copy(data=standard_error(squares.values, n.values)), n
 
 
 def standard_error(squares: Array, n: Array) -> Floats:
-    """Of a mean, √(squares / (n(n−1))), squares = Σ (v − mean)²; infinite for n = 1, NaN for n = 0."""
+    """Of a mean, √(squares / (n(n−1))), squares = Σ (v − mean)².
+
+    Infinite for n = 1, NaN for n = 0.
+    """
+    unknown = np.where(n == 1, np.inf, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n > 1, np.sqrt(squares / (n * (n - 1))), np.where(n == 1, np.inf, np.nan))
+        return np.where(n > 1, np.sqrt(squares / (n * (n - 1))), unknown)
 
 
 def skewness_of(moments: xr.DataArray) -> xr.DataArray:
     """γ = √n Σ (v − mean)³ / (Σ (v − mean)²)^(3/2); 0 where all values are equal."""
-    n, squares, cubes = (moments.sel(statistic=name, drop=True) for name in ("n", "m2", "m3"))
+    n = moments.sel(statistic="n", drop=True)
+    squares = moments.sel(statistic="m2", drop=True)
+    cubes = moments.sel(statistic="m3", drop=True)
     return (n**0.5 * cubes / squares.where(squares > 0) ** 1.5).fillna(0)
 
 
@@ -68,39 +74,50 @@ def _moments(
     Where data are read on demand, one chunk of each is in memory at a time, and those of one group
     of cells are merged in their order.
     """
-    if not all(
-        _alike(one, status) for one in values
-    ):  # mostly they are, and broadcasting takes longer than the sums
+    # Mostly they have the same axes, and broadcasting takes longer than the sums.
+    if not all(_same_axes(array, status) for array in values):
         *values, status = xr.broadcast(*values, status)
-    transposed = (one.transpose(..., REPLICATION) for one in (*values, status))
+    transposed = [array.transpose(..., REPLICATION) for array in (*values, status)]
     arrays = cast("tuple[xr.DataArray, ...]", xr.unify_chunks(*transposed))
     first = arrays[0]
-    axes, chunks = first.dims[:-1], next((one.chunksizes for one in arrays if one.chunks), {})
-    slices = {axis: [*_slices(chunks.get(axis, (first.sizes[axis],)))] for axis in first.dims}
+    axes = first.dims[:-1]
+    slices = _chunks(arrays)
     statistics = np.empty((len(values), *first.shape[:-1], len(STATISTICS)))
     counts = np.empty((*first.shape[:-1], len(COUNTS)), np.int64)
-    for group in itertools.product(*map(slices.__getitem__, axes)):
-        parts = (_block([one[*group, span] for one in arrays]) for span in slices[REPLICATION])
-        total = functools.reduce(merged, parts)
-        statistics[:, *group], counts[group] = total.values, total.counts
-    coordinates = {name: one for name, one in first.coords.items() if REPLICATION not in one.dims}
-
-    def labelled(array: Array, name: str, labels: Sequence[str]) -> xr.DataArray:
-        return xr.DataArray(array, {**coordinates, name: [*labels]}, (*axes, name))
-
-    return (
-        [labelled(one, "statistic", STATISTICS) for one in statistics],
-        labelled(counts, "count", COUNTS),
-    )
+    for group in itertools.product(*(slices[axis] for axis in axes)):
+        blocks = (_block([array[*group, span] for array in arrays]) for span in slices[REPLICATION])
+        total = functools.reduce(merged, blocks)
+        statistics[:, *group] = total.values
+        counts[group] = total.counts
+    labelled = [_labelled(array, first, "statistic", STATISTICS) for array in statistics]
+    return labelled, _labelled(counts, first, "count", COUNTS)
 
 
-def _alike(one: xr.DataArray, other: xr.DataArray) -> bool:
+def _labelled(array: Array, cells: xr.DataArray, name: str, labels: Sequence[str]) -> xr.DataArray:
+    """An array (cells…, name) with the coordinates of cells, and labels of its last axis."""
+    coordinates = {
+        key: values for key, values in cells.coords.items() if REPLICATION not in values.dims
+    }
+    return xr.DataArray(array, {**coordinates, name: [*labels]}, (*cells.dims[:-1], name))
+
+
+def _same_axes(array: xr.DataArray, other: xr.DataArray) -> bool:
     """Whether two arrays have the same axes with the same levels, in the same order."""
-    return (
-        one.dims == other.dims
-        and one.shape == other.shape
-        and all(index.equals(other.indexes.get(name)) for name, index in one.indexes.items())
-    )
+    if array.dims != other.dims or array.shape != other.shape:
+        return False
+    indexes = array.indexes.items()
+    return all(index.equals(other.indexes.get(name)) for name, index in indexes)
+
+
+def _chunks(arrays: Sequence[xr.DataArray]) -> dict[Hashable, list[slice]]:
+    """Axis -> its chunks, which all arrays have in common; one where data are in memory."""
+    first = arrays[0]
+    sizes: Mapping[Hashable, tuple[int, ...]] = {}
+    for array in arrays:
+        if array.chunks:
+            sizes = array.chunksizes
+            break
+    return {axis: _slices(sizes.get(axis, (first.sizes[axis],))) for axis in first.dims}
 
 
 def _block(arrays: Sequence[xr.DataArray]) -> Moments:
@@ -108,14 +125,16 @@ def _block(arrays: Sequence[xr.DataArray]) -> Moments:
 
     Chunks that several are made of are read once.
     """
-    read = xr.Dataset({number: one.variable for number, one in enumerate(arrays)}).compute()
+    together = xr.Dataset({number: array.variable for number, array in enumerate(arrays)})
+    read = together.compute()
     *values, status = (read[number].values for number in range(len(arrays)))
     return block_moments(np.stack(values), status)
 
 
-def _slices(sizes: Sequence[int]) -> Iterator[slice]:
-    ends = np.cumsum(sizes)
-    return (slice(int(end) - size, int(end)) for size, end in zip(sizes, ends, strict=True))
+def _slices(sizes: Sequence[int]) -> list[slice]:
+    """Slices of these sizes, one after the other."""
+    ends = np.cumsum(sizes).tolist()
+    return [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
 
 
 def t_interval(
@@ -129,7 +148,7 @@ def t_interval(
 def _quantile(n: Array, confidence: float) -> Floats:
     """Of Student's t with n − 1 degrees of freedom, but at least 1.
 
-    O(different n): the quantile is dear.
+    O(different n): the quantile is expensive.
     """
     sizes, where = np.unique(n, return_inverse=True)
     quantiles: Floats = special.stdtrit(np.maximum(sizes - 1, 1), 0.5 + confidence / 2)
@@ -169,8 +188,8 @@ def moments_of(results: xr.Dataset) -> xr.Dataset:
     }
     moments, counts = _moments([*columns.values()], results["status"])
     described = {
-        name: one.assign_attrs(values.attrs)
-        for (name, values), one in zip(columns.items(), moments, strict=True)
+        name: statistics.assign_attrs(values.attrs)
+        for (name, values), statistics in zip(columns.items(), moments, strict=True)
     }
     return xr.Dataset({**described, "status": counts}, attrs=results.attrs)
 
@@ -183,11 +202,14 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
     for name, values in summary.data_vars.items():
         if "statistic" not in values.dims:  # the status, or moments of pairs
             continue
-        label, unit = values.attrs.get("long_name", name), values.attrs.get("units", "1")
+        label = values.attrs.get("long_name", name)
+        unit = values.attrs.get("units", "1")
         exact = is_exact(summary.attrs, str(name))
         for suffix, (column, meaning) in _columns(values, counts, confidence, exact).items():
             attributes = {"units": "1" if suffix == "_n" else unit, "long_name": label + meaning}
-            columns[f"{name}{suffix}"] = axes, column, ({} if suffix else values.attrs) | attributes
+            if not suffix:
+                attributes = values.attrs | attributes
+            columns[f"{name}{suffix}"] = (axes, column, attributes)
     meanings = {
         "run": "replications run",
         "ok": "replications that converged",
@@ -196,14 +218,10 @@ def summarise_moments(summary: xr.Dataset, confidence: float = 0.95) -> xr.Datas
         "not_finite": "replications with a metric that is not finite",
     }
     for name, meaning in meanings.items():
-        columns[f"n_{name}"] = (
-            axes,
-            counts.sel(count=name).values,
-            {"units": "1", "long_name": meaning},
-        )
-    return xr.Dataset(
-        columns, counts.isel(count=0, drop=True).coords, dict(summary.attrs, confidence=confidence)
-    )
+        attributes = {"units": "1", "long_name": meaning}
+        columns[f"n_{name}"] = (axes, counts.sel(count=name).values, attributes)
+    coordinates = counts.isel(count=0, drop=True).coords
+    return xr.Dataset(columns, coordinates, dict(summary.attrs, confidence=confidence))
 
 
 def _columns(
@@ -213,52 +231,63 @@ def _columns(
 
     counts: (…, count).
     """
-    of = _by_statistic(values.transpose(*counts.dims[:-1], "statistic"))
-    mean, n, total = of["mean"], of["n"].astype(int), counts.sel(count="run").values
-    mcse, unknown = standard_error(of["m2"], n), total - of["trusted_n"]
-    known = np.where(of["trusted_n"] > 0, of["trusted_n"] * of["trusted_mean"], 0.0)
-    least, most = (
-        _bound(values, name, default) for name, default in (("least", -np.inf), ("most", np.inf))
-    )
-    low, high = _ends(of, confidence, least, most, exact)
+    statistics = _by_statistic(values.transpose(*counts.dims[:-1], "statistic"))
+    mean = statistics["mean"]
+    n = statistics["n"].astype(int)
+    mcse = standard_error(statistics["m2"], n)
+    total = counts.sel(count="run").values
+    trusted = statistics["trusted_n"]
+    unknown = total - trusted
+    sum_of_trusted = np.where(trusted > 0, trusted * statistics["trusted_mean"], 0.0)
+    least, most = _range(values)
+    low, high = _ends(statistics, confidence, least, most, exact)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = [
-            np.where(unknown > 0, (known + unknown * end) / total, mean) for end in (least, most)
-        ]
+        at_least = (sum_of_trusted + unknown * least) / total
+        at_most = (sum_of_trusted + unknown * most) / total
     return {
         "": (mean, ""),
         "_mcse": (mcse, ", Monte Carlo standard error"),
         "_low": (low, ", lower end of the interval"),
         "_high": (high, ", upper end of the interval"),
-        "_least": (ends[0], ", least mean had missing values been at an extreme"),
-        "_most": (ends[1], ", greatest mean had missing values been at an extreme"),
+        "_least": (
+            np.where(unknown > 0, at_least, mean),
+            ", least mean had missing values been at an extreme",
+        ),
+        "_most": (
+            np.where(unknown > 0, at_most, mean),
+            ", greatest mean had missing values been at an extreme",
+        ),
         "_n": (n, ", number of values"),
     }
 
 
 def _by_statistic(moments: xr.DataArray) -> dict[str, Array]:
     """Name -> one array, of (…, statistic) moments."""
-    return dict(
-        zip(moments["statistic"].values.tolist(), np.moveaxis(moments.values, -1, 0), strict=True)
-    )
+    names = moments["statistic"].values.tolist()
+    return dict(zip(names, np.moveaxis(moments.values, -1, 0), strict=True))
 
 
 def _ends(
     moments: Mapping[str, Array], confidence: float, least: float, most: float, exact: bool
 ) -> tuple[Array, Array]:
-    """`interval_within`; of a metric that is an exact number, where all values are equal, their
-    value.
-    """
+    """`interval_within`; of a metric that is an exact number the value where all are equal."""
     low, high = interval_within(moments, confidence, least, most)
     if exact:
         equal = (moments["n"] > 1) & (moments["m2"] == 0)
-        low, high = (np.where(equal, moments["mean"], end) for end in (low, high))
-    return np.where(moments["n"] > 0, low, np.nan), np.where(moments["n"] > 0, high, np.nan)
+        low = np.where(equal, moments["mean"], low)
+        high = np.where(equal, moments["mean"], high)
+    has_values = moments["n"] > 0
+    return np.where(has_values, low, np.nan), np.where(has_values, high, np.nan)
 
 
-def _bound(values: xr.DataArray, name: str, default: float) -> float:
-    bound = values.attrs.get(name)
-    return default if bound is None else float(bound)
+def _range(values: xr.DataArray) -> tuple[float, float]:
+    """The least and the greatest value that a metric can have; infinite where there is none."""
+    least = values.attrs.get("least")
+    most = values.attrs.get("most")
+    return (
+        -np.inf if least is None else float(least),
+        np.inf if most is None else float(most),
+    )
 
 
 def paired_difference(
@@ -277,18 +306,20 @@ def paired_difference(
     the remaining grid axes. Raises KeyError for an unknown metric, axis or level.
     """
     values = results[metric].where(~results["status"].isin([0, FAILED]))
-    one, other = (values.sel({along: level}).reset_coords(drop=True) for level in (first, second))
-    (moments,) = moments_over_replications(one - other)
+    at_first = values.sel({along: first}).reset_coords(drop=True)
+    at_second = values.sel({along: second}).reset_coords(drop=True)
+    (moments,) = moments_over_replications(at_first - at_second)
     mean, mcse, pairs = mean_of(moments)
-    most = _bound(values, "most", np.inf) - _bound(
-        values, "least", -np.inf
-    )  # that a difference can be
+    least, most = _range(values)
+    largest = most - least  # that a difference can be
     exact = is_exact(results.attrs, metric)
-    low, high = (
-        mean.copy(data=end) for end in _ends(_by_statistic(moments), confidence, -most, most, exact)
-    )
+    low, high = _ends(_by_statistic(moments), confidence, -largest, largest, exact)
+    columns = {
+        "mean": mean,
+        "mcse": mcse,
+        "low": mean.copy(data=low),
+        "high": mean.copy(data=high),
+    }
     units = {"units": values.attrs.get("units", "1")}
-    columns = dict(mean=mean, mcse=mcse, low=low, high=high)
-    return xr.Dataset(
-        {name: column.assign_attrs(units) for name, column in columns.items()} | {"pairs": pairs}
-    )
+    with_units = {name: column.assign_attrs(units) for name, column in columns.items()}
+    return xr.Dataset({**with_units, "pairs": pairs})
