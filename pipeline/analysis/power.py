@@ -1,11 +1,13 @@
-"""Power of a claim: the smallest deviation of the truth from its tolerance that data like these
-would contradict.
+"""Power of a claim: the smallest deviation of the truth from its tolerance that is contradicted.
+
+Contradicted by data like these, with a stated probability.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from statistics import NormalDist
+from typing import NamedTuple
 
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import CONFIDENCE
@@ -28,9 +30,9 @@ SAME = 1e-12  # relative difference of numbers that are the same but for roundin
 def detected(
     estimate: Estimate, tolerance: Tolerance, power: float = POWER, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """True values, below and above the tolerance, that data as precise as these contradict with
-    probability `power`.
+    """True values, below and above the tolerance, that data as precise as these contradict.
 
+    They do with probability `power`.
     An estimate with an interval of the same width, moved to x, contradicts from some x on; a normal
     estimate is beyond that with chance `power` if the truth is z standard errors further, z the
     quantile of `power`. A ratio whose interval is symmetric in its logarithm, low·high = value², is
@@ -46,22 +48,32 @@ def detected(
     """
     if not finite(estimate) or math.isinf(estimate.standard_error):
         return math.nan, math.nan
-    if isinstance(
-        tolerance, NoException
-    ):  # its interval without exceptions ends at 1 − (1 − confidence)^(1/n)
-        n = trials_of_none(estimate.high, 1 - confidence) if estimate.value == 0 else 0.0
-        return -math.inf, 1 - (1 - power) ** (1 / n) if n else math.nan
-    if share := binomial(estimate, confidence):
+    if isinstance(tolerance, NoException):
+        return -math.inf, _detected_exceptions(estimate, power, confidence)
+    share = binomial(estimate, confidence)
+    if share:
         return detected_share(*share, tolerance, power)
     spread = estimate.standard_error
     if math.isnan(spread):
         spread = (estimate.high - estimate.low) / 2 / NormalDist().inv_cdf(0.5 + confidence / 2)
     further = NormalDist().inv_cdf(power) * spread
-    below, above = (_border(estimate, tolerance, side) for side in (-1, 1))
+    below = _border(estimate, tolerance, -1)
+    above = _border(estimate, tolerance, 1)
     if _log_symmetric(estimate, tolerance):
         times = math.exp(min(further / estimate.value, FAR))
         return below / times, above * times
     return below - further, above + further
+
+
+def _detected_exceptions(estimate: Estimate, power: float, confidence: float) -> float:
+    """The share of exceptions that is detected where there were none; NaN where there were some.
+
+    The interval without exceptions ends at 1 − (1 − confidence)^(1/n).
+    """
+    if estimate.value != 0:
+        return math.nan
+    n = trials_of_none(estimate.high, 1 - confidence)
+    return 1 - (1 - power) ** (1 / n) if n else math.nan
 
 
 def sentence(
@@ -71,101 +83,122 @@ def sentence(
 
     cells: by label, which is empty for a number that is about no cell.
     """
-    ends = {label: detected(one, tolerance, confidence=confidence) for label, one in cells.items()}
-    ends = {label: pair for label, pair in ends.items() if any(map(math.isfinite, pair))}
+    ends = {}
+    for label, estimate in cells.items():
+        pair = detected(estimate, tolerance, confidence=confidence)
+        if any(map(math.isfinite, pair)):
+            ends[label] = pair
     if not ends:
         return ""
-    lowest, highest = (
-        min(ends, key=lambda label: ends[label][0]),
-        max(ends, key=lambda label: ends[label][1]),
-    )
-    values = beyond(ends[lowest][0], ends[highest][1], tolerance)
+    lowest = min(ends, key=lambda label: ends[label][0])
+    highest = max(ends, key=lambda label: ends[label][1])
+    below = ends[lowest][0]
+    above = ends[highest][1]
+    values = beyond(below, above, tolerance)
     if not values:
         return ""
-    label = next(iter(ends))
-    where = f"at {label}, " * bool(label)
-    if len(cells) > 1:
-        determined = " that the data determine" * (len(ends) < len(cells))
-        where = f"in each of the {len(ends)} cells{determined}, "
-    widest = dict.fromkeys(
-        name
-        for name, end in ((lowest, ends[lowest][0]), (highest, ends[highest][1]))
-        if math.isfinite(end)
+    text = (
+        f"{_where(cells, ends)}a true value {values} would be contradicted by data as precise as "
+        f"these in at least {100 * POWER:g} % of all cases"
     )
-    alike = len({tuple(f"{end:.{DIGITS}g}" for end in pair) for pair in ends.values()}) == 1
-    least = f" (the least precise: {' and '.join(widest)})" * (not alike)
-    return (
-        f"{where}a true value {values} would be contradicted by data as precise as these in at "
-        f"least {100 * POWER:g} % of all cases{least}"
-    )
+    different = {tuple(f"{end:.{DIGITS}g}" for end in pair) for pair in ends.values()}
+    if len(different) == 1:
+        return text
+    finite_ends = [
+        label for label, end in ((lowest, below), (highest, above)) if math.isfinite(end)
+    ]
+    return f"{text} (the least precise: {' and '.join(dict.fromkeys(finite_ends))})"
+
+
+def _where(cells: Mapping[str, Estimate], ends: Mapping[str, tuple[float, float]]) -> str:
+    """Of which cells a sentence is, with a comma; empty for a number that is about no cell."""
+    if len(cells) == 1:
+        (label,) = ends
+        return f"at {label}, " if label else ""
+    if len(ends) < len(cells):
+        return f"in each of the {len(ends)} cells that the data determine, "
+    return f"in each of the {len(ends)} cells, "
 
 
 def beyond(below: float, above: float, tolerance: Tolerance) -> str:
-    """`below A or above B`, for the ends that are finite, rounded away from the tolerance: what it
-    says is detected.
+    """`below A or above B`, for the ends that are finite, rounded away from the tolerance.
 
-    In as few digits as tell A and B from the tolerance's own ends; as target and distance, `1 +
-    10⁻⁶`, where six digits do not. A and B are the tolerance's own ends where the data have no
-    error, or near to these if they are long.
+    So what it says is detected. In as few digits as tell A and B from the tolerance's own ends; as
+    target and distance, `1 + 10⁻⁶`, where six digits do not. A and B are the tolerance's own ends
+    where the data have no error, or near to these if they are long.
     """
-    ends = [
-        (word, side, *_settled(value, tolerance, side))
-        for word, side, value in (("below", -1, below), ("above", 1, above))
-        if math.isfinite(value)
-    ]
+    ends = []
+    if math.isfinite(below):
+        ends.append(_End.of("below", -1, below, tolerance))
+    if math.isfinite(above):
+        ends.append(_End.of("above", 1, above, tolerance))
     for long in (False, True):
         for write in (_plain, _from_target):
-            texts = [
-                write(value, side, tolerance, room + long * near)
-                for _, side, value, room, near in ends
-            ]
+            texts = [write(end, tolerance, end.room_if_long if long else end.room) for end in ends]
             if all(texts):
-                return " or ".join(
-                    f"{word} {text}" for (word, *_), text in zip(ends, texts, strict=True)
-                )
-    return " or ".join(
-        f"{word} {written(float(value), False, DIGITS)}" for word, _, value, _, _ in ends
-    )
+                return _joined(ends, texts)
+    return _joined(ends, [written(float(end.value), False, DIGITS) for end in ends])
 
 
-def _settled(value: float, tolerance: Tolerance, side: int) -> tuple[Decimal, float, float]:
-    """A number on this side, without errors of rounding.
+class _End(NamedTuple):
+    """A number below (side −1) or above (side 1) a tolerance, without errors of rounding.
 
-    How much further the one that is shown may be, if it is not long; and how much further besides
-    if it is.
+    room: how much further the one that is shown may be. room_if_long: the same where it is long.
     """
-    target = tolerance.target
-    end = _border(Estimate(target, target, target, 0.0), tolerance, side)
-    same = SAME * (max(abs(end), abs(target)) if target else SAME)
-    end = next((one for one in (target, 0.0) if abs(end - one) <= same), end)
-    value = end if abs(value - end) <= same else value
-    room = ROUNDED * abs(value - end) + same
-    return _decimal(value), room, NEAR * (abs(end - target) or abs(end))
+
+    word: str
+    side: int
+    value: Decimal
+    room: float
+    room_if_long: float
+
+    @classmethod
+    def of(cls, word: str, side: int, value: float, tolerance: Tolerance) -> "_End":
+        """The end at a value."""
+        target = tolerance.target
+        border = _border(Estimate(target, target, target, 0.0), tolerance, side)
+        same = SAME * (max(abs(border), abs(target)) if target else SAME)
+        for simple in (0.0, target):
+            if abs(border - simple) <= same:
+                border = simple
+        if abs(value - border) <= same:
+            value = border
+        room = ROUNDED * abs(value - border) + same
+        near = NEAR * (abs(border - target) or abs(border))
+        return cls(word, side, _decimal(value), room, room + near)
 
 
-def _plain(value: Decimal, side: int, tolerance: Tolerance, room: float) -> str:
+def _joined(ends: Sequence[_End], texts: Sequence[str]) -> str:
+    return " or ".join(f"{end.word} {text}" for end, text in zip(ends, texts, strict=True))
+
+
+def _plain(end: _End, tolerance: Tolerance, room: float) -> str:
     """The number itself, in at most six digits; empty where these are too far."""
-    found = (
-        Context(digits, ROUND_CEILING if side > 0 else ROUND_FLOOR).plus(value) for digits in SHORT
-    )
-    return next((written(float(one), False) for one in found if abs(one - value) <= room), "")
+    rounding = ROUND_CEILING if end.side > 0 else ROUND_FLOOR
+    for digits in SHORT:
+        rounded = Context(digits, rounding).plus(end.value)
+        if abs(rounded - end.value) <= room:
+            return written(float(rounded), False)
+    return ""
 
 
-def _from_target(value: Decimal, side: int, tolerance: Tolerance, room: float) -> str:
+def _from_target(end: _End, tolerance: Tolerance, room: float) -> str:
     """`1 + 10⁻⁶`: the target, if it is short, and the distance from it.
 
     Empty where six digits are too far.
     """
     target = _decimal(tolerance.target)
-    apart = abs(value - target)
-    found = (Context(digits, ROUND_CEILING).plus(apart) for digits in SHORT)
-    text = next((written(float(one), False) for one in found if one - apart <= room), "")
-    short = Context(SHORT[-1]).plus(target) == target != 0
-    return (
-        f"{written(float(target), False)} {'+' if side > 0 else '−'} {text}"
-        if text and short
-        else ""
-    )
+    is_short = Context(SHORT[-1]).plus(target) == target != 0
+    if not is_short:
+        return ""
+    distance = abs(end.value - target)
+    sign = "+" if end.side > 0 else "−"
+    for digits in SHORT:
+        rounded = Context(digits, ROUND_CEILING).plus(distance)
+        if rounded - distance <= room:
+            text = written(float(rounded), False)
+            return f"{written(float(target), False)} {sign} {text}"
+    return ""
 
 
 def _decimal(value: float) -> Decimal:
@@ -179,10 +212,12 @@ def _log_symmetric(estimate: Estimate, tolerance: Tolerance) -> bool:
 
 
 def _border(estimate: Estimate, tolerance: Tolerance, side: int) -> float:
-    """The value nearest to the target, on this side of it, at which an interval of this width
-    contradicts.
+    """The value nearest to the target at which an interval of this width contradicts.
+
+    side: 1 above the target, −1 below it.
     """
-    below, above = estimate.value - estimate.low, estimate.high - estimate.value
+    below = estimate.value - estimate.low
+    above = estimate.high - estimate.value
     ratio = _log_symmetric(estimate, tolerance)
 
     def at(distance: float) -> float:
@@ -205,5 +240,8 @@ def _border(estimate: Estimate, tolerance: Tolerance, side: int) -> float:
     near = 0.0
     for _ in range(STEPS):
         middle = (near + far) / 2
-        near, far = (near, middle) if contradicted(middle) else (middle, far)
+        if contradicted(middle):
+            far = middle
+        else:
+            near = middle
     return at(far)
