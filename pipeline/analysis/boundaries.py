@@ -11,12 +11,11 @@ from pipeline.analysis.estimate import aligned, logarithms_if_positive, quantile
 from pipeline.analysis.rates import Rate, fit_rate
 from pipeline.study.arrays import Floats, Integers
 
-INSIDE, LEFT, RIGHT, UNKNOWN = (
-    0,
-    -1,
-    1,
-    2,
-)  # where a crossing is, relative to the cells of its curve
+# Where a crossing is, relative to the cells of its curve.
+INSIDE = 0
+LEFT = -1
+RIGHT = 1
+UNKNOWN = 2
 
 
 def crossing(
@@ -129,7 +128,8 @@ def _cross(
         np.array([value, *drawn[inside]]),
         np.array([right, *drawn_right[inside]]),
     )
-    to_left, to_right = float(lefts[0]), float(rights[0])
+    to_left = float(lefts[0])
+    to_right = float(rights[0])
     below = math.hypot(max(value - low, 0), to_left)
     above = math.hypot(max(high - value, 0), to_right)
     # share · bracket / √12: the standard deviation of a uniform law on the unresolved part
@@ -156,7 +156,8 @@ def _invert(x: Floats, fitted: Floats, level: float) -> tuple[Floats, Integers]:
     """
     row = np.arange(len(fitted))
     right = np.clip((fitted < level).sum(1), 1, x.size - 1)
-    y0, y1 = fitted[row, right - 1], fitted[row, right]
+    y0 = fitted[row, right - 1]
+    y1 = fitted[row, right]
     step = np.where(y1 > y0, y1 - y0, 1)
     position = x[right - 1] + (level - y0) / step * (x[right] - x[right - 1])
     return np.where(

@@ -93,7 +93,7 @@ class Check:
         return (
             self.verdict == INCONCLUSIVE
             and bool(undecided)
-            and all(open_for_good(*one) for one in undecided)
+            and all(open_for_good(cell, tolerance) for cell, tolerance in undecided)
         )
 
     @property
@@ -101,12 +101,14 @@ class Check:
         """The smallest violation that data like these would contradict with power 90 %: a sentence
         for each part.
         """
-        said = (
+        sentences = (
             (name, sentence(cells, tolerance, self.confidence))
             for name, cells, tolerance in self.parts
         )
         return "; ".join(
-            f"{name}: {text}" if name else text[0].upper() + text[1:] for name, text in said if text
+            f"{name}: {text}" if name else text[0].upper() + text[1:]
+            for name, text in sentences
+            if text
         )
 
 
@@ -211,7 +213,9 @@ class Claim:
             text = "; ".join(f"{part}: {tolerance}" for part, tolerance in self.tolerance.items())
         else:
             text = str(self.tolerance)
-        return text + " in every cell (simultaneous intervals)" * self.measure.every_cell
+        if self.measure.every_cell:
+            return f"{text} in every cell (simultaneous intervals)"
+        return text
 
     def control_of(self, verdict: str) -> NegativeControl | PositiveControl:
         """The control that goes with a verdict on the data."""
@@ -339,7 +343,7 @@ def _decide(
     """The decision on an estimate, or on the worst of several cells: the one nearest to a
     contradiction.
     """
-    named = f"{part}: " * bool(part)
+    named = f"{part}: " if part else ""
     if isinstance(measured, Estimate):
         return Check(
             tolerance.verdict(measured),
@@ -352,10 +356,13 @@ def _decide(
     if not cells:
         raise NotTested("no cell meets the conditions")
     names = list(cells)
-    by_value = [names[i] for i in by_badness([cell.value for cell in cells.values()], tolerance)]
+    values = [cell.value for cell in cells.values()]
+    by_value = [names[i] for i in by_badness(values, tolerance)]
     order = sorted(by_value, key=lambda name: -VERDICTS.index(tolerance.verdict(cells[name])))
     worst = order[0]
-    where = f" at {worst}" * bool(worst) + f" (the worst of {len(cells)} cells)" * (len(cells) > 1)
+    where = f" at {worst}" if worst else ""
+    if len(cells) > 1:
+        where += f" (the worst of {len(cells)} cells)"
     listed = tuple(
         (named + name, cells[name], tolerance.verdict(cells[name])) for name in order[:MOST_CELLS]
     )
@@ -372,10 +379,8 @@ def _decide(
 def _text(estimate: Estimate, tolerance: Tolerance, where: str = "") -> str:
     text = f"{estimate}{where}, claimed {tolerance}"
     if estimate.lost:
-        text += (
-            f"; whatever the values of {estimate.lost:,} lost "
-            f"replication{'s' * (estimate.lost != 1)} would be"
-        )
+        replications = "replication" if estimate.lost == 1 else "replications"
+        text += f"; whatever the values of {estimate.lost:,} lost {replications} would be"
     if open_for_good(estimate, tolerance):
         text += (
             "; the levels of the grid leave this open, whatever the number of replications: add "

@@ -49,15 +49,17 @@ def controlled(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
         return xr.Dataset()
     usable = ~results["status"].isin([0, FAILED])
     known = [(results[name] - results[name].attrs["expected"]).where(usable) for name in controls]
-    plain, columns = summarise(results[[*names, "status"]], confidence), {}
+    plain = summarise(results[[*names, "status"]], confidence)
+    columns = {}
     for name in names:
         grams = _grams(results[name].where(usable), known, plain[name])
-        mean, mcse, helped = (plain[name].copy(data=one) for one in with_controls(grams.values))
+        mean, mcse, helped = (plain[name].copy(data=part) for part in with_controls(grams.values))
         mean = mean + plain[name]
         whole = (
             grams.isel(row=0, column=0).sum("fold") == plain[f"{name}_n"]
         )  # no control is missing
-        mean, mcse = mean.where(whole, plain[name]), mcse.where(whole, plain[f"{name}_mcse"])
+        mean = mean.where(whole, plain[name])
+        mcse = mcse.where(whole, plain[f"{name}_mcse"])
         n = plain[f"{name}_n"]
         low, high = t_interval(mean, mcse, n, confidence)
         low, high = (
@@ -71,7 +73,8 @@ def controlled(results: xr.Dataset, confidence: float = 0.95) -> xr.Dataset:
         alike = whole & (
             mcse <= NOTHING * plain[f"{name}_mcse"]
         )  # but for rounding y is linear in the controls
-        low, high = (low.where(~alike, mean - unseen), high.where(~alike, mean + unseen))
+        low = low.where(~alike, mean - unseen)
+        high = high.where(~alike, mean + unseen)
         ends = {end: mean + plain[f"{name}_{end}"] - plain[name] for end in ("least", "most")}
         described = results[name].attrs
         for end, column in {
@@ -101,8 +104,8 @@ def _grams(values: xr.DataArray, known: list[xr.DataArray], centre: xr.DataArray
     )
     folds = []
     for fold in range(FOLDS):
-        own = rows.isel({REPLICATION: slice(fold, None, FOLDS)})
-        folds.append(xr.dot(own, own.rename(row="column"), dim=REPLICATION).compute())
+        part = rows.isel({REPLICATION: slice(fold, None, FOLDS)})
+        folds.append(xr.dot(part, part.rename(row="column"), dim=REPLICATION).compute())
     grams: xr.DataArray = xr.concat(folds, "fold", coords="minimal", compat="override")
     return grams.transpose(*centre.dims, "fold", "row", "column")
 
@@ -137,7 +140,8 @@ def _coefficients(grams: Floats) -> Floats:
     of its variance.
     """
     n = grams[..., 0, 0]
-    sums, q = grams[..., 0, 1:], grams.shape[-1] - 2
+    sums = grams[..., 0, 1:]
+    q = grams.shape[-1] - 2
     centred = (
         grams[..., 1:, 1:]
         - sums[..., :, None] * sums[..., None, :] / np.maximum(n, 1)[..., None, None]
@@ -148,11 +152,11 @@ def _coefficients(grams: Floats) -> Floats:
         centred[..., 1:, 1:] / (scale[..., :, None] * scale[..., None, :]), 1e-9, hermitian=True
     )
     together = centred[..., 1:, 0] / scale
-    found = np.matvec(inverse, together)
-    left = centred[..., 0, 0] - np.vecdot(found, together)
+    coefficients = np.matvec(inverse, together)
+    left = centred[..., 0, 0] - np.vecdot(coefficients, together)
     freedom = n - 1 - q
     helps = (freedom > 0) & (
         left * (n - 1) * (1 + (q + 1) / np.maximum(n, 1))
         <= HELPS * centred[..., 0, 0] * np.maximum(freedom, 1)
     )
-    return np.where(helps[..., None], found / scale, 0.0)
+    return np.where(helps[..., None], coefficients / scale, 0.0)

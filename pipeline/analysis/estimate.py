@@ -101,7 +101,8 @@ def logarithms_if_positive(
     Errors of logarithms by the delta method, `floored`; NaN where not `usable`.
     """
     positive = level > 0 and bool((values[usable] > 0).all())
-    values, errors = np.where(usable, values, 1.0), np.where(usable, errors, np.nan)
+    values = np.where(usable, values, 1.0)
+    errors = np.where(usable, errors, np.nan)
     if positive:
         values, errors = np.log(values), errors / values
     return values, floored(errors), positive
@@ -111,7 +112,8 @@ def quantile_interval(drawn: Floats, confidence: float) -> tuple[float, float, f
     """Low and high quantile of draws, some perhaps infinite, and half the width of the central 68
     %.
     """
-    tail, sigma = confidence / 2, SIGMA / 2
+    tail = confidence / 2
+    sigma = SIGMA / 2
     low, left = (float(np.quantile(drawn, 0.5 - part, method="lower")) for part in (tail, sigma))
     high, right = (float(np.quantile(drawn, 0.5 + part, method="higher")) for part in (tail, sigma))
     return (

@@ -55,7 +55,8 @@ def _widened(cells: xr.Dataset, confidence: float) -> xr.Dataset:
         *cells["ratio"].dims
     )
     quantile = NormalDist().inv_cdf(0.5 + confidence / 2)
-    slope, wider = a.values, np.full(a.shape, quantile)
+    slope = a.values
+    wider = np.full(a.shape, quantile)
     with np.errstate(invalid="ignore", divide="ignore"):
         for _ in range(200):  # rises to the solution, or beyond the largest possible one
             wider = np.where(
@@ -78,6 +79,7 @@ def _pooled(cells: xr.Dataset, over: list[str], confidence: float) -> xr.Dataset
     Those left are simultaneous.
     """
     total = (1 / cells["mcse"] ** 2).sum(over)
-    ratio, error = (cells["ratio"] / cells["mcse"] ** 2).sum(over) / total, total**-0.5
+    ratio = (cells["ratio"] / cells["mcse"] ** 2).sum(over) / total
+    error = total**-0.5
     half = NormalDist().inv_cdf(1 - (1 - confidence) / total.size / 2) * error
     return xr.Dataset(dict(ratio=ratio, low=ratio - half, high=ratio + half, mcse=error))

@@ -43,12 +43,15 @@ def mean_interval(
     `wilson` for values that are all 0 or 1, if the metric is declared to lie in [0, 1] (share);
     else `skewed_mean`.
     """
-    n, mean, m2 = moments["n"], moments["mean"], moments["m2"]
+    n = moments["n"]
+    mean = moments["mean"]
+    m2 = moments["m2"]
     low, high = skewed_mean(mean, m2, moments["m3"], n, confidence)
     if share:  # Σ v(1 − v) = 0
         binary = np.isclose(m2, n * mean * (1 - mean), rtol=1e-9, atol=1e-9)
         ends = wilson(mean, n, confidence)
-        low, high = np.where(binary, ends[0], low), np.where(binary, ends[1], high)
+        low = np.where(binary, ends[0], low)
+        high = np.where(binary, ends[1], high)
     return low, high
 
 
@@ -63,8 +66,10 @@ def interval_within(
     as equal values say nothing of others.
     """
     low, high = mean_interval(moments, confidence, (least, most) == (0, 1))
-    n, mean = moments["n"], moments["mean"]
-    unseen, equal = rule_of_three(np.maximum(n, 1), (1 + confidence) / 2), (low == high) & (n > 0)
+    n = moments["n"]
+    mean = moments["mean"]
+    unseen = rule_of_three(np.maximum(n, 1), (1 + confidence) / 2)
+    equal = (low == high) & (n > 0)
     with np.errstate(invalid="ignore"):
         return (
             np.where(equal, mean - unseen * (mean - least), low),
@@ -142,7 +147,8 @@ def skewed_mean(
         error = np.sqrt(m2 / (n * freedom))
         skewness = np.where(m2 > 0, np.sqrt(n) * m3 / m2**1.5, 0.0)
     lean = skewness / np.sqrt(np.maximum(n, 1))
-    low, high = mean - error * _inverse(t, lean), mean - error * _inverse(-t, lean)
+    low = mean - error * _inverse(t, lean)
+    high = mean - error * _inverse(-t, lean)
     unknown = n < 2
     if _MORE_FOLLOW.get():
         unknown |= (n < FEWEST) | (t * np.abs(lean) > MOST_LEAN)

@@ -192,9 +192,10 @@ class AtLooks:
         # A part with cells of its own may be there to be judged beside the others.
         if len(by_cell) < len(parts) or len({*labels}) > 1:
             return {WHOLE: parts}
-        return {
-            label: {name: cells[label] for name, cells in by_cell.items()} for label in labels[0]
-        }
+        by_label: dict[str, Mapping[str, Measured]] = {}
+        for label in labels[0]:
+            by_label[label] = {name: cells[label] for name, cells in by_cell.items()}
+        return by_label
 
     def _together(self) -> Measured | Mapping[str, Measured]:
         """What was measured, as the claim's measure returns it.

@@ -117,23 +117,27 @@ def _by_label(measured: Measured, label: str = "") -> dict[str, tuple[Estimate, 
     """All estimates by the innermost name, which is the label of a cell, whatever the part."""
     if isinstance(measured, Estimate):
         return {label: (measured,)}
-    found: dict[str, tuple[Estimate, ...]] = {}
+    by_label: dict[str, tuple[Estimate, ...]] = {}
     for name, inner in measured.items():
         for cell, estimates in _by_label(inner, name).items():
-            found[cell] = (*found.get(cell, ()), *estimates)
-    return found
+            by_label[cell] = (*by_label.get(cell, ()), *estimates)
+    return by_label
 
 
 class Counted(NamedTuple):
-    """What is measured where the lost replications of a group of cells count as the least, and as
-    the greatest.
+    """What is measured where the lost replications of some cells count as an end of the range.
 
-    lost: how many they are in each of these cells.
+    least, most: as the least, and as the greatest value. lost: how many they are in each of these
+    cells.
     """
 
     least: Any
     most: Any
     lost: int
+
+    def part(self, name: str) -> "Counted":
+        """Of what is measured in parts, one."""
+        return Counted(self.least[name], self.most[name], self.lost)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -227,12 +231,10 @@ def _widened(measured: Measured, counted: Sequence[Counted]) -> Measured:
     if isinstance(measured, Estimate):
         return _moved(measured, counted)
     names = set(measured)
-    for one in counted:
-        names &= set(one.least) & set(one.most)
+    for group in counted:
+        names &= set(group.least) & set(group.most)
     return {
-        name: _widened(
-            measured[name], [Counted(one.least[name], one.most[name], one.lost) for one in counted]
-        )
+        name: _widened(measured[name], [group.part(name) for group in counted])
         for name in measured
         if name in names
     }
@@ -241,22 +243,26 @@ def _widened(measured: Measured, counted: Sequence[Counted]) -> Measured:
 def _moved(known: Estimate, counted: Sequence[Counted]) -> Estimate:
     """One estimate from the known replications, moved."""
     least_value = most_value = known.value
-    low, high, lost = known.low, known.high, 0
-    for one in counted:
-        ends: tuple[Estimate, Estimate] = (one.least, one.most)
+    low = known.low
+    high = known.high
+    lost = 0
+    for group in counted:
+        ends: tuple[Estimate, Estimate] = (group.least, group.most)
         down, up = _shifts(known.value, [end.value for end in ends])
         least_value += down
         most_value += up
-        below, above = down, up
+        below = down
+        above = up
         if known.standard_error == 0:
             below = min(down, _shifts(known.low, [end.low for end in ends])[0])
             above = max(up, _shifts(known.high, [end.high for end in ends])[1])
         low += below
         high += above
         if below or above:
-            lost += one.lost
+            lost += group.lost
     if not math.isfinite(high - low):
-        low, high = -math.inf, math.inf
+        low = -math.inf
+        high = math.inf
     return dataclasses.replace(
         known, value=(least_value + most_value) / 2, low=low, high=high, lost=lost
     )

@@ -160,8 +160,11 @@ def exponent_cells(
     Intervals are those of `summarise` for the mean, simultaneous over the cells in use. Raises
     InsufficientEvidence where a mean is 0: errors that were never seen have no logarithm.
     """
-    found = summarise(data[[metric, "status"]], confidence_for(data, error_share))
-    mean, low, high, error = (found[f"{metric}{end}"] for end in ("", "_low", "_high", "_mcse"))
+    cells = summarise(data[[metric, "status"]], confidence_for(data, error_share))
+    mean = cells[metric]
+    low = cells[f"{metric}_low"]
+    high = cells[f"{metric}_high"]
+    error = cells[f"{metric}_mcse"]
     if bool((mean == 0).any()):
         raise InsufficientEvidence(f"{metric} is 0 in all replications of a cell")
     with np.errstate(divide="ignore"):  # an interval that reaches 0
@@ -193,10 +196,8 @@ def normal_cells(
 
 def exact_cells(values: xr.DataArray) -> Cells:
     """A number that all replications of a cell agree on, up to their range, in every cell."""
-    low, high = (
-        values.min(REPLICATION),
-        values.max(REPLICATION),
-    )  # a mean of equal values would be rounded
+    low = values.min(REPLICATION)
+    high = values.max(REPLICATION)  # a mean of equal values would be rounded
     cells = xr.Dataset(dict(value=(low + high) / 2, low=low, high=high, error=xr.zeros_like(low)))
     return labelled(cells.reset_coords(drop=True))
 
@@ -265,7 +266,8 @@ def mean_over_cells(mean: xr.DataArray, mcse: xr.DataArray, error_share: float =
     count = int(used.sum())
     if not count:
         raise InsufficientEvidence("no cell has a value")
-    total, errors = float(mean.values[used].sum()), floored(mcse.values[used])
+    total = float(mean.values[used].sum())
+    errors = floored(mcse.values[used])
     if not errors.any():
         return Estimate(total / count, -math.inf, math.inf, 0.0)
     error = float(np.sqrt((errors**2).sum()))
@@ -284,7 +286,8 @@ def exponent(
     Each level of the groups has its constant.
     """
     summary = summarise(data[[metric, "status"]])
-    mean, mcse = summary[metric], summary[f"{metric}_mcse"]
+    mean = summary[metric]
+    mcse = summary[f"{metric}_mcse"]
     rate = fit_rate(
         mean, mcse, groups=groups, confidence=confidence_for(error_share=error_share), **predictors
     )
@@ -297,7 +300,8 @@ def share(flags: xr.DataArray) -> Estimate:
     NaN where not in use.
     """
     used = flags.notnull()
-    n, count = int(used.sum()), int(flags.where(used, 0).sum())
+    n = int(used.sum())
+    count = int(flags.where(used, 0).sum())
     return Estimate(count / n, *_exact(count, n), _error_of_share(count, n))
 
 
@@ -307,7 +311,8 @@ def share_of_exceptions(broken: xr.DataArray, used: xr.DataArray) -> Estimate:
     The interval is exact: Clopper and Pearson's, or from 0 to the one-sided bound where no
     replication breaks it.
     """
-    count, n = int((broken & used).sum()), int(used.sum())
+    count = int((broken & used).sum())
+    n = int(used.sum())
     low, high = (
         _exact(count, n) if count else (0.0, float(rule_of_three(np.array(n), confidence_for())))
     )

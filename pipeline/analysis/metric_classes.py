@@ -52,7 +52,8 @@ def _loads_last_argument(metric: Any) -> bool:
         instructions = [*dis.get_instructions(code)]
     except (TypeError, ValueError):  # not written in Python
         return True
-    loaded = [
-        one.argval if isinstance(one.argval, tuple) else (one.argval,) for one in instructions
-    ]
-    return any(last in names for names in loaded)
+    for instruction in instructions:
+        names = instruction.argval
+        if last == names or isinstance(names, tuple) and last in names:
+            return True
+    return False

@@ -44,7 +44,8 @@ def block_moments(values: Floats, status: Array, paired: Sequence[int] = ()) -> 
     """
     pairs = {axis: pair_moments(values, status, axis) for axis in paired}
     metrics, *cells, reps = values.shape
-    values, status = values.reshape(metrics, -1, reps), status.reshape(-1, reps)
+    values = values.reshape(metrics, -1, reps)
+    status = status.reshape(-1, reps)
     result = np.empty((metrics, len(status), len(STATISTICS)))
     counts = np.empty((len(status), len(COUNTS)), np.int64)
     step = max(1, SLICE // max(reps, 1))
@@ -60,16 +61,16 @@ def _counts(values: Floats, status: Array) -> Array:
     """(cells, counts) of some cells. values: (metrics, cells, reps); status: (cells, reps)."""
     ran = status > 0
     not_finite = ran & (status != FAILED) & ~np.isfinite(values).all(0)
-    return np.stack(
-        [which.sum(-1) for which in (ran, *(status == code for code in (1, 2, 3)), not_finite)], -1
-    )
+    of_status = [status == code for code in (1, 2, 3)]
+    return np.stack([which.sum(-1) for which in (ran, *of_status, not_finite)], -1)
 
 
 def _statistics(values: Floats, status: Array) -> Floats:
     """(cells, statistics) of one metric in some cells. values, status: (cells, reps)."""
     used = np.isfinite(values) & (status > 0) & (status != FAILED)
     trusted = used & (status == OK)
-    n, trusted_n = used.sum(-1), trusted.sum(-1)
+    n = used.sum(-1)
+    trusted_n = trusted.sum(-1)
     least = np.where(used, values, np.inf).min(-1, initial=np.inf)
     greatest = np.where(used, values, -np.inf).max(-1, initial=-np.inf)
     origin = np.where(n > 0, least, 0.0)
@@ -101,12 +102,15 @@ def merged(a: Moments, b: Moments) -> Moments:
 
     Source: Pébay, Sandia report SAND2008-6212 (2008), eqs. 2.1 to 2.7.
     """
-    x, y = (dict(zip(STATISTICS, np.moveaxis(one.values, -1, 0), strict=True)) for one in (a, b))
+    x = _by_statistic(a)
+    y = _by_statistic(b)
     n = x["n"] + y["n"]
     total = np.where(n > 0, n, 1)
-    mean_x, mean_y = (np.where(one["n"] > 0, one["mean"], 0.0) for one in (x, y))
+    mean_x = np.where(x["n"] > 0, x["mean"], 0.0)
+    mean_y = np.where(y["n"] > 0, y["mean"], 0.0)
     d = np.where((x["n"] > 0) & (y["n"] > 0), mean_y - mean_x, 0.0)
-    p, q = x["n"] / total, y["n"] / total
+    p = x["n"] / total
+    q = y["n"] / total
     m2 = x["m2"] + y["m2"] + d**2 * x["n"] * q
     m3 = x["m3"] + y["m3"] + d**3 * x["n"] * q * (p - q) + 3 * d * (p * y["m2"] - q * x["m2"])
     m4 = (
@@ -118,10 +122,7 @@ def merged(a: Moments, b: Moments) -> Moments:
     )
     mean = np.where(x["n"] == 0, y["mean"], np.where(y["n"] == 0, x["mean"], mean_x + d * q))
     trusted = x["trusted_n"] + y["trusted_n"]
-    sums = sum(
-        np.where(one["trusted_n"] > 0, one["trusted_n"] * one["trusted_mean"], 0.0)
-        for one in (x, y)
-    )
+    sums = _sum_of_trusted(x) + _sum_of_trusted(y)
     trusted_mean = np.where(trusted > 0, sums / np.where(trusted > 0, trusted, 1), np.nan)
     columns = (
         n,
@@ -134,5 +135,16 @@ def merged(a: Moments, b: Moments) -> Moments:
         trusted,
         trusted_mean,
     )
-    pairs = {axis: merged_pairs(one, b.pairs[axis], axis) for axis, one in a.pairs.items()}
+    pairs = {axis: merged_pairs(of_a, b.pairs[axis], axis) for axis, of_a in a.pairs.items()}
     return Moments(np.stack(columns, -1), a.counts + b.counts, pairs)
+
+
+def _by_statistic(moments: Moments) -> dict[str, Floats]:
+    """Name of a statistic -> (metrics, cells…)."""
+    return dict(zip(STATISTICS, np.moveaxis(moments.values, -1, 0), strict=True))
+
+
+def _sum_of_trusted(statistics: Mapping[str, Floats]) -> Floats:
+    """Sum of the trusted values; 0 without any."""
+    n = statistics["trusted_n"]
+    return np.where(n > 0, n * statistics["trusted_mean"], 0.0)

@@ -52,7 +52,7 @@ def paired_crossings(
     (True, 0.04)
     """
     part = 1 - (1 - confidence) / len(excess)
-    widths = ranges or [math.inf] * len(excess)
+    widths = ranges or [math.inf for _ in excess]
     return [
         _crossing(at, values, part, width) for values, width in zip(excess, widths, strict=True)
     ]
@@ -67,18 +67,14 @@ def _crossing(at: Floats, values: Floats, confidence: float, width: float) -> Cr
     )
     spread = np.cov(values, rowvar=False) / reps
     if math.isfinite(width):  # equal values say little of others
-        own = np.einsum("ii->i", spread)
-        own[own == 0] = UNSEEN * (width / reps) ** 2
-    mean, error = (
-        fit @ values.mean(axis=0),
-        np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", fit, spread, fit), 0.0)),
-    )
+        variances = np.einsum("ii->i", spread)  # a view of the diagonal
+        variances[variances == 0] = UNSEEN * (width / reps) ** 2
+    mean = fit @ values.mean(axis=0)
+    error = np.sqrt(np.maximum(np.einsum("xi,ij,xj->x", fit, spread, fit), 0.0))
     reach = special.stdtrit(reps - 1, 0.5 + confidence / 2) * error
-    above, may, surely = (
-        np.flatnonzero(mean > 0),
-        np.flatnonzero(mean <= reach),
-        np.flatnonzero(mean >= -reach),
-    )
+    above = np.flatnonzero(mean > 0)
+    may = np.flatnonzero(mean <= reach)
+    surely = np.flatnonzero(mean >= -reach)
     low = math.inf if not may.size else -math.inf if may[0] == 0 else float(x[may[0] - 1])
     high = (
         -math.inf

@@ -27,7 +27,7 @@ def pair_moments(values: Floats, status: Array, axis: int) -> Floats:
     """
     usable = (status > 0) & (status != FAILED)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.stack([_of_metric(one, usable, axis) for one in values])
+        return np.stack([_of_metric(metric, usable, axis) for metric in values])
 
 
 def _of_metric(values: Floats, usable: Array, axis: int) -> Floats:
@@ -69,7 +69,8 @@ def merged_pairs(a: Floats, b: Floats, axis: int) -> Floats:
 
     See `moments.merged`.
     """
-    n_a, n_b = a[..., 0], b[..., 0]
+    n_a = a[..., 0]
+    n_b = b[..., 0]
     n = n_a + n_b
     step = np.where((n_a > 0) & (n_b > 0), b[..., 1] - a[..., 1], 0.0)
     other = np.swapaxes(step, axis + 1, -1)

@@ -101,7 +101,7 @@ def sentence(
         f"{_where(cells, ends)}a true value {values} would be contradicted by data as precise as "
         f"these in at least {100 * POWER:g} % of all cases"
     )
-    different = {tuple(f"{end:.{DIGITS}g}" for end in pair) for pair in ends.values()}
+    different = {f"{below:.{DIGITS}g} {above:.{DIGITS}g}" for below, above in ends.values()}
     if len(different) == 1:
         return text
     finite_ends = [

@@ -30,22 +30,23 @@ class Rule:
     """
 
     def __init__(self, study: Study):
-        self.targets, self.pairing = study.precision, Pairing(study)
-        used = {name for target in self.targets for name in (target.metric, target.over)}
+        self.targets = study.precision
+        self.pairing = Pairing(study)
+        used = {target.metric for target in self.targets}
+        used |= {target.over for target in self.targets}
         self.names = [name for name in study.metrics if name in used]
         self.columns = [study.metrics.index(name) for name in self.names]
         parts = [study.part("metric", name) for name in self.names]
         self.ranges = [
-            (getattr(one, "least", -math.inf), getattr(one, "most", math.inf)) for one in parts
+            (getattr(part, "least", -math.inf), getattr(part, "most", math.inf)) for part in parts
         ]
         self.axes = self.pairing.axes
-        self.differ = tuple(
-            k for k, axis in enumerate(self.axes) if any(axis == one.across for one in self.targets)
-        )
+        across = {target.across for target in self.targets}
+        self.differ = tuple(k for k, axis in enumerate(self.axes) if axis in across)
         self.ratios = [
-            (self.names.index(one.metric), self.names.index(one.over), one.power)
-            for one in self.targets
-            if one.over
+            (self.names.index(target.metric), self.names.index(target.over), target.power)
+            for target in self.targets
+            if target.over
         ]
         self.blocks = study.blocks
         self.least = min(
@@ -71,7 +72,8 @@ class Rule:
         status: (levels…, reps).
         """
         # contiguous, so that sums are rounded in the same way
-        values, status = np.ascontiguousarray(values), np.ascontiguousarray(status)
+        values = np.ascontiguousarray(values)
+        status = np.ascontiguousarray(status)
         both = np.stack([status, status], -2)
         ratios = [
             pair_moments(np.stack([values[i] ** power, values[j]], -2)[None], both, both.ndim - 2)[
@@ -96,10 +98,11 @@ class Rule:
         Infinite where a mean is unknown. present: (levels…), the cells that there are.
         """
         ratios = iter(sums.ratios)
-        return max(
-            self._excess(one, sums.moments, next(ratios) if one.over else None, present)
-            for one in self.targets
-        )
+        excess = 0.0
+        for target in self.targets:
+            ratio = next(ratios) if target.over else None
+            excess = max(excess, self._excess(target, sums.moments, ratio, present))
+        return excess
 
     def _excess(
         self, target: Target, sums: Moments, ratio: Floats | None, present: Booleans
@@ -110,13 +113,15 @@ class Rule:
                 sums.pairs[axis][self.names.index(target.metric)], axis, -3
             )  # (…, level, other, PAIR)
             there = np.moveaxis(present, axis, -1)
-            asked = there[..., :, None] & there[..., None, :] & ~np.eye(there.shape[-1], dtype=bool)
+            of_target = (
+                there[..., :, None] & there[..., None, :] & ~np.eye(there.shape[-1], dtype=bool)
+            )
             estimate, half = self._difference(target, pairs)
         elif ratio is not None:
-            asked = present
+            of_target = present
             estimate, half = _ratio(ratio[..., 0, 1, :], ratio[..., 1, 0, :], target.confidence)
         else:
-            asked = present
+            of_target = present
             estimate, half = self._mean(target, sums)
         wanted = (
             target.absolute
@@ -125,7 +130,7 @@ class Rule:
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = half / wanted
-        return float(np.where(np.isnan(excess), np.inf, excess)[asked].max(initial=0.0))
+        return float(np.where(np.isnan(excess), np.inf, excess)[of_target].max(initial=0.0))
 
     def _mean(self, target: Target, sums: Moments) -> tuple[Array, Array]:
         column = self.names.index(target.metric)
@@ -199,7 +204,8 @@ class Prefix:
     """
 
     def __init__(self, rule: Rule, present: Booleans):
-        self.rule, self.present = rule, present
+        self.rule = rule
+        self.present = present
         self.blocks = self.looked = 0
         self.counted: int | None = None
         self.excess = math.nan
@@ -232,6 +238,7 @@ class Prefix:
         self.sums = part if self.sums is None else self.rule.merge(self.sums, part)
         self.blocks += 1
         if self.blocks == look:
-            self.excess, self.looked = self.rule.excess(self.sums, self.present), look
+            self.excess = self.rule.excess(self.sums, self.present)
+            self.looked = look
             if self.excess <= 1 or self.blocks == self.rule.blocks:
                 self.counted = self.blocks

@@ -83,7 +83,9 @@ def fit_rate(
     """
     cells = _usable_cells(*aligned(mean, mcse, *predictors.values()), groups=groups)
     levels: list[Labels] = sorted(set(cells.labels)) if groups else [()]
-    design, y, s = _design(cells, levels), np.log(cells.mean), floored(cells.mcse / cells.mean)
+    design = _design(cells, levels)
+    y = np.log(cells.mean)
+    s = floored(cells.mcse / cells.mean)
     chi2 = _least_squares(design, y, s).chi2 if (s > 0).any() else math.nan
     scatter = _scatter(design, y, s)
     fit = _least_squares(design, y, np.sqrt(s**2 + scatter**2))
@@ -117,7 +119,8 @@ class _Cells(NamedTuple):
 def _usable_cells(
     mean: xr.DataArray, mcse: xr.DataArray, *predictors: xr.DataArray, groups: tuple[str, ...]
 ) -> _Cells:
-    y, s = mean.values.ravel(), mcse.values.ravel()
+    y = mean.values.ravel()
+    s = mcse.values.ravel()
     x = np.array([predictor.values.ravel() for predictor in predictors]).reshape(
         len(predictors), y.size
     )

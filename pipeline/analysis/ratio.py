@@ -34,7 +34,8 @@ def risk_ratio(
     risk = results[metric].where(used) ** power
     predicted = results[yardstick].where(used)
     both = np.isfinite(risk) & np.isfinite(predicted)
-    risk, predicted = risk.where(both), predicted.where(both)
+    risk = risk.where(both)
+    predicted = predicted.where(both)
     (scale, _, pairs), (mean, _, _) = map(mean_of, moments_over_replications(predicted, risk))
     scale = scale.where(scale > 0)
     ratio = mean / scale

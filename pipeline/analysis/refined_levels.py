@@ -239,7 +239,7 @@ def open_gaps(
     at = positions(levels).tolist()
     of_level = [crossings[labels] for labels in members.values()]
     scale = tuple(level for labels in members.values() for level in cells[labels].levels)
-    straight: list[bool | None] = [None] * len(levels)  # None at the ends, too
+    straight: list[bool | None] = [None for _ in levels]  # None at the ends, too
     for k in range(1, len(levels) - 1):
         neighbours = slice(k - 1, k + 2)
         straight[k] = _straight(of_level[neighbours], at[neighbours], scale, refinement.width)
@@ -247,8 +247,8 @@ def open_gaps(
     for k, (low, high) in enumerate(itertools.pairwise(at)):
         first = of_level[k].count
         last = of_level[k + 1].count
-        told = {straight[k], straight[k + 1]} - {None}
-        bends = first > 0 and told != {True}
+        known = {straight[k], straight[k + 1]} - {None}
+        bends = first > 0 and known != {True}
         is_open = high - low > refinement.width and (first != last or bends)
         if whole or is_open:
             gaps.append(Gap(levels[k], levels[k + 1], low, high))

@@ -192,23 +192,22 @@ def _check_replications(chosen: xr.Dataset, variables: tuple[str, ...], least: i
     lost = ran & (chosen["status"] != OK)
     for name in variables:
         lost |= ran & ~np.isfinite(chosen[name])
-    found = xr.Dataset(
-        {"counts": ran.sum(REPLICATION), "lost": lost.sum()}
-    ).compute()  # all of it read once
-    counts = found["counts"].values
+    sums = xr.Dataset({"counts": ran.sum(REPLICATION), "lost": lost.sum()})
+    sums = sums.compute()  # all of it read once
+    counts = sums["counts"].values
     if not counts.any():
         raise NotTested("no cell meets the conditions")
-    if (fewest := int(counts[counts > 0].min())) < least:
-        raise InsufficientEvidence(
-            f"a cell has {fewest} replication{'s' * (fewest != 1)}, {least} are needed"
-        )
-    if found["lost"]:
+    fewest = int(counts[counts > 0].min())
+    if fewest < least:
+        replications = "replication" if fewest == 1 else "replications"
+        raise InsufficientEvidence(f"a cell has {fewest} {replications}, {least} are needed")
+    if sums["lost"]:
         raise LostReplications(
             "replications that failed, did not converge or are not finite could change the "
-            f"verdict: {int(found['lost'])} of them, of a metric without a least and a greatest "
+            f"verdict: {int(sums['lost'])} of them, of a metric without a least and a greatest "
             "value"
         )
-    return found["counts"]
+    return sums["counts"]
 
 
 def at_levels(results: xr.Dataset, levels: Mapping[str, Level]) -> xr.Dataset:

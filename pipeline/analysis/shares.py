@@ -35,7 +35,10 @@ def binomial(estimate: Estimate, confidence: float) -> tuple[int, Interval] | No
     wider, and where several cells share the error the tail is less, so there were more. confidence:
     of the interval, or less.
     """
-    share, low, high, error = estimate.value, estimate.low, estimate.high, estimate.standard_error
+    share = estimate.value
+    low = estimate.low
+    high = estimate.high
+    error = estimate.standard_error
     if share in (0, 1) and share in (low, high) and not error > 0:
         bound = high if share == 0 else 1 - low
         n = math.floor(trials_of_none(bound, (1 - confidence) / 2) * (1 + MATCH))
@@ -65,8 +68,8 @@ def binomial(estimate: Estimate, confidence: float) -> tuple[int, Interval] | No
     if not math.isclose(below, above, rel_tol=MATCH):
         return None
     more = n + 1
-    own = 2 * NormalDist().cdf(below * math.sqrt(more)) - 1
-    return more, lambda count: _floats(wilson(np.array(count / more), np.array(more), own))
+    of_wilson = 2 * NormalDist().cdf(below * math.sqrt(more)) - 1
+    return more, lambda count: _floats(wilson(np.array(count / more), np.array(more), of_wilson))
 
 
 def _exact(n: int, confidence: float) -> Interval:
@@ -84,7 +87,8 @@ def detected_share(
         return tolerance.verdict(Estimate(count / n, *interval(count))) == CONTRADICTED
 
     middle = min(max(math.floor(n * tolerance.target), 0), n)
-    less, more = range(middle, -1, -1), range(middle, n + 1)
+    less = range(middle, -1, -1)
+    more = range(middle, n + 1)
     below, above = (bisect_left(counts, True, key=contradicts) for counts in (less, more))
     return (
         1 - float(special.betaincinv(n - less[below], less[below] + 1, power))

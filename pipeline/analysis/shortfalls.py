@@ -28,9 +28,9 @@ def of_moments(moments: xr.Dataset, estimator: str) -> str:
         for name in ("run", "failed", "not_converged")
     }
     values = {
-        str(name): one.sel(statistic="n", drop=True)
-        for name, one in moments.data_vars.items()
-        if "statistic" in one.dims
+        str(name): metric.sel(statistic="n", drop=True)
+        for name, metric in moments.data_vars.items()
+        if "statistic" in metric.dims
     }
     return _line(counts, values, estimator)
 
@@ -54,7 +54,8 @@ def _line(
 
 def _not_converged(counts: Mapping[str, xr.DataArray], estimator: str) -> Iterator[str]:
     """Of each estimator: how many of its replications did not converge, in how many of its cells."""
-    run, lost = counts["run"], counts["not_converged"]
+    run = counts["run"]
+    lost = counts["not_converged"]
     if ESTIMATOR not in run.dims:
         yield from _of_one(estimator, run.values, lost.values)
         return
@@ -66,7 +67,8 @@ def _not_converged(counts: Mapping[str, xr.DataArray], estimator: str) -> Iterat
 
 def _of_one(estimator: str, run: Integers, lost: Integers) -> Iterator[str]:
     if lost.any():
-        cells, every = int((lost > 0).sum()), int((run > 0).sum())
+        cells = int((lost > 0).sum())
+        every = int((run > 0).sum())
         yield (
             f"estimator {estimator}: {int(lost.sum()):,} of {int(run.sum()):,} replications not "
             f"converged in {cells:,} of {every:,} cells"

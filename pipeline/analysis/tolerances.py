@@ -209,10 +209,11 @@ def open_for_good(estimate: Estimate, tolerance: Tolerance) -> bool:
     if estimate.finest is None or not finite(estimate) or estimate.low <= 0:
         return False
     low, high = (end / estimate.value for end in estimate.finest)
-    least, most = estimate.low / low, estimate.high / high
+    least = estimate.low / low
+    most = estimate.high / high
     values = [least + k / PLACES * (most - least) for k in range(PLACES + 1)]
     finest = [Estimate(value, value * low, value * high) for value in (estimate.value, *values)]
-    return all(tolerance.verdict(one) == INCONCLUSIVE for one in finest)
+    return all(tolerance.verdict(narrow) == INCONCLUSIVE for narrow in finest)
 
 
 def by_badness(values: Sequence[float], tolerance: Tolerance) -> list[int]:
@@ -227,7 +228,8 @@ def by_badness(values: Sequence[float], tolerance: Tolerance) -> list[int]:
 
 def written(number: float, fractions: bool = True, digits: int = 6) -> str:
     """A number as in print, in at most so many significant digits: −½, 0.05, 10⁻⁶."""
-    sign, text = "−" if number < 0 else "", f"{abs(number):.{digits}g}"
+    sign = "−" if number < 0 else ""
+    text = f"{abs(number):.{digits}g}"
     if fractions and text in _FRACTIONS:
         return sign + _FRACTIONS[text]
     mantissa, e, exponent = text.partition("e")

@@ -24,11 +24,9 @@ from pipeline.study.status import OK
 from pipeline.study.study import Study
 from pipeline.study.wrong_worlds import WrongWorld
 
-AS_IT_MUST, OTHERWISE, UNDECIDED = (
-    "as it must",
-    "otherwise",
-    "undecided",
-)  # what claims say of their wrong worlds
+AS_IT_MUST = "as it must"
+OTHERWISE = "otherwise"
+UNDECIDED = "undecided"  # what claims say of their wrong worlds
 CELL_OUTSIDE = -1  # number of a combination of levels that is no cell of the grid
 
 
@@ -85,9 +83,11 @@ def wrong_world(
     results = blank.copy(deep=True)
     numbers = cell_numbers(study)
     simulated: set[int] = set()
-    while left := _wanted(claims, results, numbers) - simulated:
-        _fill(results, world, numbers, left)
-        simulated |= left
+    missing = _wanted(claims, results, numbers)
+    while missing:
+        _fill(results, world, numbers, missing)
+        simulated |= missing
+        missing = _wanted(claims, results, numbers) - simulated
     return results
 
 
