@@ -31,8 +31,8 @@ class BlockLaw(NamedTuple):
 class Design:
     """What decides how many users are needed, but for the mechanism and the estimator.
 
-    N: items. w: items that each user has rated. epsilon: privacy budget of a
-    user's record, nats. alpha, beta, b: texts as in the model. theta: θ, sensing
+    N: items. w: items that each user has rated. epsilon: privacy budget of a user's
+    record, nats. alpha, beta, b: texts as in the model. theta: θ, sensing
     probability of an item times w. Q: questions to a user.
     """
 

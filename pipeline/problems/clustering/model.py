@@ -40,13 +40,13 @@ class BlockTruth:
 class Users:
     """U users of a block of replications, as counts of users with equal properties.
 
-    No single user is ever stored. truth: clusters of items. classes: (K,), users
-    in each class. w: rated items a user. b: (K, Lc). Users are exchangeable
-    within a class, so how many of them rated w_1, …, w_Lc items of the clusters
-    is all that is drawn here; mechanisms draw the rest by its law given these.
-    Each call of `batches` starts the users' own stream anew and so draws the same
-    users: of all replications together, those of one kind at once, so that units
-    that need them cannot be cut into slices.
+    No single user is ever stored. truth: clusters of items. classes: (K,), users in
+    each class. w: rated items a user. b: (K, Lc). Users are exchangeable within a
+    class, so how many of them rated w_1, …, w_Lc items of the clusters is all that
+    is drawn here; mechanisms draw the rest by its law given these. Each call of
+    `batches` starts the users' own stream anew and so draws the same users: of all
+    replications together, those of one kind at once, so that units that need them
+    cannot be cut into slices.
     """
 
     plain_release: ClassVar[type] = SeenRatings
@@ -88,8 +88,8 @@ class Users:
         """Batches of users, those of one kind in one row.
 
         Columns rep, user_class, rated_0, …, rated_{Lc−1}. rated: multivariate
-        hypergeometric, w of N items without replacement. At most one row a user;
-        up to 3 clusters, a number of rows that does not grow with U.
+        hypergeometric, w of N items without replacement. At most one row a user; up
+        to 3 clusters, a number of rows that does not grow with U.
         """
         rng = copy.deepcopy(self._streams[0])
         names = [f"rated_{cluster}" for cluster in range(self.truth.count)]
@@ -132,9 +132,9 @@ class BlockModel(Checked):
     Each rates w items, uniform, without replacement. Classes have exact sizes α_k
     U, clusters exact sizes β_l N in random order (both by largest remainder), as
     the paper assumes; `clusters: random` draws the cluster of each item
-    independently with law β, as its lower bounds do. A list is written `0.5,
-    0.5`, a matrix `0.9, 0.1; 0.2, 0.8`, a row for each class. Source: Banerjee,
-    Hegde and Massoulié, §2.1.
+    independently with law β, as its lower bounds do. A list is written `0.5, 0.5`,
+    a matrix `0.9, 0.1; 0.2, 0.8`, a row for each class.
+    Source: Banerjee, Hegde and Massoulié, §2.1.
     """
 
     U: int = parameter("users", unit="users", low=1, high=10**9)

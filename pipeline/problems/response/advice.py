@@ -26,10 +26,10 @@ DELTA = 1e-4  # of the Gaussian, unless another is given, which hardly matters h
 def _risk(mechanism: str, estimator: str, design: Design, epsilon: float) -> tuple[Floats, Floats]:
     """Difficulties β*, (DRAWN, m), and the predicted mean of ‖β̂ − β*‖₂²/m, (DRAWN,), logits².
 
-    The same every time. The Cramér–Rao bound of responses without privacy and
-    what the noise adds (`theory.noise_risk`); with randomized response the bound
-    times coth²(ε/2m), by which flips multiply the variance of a response.
-    ValueError for other mechanisms.
+    The same every time. The Cramér–Rao bound of responses without privacy and what
+    the noise adds (`theory.noise_risk`); with randomized response the bound times
+    coth²(ε/2m), by which flips multiply the variance of a response. ValueError for
+    other mechanisms.
     """
     rng = np.random.default_rng(0)
     model = design.model

@@ -56,11 +56,11 @@ class MisspecifiedResponses(Responses):
 class MisspecifiedRasch(Rasch):
     """`rasch` whose responses are partly guessed, and missing not at random.
 
-    P(X_li = 1) = (1 − g) σ(θ_l + shift − β_i) + g/2. A wrong response to item i
-    is left out with probability s_i, uniform on [0, left_out] and anew in every
+    P(X_li = 1) = (1 − g) σ(θ_l + shift − β_i) + g/2. A wrong response to item i is
+    left out with probability s_i, uniform on [0, left_out] and anew in every
     replication. At g = 0 the odds of what is told are those of a Rasch model with
-    difficulties β_i + log(1 − s_i): the wrong ones. Missing data: Rubin,
-    Biometrika 63 (1976).
+    difficulties β_i + log(1 − s_i): the wrong ones. Missing data: Rubin, Biometrika
+    63 (1976).
     """
 
     at_random: float = parameter(

@@ -27,8 +27,7 @@ class ItemParameters:
     """Truth of the model: difficulties of items and abilities of persons.
 
     theta: (reps, m), β*, rows sum to 0. ability: (reps, n), θ*. Metrics of all
-    problems call what is estimated theta; here that is β*, while θ* is the
-    ability.
+    problems call what is estimated theta; here that is β*, while θ* is the ability.
     """
 
     theta: Annotated[Floats, "reps", "m"]
@@ -56,8 +55,8 @@ class Responses:
 
     ability: θ, (reps, n). theta: β, (reps, m). p: probability that a response is
     observed. P(X_li = 1) is that of the model to within rounding, 2⁻⁵². Memory
-    reps · n · m bytes, twice that if p < 1; of more than `KEPT`, if only counts
-    are asked for, that of the abilities.
+    reps · n · m bytes, twice that if p < 1; of more than `KEPT`, if only counts are
+    asked for, that of the abilities.
     """
 
     plain_release: ClassVar[type] = OpenResponses
@@ -145,8 +144,8 @@ class Responses:
     def differences(self) -> Integers:
         """Pairwise differential measurements, (reps, m, m), read-only, 0 on the diagonal.
 
-        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j
-        wrong. Source: Nguyen and Zhang, eq. (2). O(reps · n · m²), once, for all
+        Y_ij = Σ_l A_li A_lj X_li (1 − X_lj): persons who have i right and j wrong.
+        Source: Nguyen and Zhang, eq. (2). O(reps · n · m²), once, for all
         mechanisms that share the data.
         """
         return self._counts[0]
@@ -276,8 +275,8 @@ class Rasch(Checked):
     """P(X_li = 1) = σ(θ_l − β_i), Σβ = 0, of n persons and m items.
 
     Each response is observed with probability p.
-    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~ N(0, 1), p
-    = 1.
+    Source: Nguyen and Zhang, eq. (1) and §2; their Figure 1 has β, θ ~ N(0, 1),
+    p = 1.
     """
 
     n: int = parameter("persons", unit="persons", low=1, high=10**9 - 1)

@@ -54,10 +54,9 @@ class Differences(PairwiseRelease):
     """Pairwise differential measurements with noise on every released entry.
 
     counts: (reps, m, m), integers or reals. persons: n. variance: (reps,), of the
-    noise of one entry. edges: of a public graph, (reps or 1, m, m), symmetric;
-    None is the complete graph. linked: (reps,), whether persons who answered both
-    items of an edge link all items; None where they must, or where that is not
-    known.
+    noise of one entry. edges: of a public graph, (reps or 1, m, m), symmetric; None
+    is the complete graph. linked: (reps,), whether persons who answered both items
+    of an edge link all items; None where they must, or where that is not known.
 
     The noise protects who answered what, too: `linked` is no part of what is
     published. A simulation lends it, for the status of an estimate alone.
@@ -113,9 +112,9 @@ class FlippedResponses(PairwiseRelease):
         """Ỹ of the flipped responses as they are, or, debiased, Ŷ with E[Ŷ | X] = Y.
 
         (reps, m, m), Ŷ with a zero diagonal. With x̂ = (x̃ − f)/(1 − 2f), flips
-        being independent over items, Σ_l A_li A_lj x̂_li (1 − x̂_lj) is Ŷ_ij =
-        [(1 − f) Ỹ_ij + f Ỹ_ji − f(1 − f) B_ij]/(1 − 2f)², unbiased for i ≠ j.
-        O(reps · n · m²).
+        being independent over items, Σ_l A_li A_lj x̂_li (1 − x̂_lj) is
+        Ŷ_ij = [(1 − f) Ỹ_ij + f Ỹ_ji − f(1 − f) B_ij]/(1 − 2f)², unbiased for
+        i ≠ j. O(reps · n · m²).
         """
         counts = differences_of(self.answers, self.observed)
         flip = float(flip_probability(self.epsilon))
@@ -138,11 +137,11 @@ class OpenResponses(FlippedResponses):
 class Published:
     """What is published of real people's responses, and what it costs them.
 
-    counts: (m, m), noisy Y, 0 off the edges. edges: (m, m), pairs released.
-    noise: parameter of its law, variance σ² of the discrete Gaussian or scale of
-    the discrete Laplace. charged: the sensitivity that the noise is made for,
-    squared L2 for the Gaussian and L1 for the Laplace. sensitivity: the exact
-    ones. spent: budgets of all responses of a person.
+    counts: (m, m), noisy Y, 0 off the edges. edges: (m, m), pairs released. noise:
+    parameter of its law, variance σ² of the discrete Gaussian or scale of the
+    discrete Laplace. charged: the sensitivity that the noise is made for, squared
+    L2 for the Gaussian and L1 for the Laplace. sensitivity: the exact ones. spent:
+    budgets of all responses of a person.
     """
 
     counts: Integers

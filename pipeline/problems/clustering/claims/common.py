@@ -64,10 +64,9 @@ def boundary(
     """Where the mean of `metric` crosses ½ along an axis, in the coordinate `unit`.
 
     along: that axis, of at least three levels.
-    at, min_levels: as in `select`. Returns the columns of `crossing` over the
-    axes of `min_levels`. Raises `NotTested` as `select` does, and
-    `InsufficientEvidence` where a curve that was run does not cross inside its
-    cells.
+    at, min_levels: as in `select`. Returns the columns of `crossing` over the axes
+    of `min_levels`. Raises `NotTested` as `select` does, and `InsufficientEvidence`
+    where a curve that was run does not cross inside its cells.
     """
     data = select(results, metric, at=at, min_levels={along: 3, **min_levels})
     means = summarise(data)
@@ -129,13 +128,13 @@ def exponents(
 ) -> Mapping[str, Estimate]:
     """Exponents "in N" and so on of the boundary, simultaneously.
 
-    Each level of the groups has a constant of its own. error_share: of the
-    claim's error, for all of them together.
+    Each level of the groups has a constant of its own. error_share: of the claim's
+    error, for all of them together.
 
     t intervals on the remaining degrees of freedom, as in `fit_rate`. Normal
     intervals would rely on a scatter about the law that a few boundaries cannot
-    show: at 99 % they covered in only 84 % of all cases with one degree of
-    freedom. Raises `InsufficientEvidence` where there are no more boundaries than
+    show: at 99 % they covered in only 84 % of all cases with one degree of freedom.
+    Raises `InsufficientEvidence` where there are no more boundaries than
     parameters.
     """
     confidence = confidence_for(error_share=error_share / len(predictors))

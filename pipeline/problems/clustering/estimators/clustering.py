@@ -18,7 +18,8 @@ EXACT = 2.0**62  # products of whole numbers that 64 bits hold for certain
 class ClusteringEstimate:
     """A clustering of the items.
 
-    clusters: (reps, N) int, 0 to Lc − 1, in no meaningful order. converged: (reps,).
+    clusters: (reps, N) int, 0 to Lc − 1, in no meaningful order. converged:
+    (reps,).
     """
 
     clusters: Annotated[Integers, "reps", "N"]
@@ -43,9 +44,9 @@ class Clustering(Checked):
 def adjusted_scores(one_bits: Integers, bits: Integers) -> Integers:
     """T·o − S·b, T = Σ b, S = Σ o: T times `adjust`, but for a constant; (reps, N).
 
-    one_bits o, bits b: (reps, N), released ones and all released bits of each item. Whole
-    numbers, so that scores which are equal stay equal; Python's where they may
-    exceed 64 bits, which is slower.
+    one_bits o, bits b: (reps, N), released ones and all released bits of each item.
+    Whole numbers, so that scores which are equal stay equal; Python's where they
+    may exceed 64 bits, which is slower.
 
     >>> adjusted_scores(np.array([[1, 1, 2, 0]]), np.array([[2, 2, 3, 1]])).tolist()
     [[0, 0, 4, -4]]
@@ -65,9 +66,9 @@ def adjusted_scores(one_bits: Integers, bits: Integers) -> Integers:
 def adjust(one_bits: Floats, bits: Floats, entries: int, axis: int | None) -> Floats:
     """o − r (b − mean of b), r = Σ o/Σ b: without the noise of the number of bits.
 
-    one_bits o, bits b: of one shape, released ones and all released bits of each entry.
-    axis: of the sums, None for all axes. entries: of which `bits` has its mean,
-    which may be fewer than all.
+    one_bits o, bits b: of one shape, released ones and all released bits of each
+    entry. axis: of the sums, None for all axes. entries: of which `bits` has its
+    mean, which may be fewer than all.
     """
     total = bits.sum(axis=axis, keepdims=True)
     rate = one_bits.sum(axis=axis, keepdims=True) / np.maximum(total, 1)

@@ -31,10 +31,10 @@ MORE = 30  # of the best
 def split_line(values: Floats, count: int) -> Integers:
     """(reps, N): clusters of values (reps, N) of least sum of squares within, lowest first.
 
-    count: of the clusters, at most N. The optimum is contiguous, so it is
-    computed by dynamic programming over sorted values: the best c parts of the
-    first j have the largest Σ (sum of part)²/(size of part). O(N log N) for two
-    clusters, O((count − 2) N²) more for others.
+    count: of the clusters, at most N. The optimum is contiguous, so it is computed
+    by dynamic programming over sorted values: the best c parts of the first j have
+    the largest Σ (sum of part)²/(size of part). O(N log N) for two clusters,
+    O((count − 2) N²) more for others.
     """
     reps, items = values.shape
     order = np.argsort(values, axis=1, kind="stable")

@@ -16,10 +16,10 @@ from ..releases import SeenRatings
 class Adaptive(Checked):
     """Without privacy: "did you rate item i so?" until somebody did, then about the next item.
 
-    Which rating is asked for is a fair coin, so any user says yes with
-    probability w/(2N), whatever b is; N items take 2 N² answers/w users in the
-    mean. There is no logarithm in it, because an item is not asked about once it
-    is known. unit: none, nothing is protected.
+    Which rating is asked for is a fair coin, so any user says yes with probability
+    w/(2N), whatever b is; N items take 2 N² answers/w users in the mean. There is
+    no logarithm in it, because an item is not asked about once it is known.
+    unit: none, nothing is protected.
     Source: Banerjee, Hegde and Massoulié, §4.2, after Theorem 10.
     """
 

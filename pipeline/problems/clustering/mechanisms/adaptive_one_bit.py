@@ -17,17 +17,17 @@ from .one_bit import OneBit
 class AdaptiveOneBit(OneBit):
     """Users come in rounds. One who has rated an open item says whether a guess of it is right.
 
-    H_ui, the guess for every open item, is a fair coin; S_u = 1 if item I_u is
-    open and H_uI = Z_uI, else 0, released as a bit that is kept with probability
+    H_ui, the guess for every open item, is a fair coin; S_u = 1 if item I_u is open
+    and H_uI = Z_uI, else 0, released as a bit that is kept with probability
     e^ε/(1 + e^ε). After a round the log-odds of "liked" of an open item grow by t
-    Σ_u (2 H_ui − 1)(S̃_u − s)/(N s(1 − s)), s the mean bit and t = tanh(ε/2):
-    those of Gaussian sums where ratings are labels. An item is closed once they
-    are beyond ± log(odds · N). The fewer items are open, the more bits are 0, and
-    the less noise they have: s(1 − s) falls from ¼ to ¼/cosh²(ε/2). That is all
-    that adaptivity gains here. Released are the items that are taken to be liked.
-    unit, neighbours, budget: see `OneBit`; the questions of a round depend on the
-    bits of earlier ones only (sequentially interactive ε-LDP). Source: ours; a
-    scheme as Banerjee, Hegde and Massoulié, Theorem 17, is about.
+    Σ_u (2 H_ui − 1)(S̃_u − s)/(N s(1 − s)), s the mean bit and t = tanh(ε/2): those
+    of Gaussian sums where ratings are labels. An item is closed once they are
+    beyond ± log(odds · N). The fewer items are open, the more bits are 0, and the
+    less noise they have: s(1 − s) falls from ¼ to ¼/cosh²(ε/2). That is all that
+    adaptivity gains here. Released are the items that are taken to be liked. unit,
+    neighbours, budget: see `OneBit`; the questions of a round depend on the bits of
+    earlier ones only (sequentially interactive ε-LDP).
+    Source: ours; a scheme as Banerjee, Hegde and Massoulié, Theorem 17, is about.
     """
 
     w: int = parameter("items that a user has rated", unit="items", low=1, high=1)

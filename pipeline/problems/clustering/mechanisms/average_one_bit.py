@@ -17,8 +17,9 @@ class AverageOneBit(Checked):
 
     She says which item she has rated, and how. So her item costs one bit on
     average, and users of order N log² N are enough, against N² where every answer
-    is one bit. unit: none, nothing is protected. Source: Banerjee, Hegde and
-    Massoulié, §1.1.
+    is one bit.
+    unit: none, nothing is protected.
+    Source: Banerjee, Hegde and Massoulié, §1.1.
     """
 
     N: int = parameter("items", unit="items", low=3)

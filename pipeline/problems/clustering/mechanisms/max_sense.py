@@ -69,20 +69,21 @@ class MaxSense(Sensing):
     """A user says whether she likes any item of a random set, each in it with probability θ/w.
 
     Her sketch is the largest of her ratings in the set, 0 where she has none; she
-    releases it as one private bit. unit: all of a user's record, rated items and
-    ratings. neighbours: that record replaced by any other. budget: pure ε-LDP a
-    user; sets are public.
+    releases it as one private bit.
+    unit: all of a user's record, rated items and ratings.
+    neighbours: that record replaced by any other.
+    budget: pure ε-LDP a user; sets are public.
     Source: Banerjee, Hegde and Massoulié, Figure 2.
     """
 
     def release(self, data: Users, rng: np.random.Generator) -> ScoreSketches:
         """Scores of a block, exact in joint law.
 
-        Up to 3 clusters the number of draws does not depend on U. Users are
-        grouped by how many items of each cluster they rated and how many sensed
-        items they like, which determines their sketch. Given those, sensed items
-        that are not liked are binomial, independently in each cluster, and which
-        items they are is uniform: `subset_sums`.
+        Up to 3 clusters the number of draws does not depend on U. Users are grouped
+        by how many items of each cluster they rated and how many sensed items they
+        like, which determines their sketch. Given those, sensed items that are not
+        liked are binomial, independently in each cluster, and which items they are
+        is uniform: `subset_sums`.
         """
         sensed: list[SubsetCounts] = []
         for users in data.batches():

@@ -25,11 +25,12 @@ from .max_sense import Sensing
 class MultiMaxSense(Sensing):
     """MaxSense with Q disjoint sets a user, of N·θ/w items each, and budget ε/Q a bit.
 
-    Sizes are rounded, at least 1. Sets of a user are Q parts of a random
-    partition. Her sketches are not quite independent, though the paper treats
-    them so: an item that is rated in one set is in no other. Q: ⌈ε⌉ unless given.
-    unit: all of a user's record, rated items and ratings. neighbours: that record
-    replaced by any other. budget: pure ε-LDP a user, by composition of Q bits.
+    Sizes are rounded, at least 1. Sets of a user are Q parts of a random partition.
+    Her sketches are not quite independent, though the paper treats them so: an item
+    that is rated in one set is in no other. Q: ⌈ε⌉ unless given.
+    unit: all of a user's record, rated items and ratings.
+    neighbours: that record replaced by any other.
+    budget: pure ε-LDP a user, by composition of Q bits.
     Source: Banerjee, Hegde and Massoulié, Figure 3.
     """
 
@@ -96,8 +97,8 @@ class MultiMaxSense(Sensing):
         more, so that hardly two users are alike, O(reps · U · Q · N θ/w):
         `by_entries`. Items of one cluster are exchangeable, also given a user's
         bits. So all that is drawn of users is how many items of each cluster they
-        sense with bits that are 1, and with bits that are 0; which items those
-        are is uniform: `subset_sums`.
+        sense with bits that are 1, and with bits that are 0; which items those are
+        is uniform: `subset_sums`.
         """
         if data.truth.count > FEW:
             questions = Questions(self.questions, self.size, self.keep)
@@ -116,8 +117,8 @@ class MultiMaxSense(Sensing):
     def _sensed(self, rng: np.random.Generator, users: UserCounts, data: Users) -> UserCounts:
         """Users by how many sensed items of each cluster they like, liked_c, or do not, other_c.
 
-        And by rep. A hypergeometric number of all sensed items is rated, those
-        are of all clusters alike, and so are the others.
+        And by rep. A hypergeometric number of all sensed items is rated, those are
+        of all clusters alike, and so are the others.
         """
         size = _names("size", data)
         rated = _names("rated", data)
@@ -146,8 +147,8 @@ class MultiMaxSense(Sensing):
     def _answered(self, rng: np.random.Generator, users: UserCounts, data: Users) -> UserCounts:
         """Users by how many items of each cluster are in sets with bit 1, one_c, or 0, zero_c.
 
-        And by rep. Sensed items that are liked fall into the sets uniformly; so
-        do those of each cluster among the liked, and among the others.
+        And by rep. Sensed items that are liked fall into the sets uniformly; so do
+        those of each cluster among the liked, and among the others.
         """
         liked = _names("liked", data)
         other = _names("other", data)
@@ -172,10 +173,10 @@ class MultiMaxSense(Sensing):
     def _bits(self, most: int) -> Floats:
         """Law of j (most + 1) + k: j bits are 1, and k of the liked items are in their sets.
 
-        (most + 1, (Q + 1)(most + 1)); a row for each number l of liked items in
-        all sets. [x^k] f₁^j · [y^(l − k)] f₀^(Q − j) · C(Q, j), over its sum: f₁,
-        f₀ generate the liked items of a set whose bit is 1, or 0. Binomial
-        numbers in each set, given their sum, are uniform.
+        (most + 1, (Q + 1)(most + 1)); a row for each number l of liked items in all
+        sets. [x^k] f₁^j · [y^(l − k)] f₀^(Q − j) · C(Q, j), over its sum: f₁, f₀
+        generate the liked items of a set whose bit is 1, or 0. Binomial numbers in
+        each set, given their sum, are uniform.
         """
         Q = self.questions
         table = np.zeros((most + 1, Q + 1, most + 1))

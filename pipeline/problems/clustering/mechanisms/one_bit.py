@@ -15,8 +15,9 @@ from ..model import Users
 class OneBit(Checked):
     """Mechanisms whose users release one bit each, flipped with probability 1/(1 + e^ε).
 
-    unit: all of a user's record, rated items and ratings. neighbours: that record
-    replaced by any other. budget: pure ε-LDP a user; at ε = ∞ no bit is flipped.
+    unit: all of a user's record, rated items and ratings.
+    neighbours: that record replaced by any other.
+    budget: pure ε-LDP a user; at ε = ∞ no bit is flipped.
     Source: Banerjee, Hegde and Massoulié, Proposition 4.
     """
 

@@ -20,9 +20,10 @@ class OneBitSketch(Checked):
     and S_u = 1 if H_uI = Z_uI for her rating Z_uI. The question is whether (I, Z)
     is in A_u = {(i, H_ui)}: at w = 1 the deterministic one-bit questions of the
     largest information in the proof of Theorem 10. For larger w the law is the
-    same: one rating is used. Scores are Σ_u H_ui S_u; their mean is U/4 + (2 b̄_i
-    − 1) U/(4N). unit: none, nothing is protected. Source: Banerjee, Hegde and
-    Massoulié, Theorem 10.
+    same: one rating is used. Scores are Σ_u H_ui S_u; their mean is U/4 + (2
+    b̄_i − 1) U/(4N).
+    unit: none, nothing is protected.
+    Source: Banerjee, Hegde and Massoulié, Theorem 10.
     """
 
     N: int = parameter("items", unit="items", low=2)

@@ -19,15 +19,17 @@ from .one_bit import OneBit
 class PairwisePreference(OneBit):
     """Every user is asked about a random pair of items, and releases a private sketch of it.
 
-    Pairs are uniform. reading, when the sketch is 1: `agree`, both items are
-    rated, and equally (Appendix B, and the proof); `positive`, both are rated
-    positively (§3.2); `equal`, ratings are equal, those of unrated items being 0
-    (Figure 1). rated_set: `public` asks about two of the items that a user has
-    rated. Pairs are as uniform as before, and every sketch is about two ratings,
-    as if w were N; `agree` and `equal` are then the same.
+    Pairs are uniform. reading, when the sketch is 1: `agree`, both items are rated,
+    and equally (Appendix B, and the proof); `positive`, both are rated positively
+    (§3.2); `equal`, ratings are equal, those of unrated items being 0 (Figure 1).
+    rated_set: `public` asks about two of the items that a user has rated. Pairs are
+    as uniform as before, and every sketch is about two ratings, as if w were N;
+    `agree` and `equal` are then the same.
     unit: all of a user's record, rated items and ratings; the ratings only where
-    the rated set is public. neighbours: that replaced by any other. budget: pure
-    ε-LDP a user. Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B.
+    the rated set is public.
+    neighbours: that replaced by any other.
+    budget: pure ε-LDP a user.
+    Source: Banerjee, Hegde and Massoulié, Figure 1 and Appendix B.
     """
 
     reading: str = parameter(

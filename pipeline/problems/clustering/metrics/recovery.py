@@ -15,7 +15,8 @@ from ..model import BlockTruth
 def recovered(truth: BlockTruth, estimate: ClusteringEstimate) -> Floats:
     """1 where every item is in the right cluster, up to relabelling, else 0.
 
-    Its mean is the chance of success. Source: Banerjee, Hegde and Massoulié, §1.1.
+    Its mean is the chance of success.
+    Source: Banerjee, Hegde and Massoulié, §1.1.
     """
     is_right: Floats = (misplaced(truth.clusters, estimate.clusters) == 0).astype(float)
     return is_right
@@ -51,8 +52,8 @@ def recovered_within(
 def misplaced(truth: Integers, estimated: Integers) -> Integers:
     """(reps,) int: items in a wrong cluster under the best one-to-one relabelling.
 
-    truth, estimated: (reps, N). O(reps · (N + Lc³)), about 10 µs a replication
-    for the matching.
+    truth, estimated: (reps, N). O(reps · (N + Lc³)), about 10 µs a replication for
+    the matching.
     """
     reps, items = truth.shape
     count = 1 + int(max(truth.max(), estimated.max()))

@@ -35,10 +35,10 @@ def users_predicted(
 ) -> HALF:
     """Of a mechanism: pairwise_preference as in Appendix B, adaptive with one answer.
 
-    For adaptive_one_bit that of the same questions fixed beforehand, where
-    ratings are labels. What does not matter to the mechanism is not used.
-    InvalidInput for other mechanisms than max_sense, pairwise_preference,
-    one_bit, average_one_bit, adaptive, adaptive_one_bit and none.
+    For adaptive_one_bit that of the same questions fixed beforehand, where ratings
+    are labels. What does not matter to the mechanism is not used. InvalidInput for
+    other mechanisms than max_sense, pairwise_preference, one_bit, average_one_bit,
+    adaptive, adaptive_one_bit and none.
     """
     design = Design(N, w, epsilon, alpha, beta, b, theta)
     if mechanism == "max_sense":

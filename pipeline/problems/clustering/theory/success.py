@@ -2,8 +2,8 @@
 
 For each mechanism and its estimator.
 Shapes: alpha (K,) shares of user classes; sizes (Lc,) items per cluster, sum N; b
-(K, Lc) chances of a positive rating; pi (K, Lc) chances π that a released bit is
-1, see `sketch_means`. Classes have exactly α_k U users.
+(K, Lc) chances of a positive rating; pi (K, Lc) chances π that a released bit is 1,
+see `sketch_means`. Classes have exactly α_k U users.
 """
 
 from collections.abc import Callable
@@ -122,10 +122,10 @@ def multi_success(U: float, design: Design, adjusted: bool = False) -> float:
 def seen_success(U: float, w: int, alpha: Array, sizes: Array, b: Array) -> float:
     """P(every item right) from ratings that are seen as they are; U is rounded.
 
-    An item is seen Binomial(U, w/N) times, errs where its share of positive
-    ratings is past the middle to the next cluster's chance, by half where it is
-    there, and by 1 − 1/Lc where it was not seen; items independently. The middle
-    is taken as known.
+    An item is seen Binomial(U, w/N) times, errs where its share of positive ratings
+    is past the middle to the next cluster's chance, by half where it is there, and
+    by 1 − 1/Lc where it was not seen; items independently. The middle is taken as
+    known.
     """
     likes = np.asarray(alpha) @ np.asarray(b, float)
     order = np.argsort(likes)
@@ -152,8 +152,8 @@ def _below(middle: Floats, seen: Array, likes: Floats) -> Floats:
 def one_bit_success(U: float, alpha: Array, sizes: Array, b: Array) -> float:
     """P(every item right) of the one-bit sketch without privacy, Gaussian.
 
-    Scores Σ H_ui S_u: expectations of two items differ by (b̄_i − b̄_j) U/(2N),
-    and half the variance of their difference is U/8. Valid for large N.
+    Scores Σ H_ui S_u: expectations of two items differ by (b̄_i − b̄_j) U/(2N), and
+    half the variance of their difference is U/8. Valid for large N.
     """
     likes = np.asarray(alpha) @ np.asarray(b, float)
     items = np.asarray(sizes)[np.argsort(likes)]
@@ -175,8 +175,8 @@ def pair_signal(
     Eigenvalues: (Lc,), largest first. Profiles: (Lc, Lc), λ_r·x_r(i). Each user
     probes one of the N(N−1)/2 pairs, Â_ij ~ Binomial(U, 2π_ij/(N(N−1))); Â_ii is
     set to the mean of the others. Exact but for the noise, whose variance is
-    averaged over entries; adjusted: π(1 − π) for π. The noise has spectral norm
-    2√N times that of an entry.
+    averaged over entries; adjusted: π(1 − π) for π. The noise has spectral norm 2√N
+    times that of an entry.
     """
     sizes = np.asarray(sizes, float)
     N = sizes.sum()
@@ -216,11 +216,11 @@ def pair_success(
 ) -> float:
     """P(every item right) of spectral clustering of pairs, Gaussian.
 
-    Items are points λ_r x_r(i) with independent noise; an item errs past the
-    middle to another cluster's point. Coordinate r is shortened by √(1 − 1/R_r),
-    R_r = (λ_r/(√N noise))², the overlap of estimated and true eigenvector, and
-    lost where R_r ≤ 1. Valid for large N, rare errors and 2U ≫ N(N − 1)·(few/N):
-    many released ones a row.
+    Items are points λ_r x_r(i) with independent noise; an item errs past the middle
+    to another cluster's point. Coordinate r is shortened by √(1 − 1/R_r),
+    R_r = (λ_r/(√N noise))², the overlap of estimated and true eigenvector, and lost
+    where R_r ≤ 1. Valid for large N, rare errors and 2U ≫ N(N − 1)·(few/N): many
+    released ones a row.
     """
     values, profiles, noise = pair_signal(U, epsilon, sizes, chances, adjusted)
     with np.errstate(divide="ignore"):

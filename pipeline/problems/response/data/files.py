@@ -2,10 +2,10 @@
 
 Nothing is ever written.
 Five formats, recognised by how a file begins: ARFF (the students of UCI 467), a
-header with school, G1, G2 and G3 (those of UCI 320), MovieLens's ratings, a
-header person,item,response (long: an answer a row), and else persons × items: a
-header of item names, a first column of persons if wanted, a last column count if
-a row stands for several persons. Answers: see `ANSWERS`.
+header with school, G1, G2 and G3 (those of UCI 320), MovieLens's ratings, a header
+person,item,response (long: an answer a row), and else persons × items: a header of
+item names, a first column of persons if wanted, a last column count if a row stands
+for several persons. Answers: see `ANSWERS`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,8 +76,8 @@ class Rows:
     """Rows of a file of persons × items, each checked by itself.
 
     answers: (rows, items), False where missing. observed: (rows, items). persons:
-    (rows,), how many a row stands for. person: (rows,), their names, or None
-    where the file has no such column. items: names.
+    (rows,), how many a row stands for. person: (rows,), their names, or None where
+    the file has no such column. items: names.
     """
 
     answers: Booleans
@@ -92,8 +92,7 @@ class Shape:
     """Columns of a file of persons × items.
 
     named: whether the first column has the persons' names. counted: whether the
-    last one says how many persons a row stands for. items: names of those
-    between.
+    last one says how many persons a row stands for. items: names of those between.
     """
 
     named: bool

@@ -18,13 +18,13 @@ def binarise(ratings: Ratings) -> tuple[Booleans, tuple[str, ...], int]:
     Returns (persons, films), the names of the films, and the rank. The 200
     most-rated films and all who rated one of them. Scores: the overall mean plus
     the low-rank completion (`complete`) of the ratings' deviations from it. A
-    person's mean is over the scores of all these films. Deviations from each
-    film's own mean would predict held-out ratings a little better (0.797 stars
-    against 0.800), but then nearly everybody agrees on some films, and a film
-    that all have right has no finite difficulty. Every answer depends on
-    everybody's ratings, so privacy of a row of answers is not privacy of a
-    person's ratings. Source: Nguyen and Zhang, §5 (MovieLens), who state neither
-    the completion nor its rank.
+    person's mean is over the scores of all these films. Deviations from each film's
+    own mean would predict held-out ratings a little better (0.797 stars against
+    0.800), but then nearly everybody agrees on some films, and a film that all have
+    right has no finite difficulty. Every answer depends on everybody's ratings, so
+    privacy of a row of answers is not privacy of a person's ratings.
+    Source: Nguyen and Zhang, §5 (MovieLens), who state neither the completion nor
+    its rank.
     """
     chosen = np.sort(np.argsort(-ratings.popularity, kind="stable")[:FILMS])
     column = np.full(len(ratings.names), -1)
@@ -45,9 +45,9 @@ def complete(values: Floats, known: Booleans, shrinkage: float) -> tuple[Floats,
 
     values, known: (rows, columns). Convex, so where the search starts does not
     matter. Soft-impute with momentum: unknown values are filled in from Z, and
-    singular values are lowered by λ. O(rows · columns²) a step; 0.4 s for 610 ×
-    200 ratings. Raises ArithmeticError if it does not converge to 1e-9. Source:
-    Mazumder, Hastie and Tibshirani (2010); Beck and Teboulle (2009).
+    singular values are lowered by λ. O(rows · columns²) a step; 0.4 s for 610 × 200
+    ratings. Raises ArithmeticError if it does not converge to 1e-9.
+    Source: Mazumder, Hastie and Tibshirani (2010); Beck and Teboulle (2009).
     """
     now = np.zeros(values.shape)
     ahead = now

@@ -33,8 +33,8 @@ class RecordedAnswers(Responses):
     """Responses to chosen items of n persons drawn without replacement, anew in every replication.
 
     chosen: (reps, m), indices of items of the table. Drawn when first asked for;
-    asking again gives the same numbers. Memory reps · n · m bytes, twice that
-    where some are missing.
+    asking again gives the same numbers. Memory reps · n · m bytes, twice that where
+    some are missing.
     """
 
     _keeps: ClassVar[bool] = True
@@ -68,12 +68,12 @@ class RecordedResponses(Checked):
     whatever the study's pseudo-count, as the paper measures errors. So `spectral`
     with its defaults has no error at n = all persons without privacy. Files (see
     `files`): responses, persons × items; the grades of UCI 320; the marks of UCI
-    467; ratings, which are completed to low rank (see `rating_completion`): of
-    the 200 most-rated films every replication takes a random set of m, and β* is
-    the fit to these. Without a file, a synthetic stand-in: 1,000 persons × m
-    items. Medians and completion depend on everybody: mechanisms protect the
-    answers, not the grades or ratings behind them. Source: Nguyen and Zhang, §5.
-    O(persons · items²), once.
+    467; ratings, which are completed to low rank (see `rating_completion`): of the
+    200 most-rated films every replication takes a random set of m, and β* is the
+    fit to these. Without a file, a synthetic stand-in: 1,000 persons × m items.
+    Medians and completion depend on everybody: mechanisms protect the answers, not
+    the grades or ratings behind them.
+    Source: Nguyen and Zhang, §5. O(persons · items²), once.
     """
 
     n: int = parameter("persons drawn from the file", unit="persons", low=1, high=10**7)

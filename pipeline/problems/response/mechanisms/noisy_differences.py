@@ -45,19 +45,20 @@ class NoisyDifferences(Checked, ABC):
     """Noise on every released entry of Y, whatever the data are.
 
     On the edges of a public random graph if p0 < 1.
-    unit: all responses of one person, and which of them are missing. neighbours:
-    that person's row replaced by another; or, with neighbours_are=add_remove,
-    present or absent. n is released and not protected: a person who is absent
-    leaves a row without answers, which n counts. Who answered what is protected
-    like the answers: `publish` has nothing of it. Whether it links the items is
-    lent by the simulation, `Differences.linked`, outside of the budget. Public:
-    n, the graph, the variance of the noise. Off the graph, and on the diagonal,
-    released counts are 0. calibration: `paper` charges 1 for every released entry
-    (Lemma 4.1 of Nguyen and Zhang, corrected), `tight` the exact sensitivity of a
-    person's row, half or a quarter of that; each graph is charged by itself.
+    unit: all responses of one person, and which of them are missing.
+    neighbours: that person's row replaced by another; or, with
+    neighbours_are=add_remove, present or absent. n is released and not protected: a
+    person who is absent leaves a row without answers, which n counts. Who answered
+    what is protected like the answers: `publish` has nothing of it. Whether it
+    links the items is lent by the simulation, `Differences.linked`, outside of the
+    budget. Public: n, the graph, the variance of the noise. Off the graph, and on
+    the diagonal, released counts are 0. calibration: `paper` charges 1 for every
+    released entry (Lemma 4.1 of Nguyen and Zhang, corrected), `tight` the exact
+    sensitivity of a person's row, half or a quarter of that; each graph is charged
+    by itself.
 
-    A law of noise has one parameter, its variance or its scale, which follows
-    from the budget and the sensitivity.
+    A law of noise has one parameter, its variance or its scale, which follows from
+    the budget and the sensitivity.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -137,9 +138,8 @@ class NoisyDifferences(Checked, ABC):
     def release(self, data: Responses, rng: np.random.Generator) -> Differences:
         """Noisy Y of a block, (reps, m, m) int64.
 
-        A graph without edges releases nothing, of variance 0.
-        O(reps · entries) draws. A tight charge of a graph costs O(m³), or O(2^m)
-        for m ≤ 16.
+        A graph without edges releases nothing, of variance 0. O(reps · entries)
+        draws. A tight charge of a graph costs O(m³), or O(2^m) for m ≤ 16.
         """
         counts = data.differences()
         if self.p0 < 1:
@@ -186,11 +186,11 @@ class NoisyDifferences(Checked, ABC):
         persons: (rows,), how many persons a row stands for; None is one each.
         named: whether they are the rows of a file with names, of which those are
         left out that stand in several; one row may then take two persons away,
-        `named_sensitivity`. The graph, which is public, is drawn by NumPy from
-        the system's entropy. What is spent is by OpenDP's own map, which rounds
-        up, at the exact sensitivity (of a graph of more than 16 items, an upper
-        bound). 10 µs an entry. Raises `InvalidInput` if no graph drawn connects
-        the items, and without OpenDP.
+        `named_sensitivity`. The graph, which is public, is drawn by NumPy from the
+        system's entropy. What is spent is by OpenDP's own map, which rounds up, at
+        the exact sensitivity (of a graph of more than 16 items, an upper bound). 10
+        µs an entry. Raises `InvalidInput` if no graph drawn connects the items, and
+        without OpenDP.
         """
         graph = self._published_graph()
         edges = ~np.eye(self.m, dtype=bool)
@@ -238,8 +238,8 @@ class NoisyDifferences(Checked, ABC):
         """The best attack on one response, and on all of a person.
 
         A response changes m − 1 counts by 1.
-        On public graphs of edge probability below 1 what the budget allows, as
-        the noise depends on the graph.
+        On public graphs of edge probability below 1 what the budget allows, as the
+        noise depends on the graph.
         """
         if self.p0 < 1:
             return {"person": self._bound()}
@@ -275,14 +275,14 @@ class NoisyDifferences(Checked, ABC):
 class DiscreteGaussian(NoisyDifferences):
     """Discrete Gaussian noise N_Z(0, Δ²/(2ρ)) on pairwise differential measurements.
 
-    ρ-zCDP for a person's row. ρ is that of (ε, δ): `conversion` tight is
-    numerical (Canonne, Kamath and Steinke), bun_steinke the closed form ε = ρ +
-    √(4ρ log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than
-    ε: see `spent`. exact is no conversion but the noise's own law (Balle and
-    Wang): less noise than tight, for studies only. Raises `InvalidInput` for
-    budgets so small that the noise is wider than 1e9, or beyond the range of
-    numbers. Source: Nguyen and Zhang, Algorithm 2 and Lemma 4.1, corrected
-    (variance, not standard deviation; noise also where Y is 0).
+    ρ-zCDP for a person's row. ρ is that of (ε, δ): `conversion` tight is numerical
+    (Canonne, Kamath and Steinke), bun_steinke the closed form ε = ρ + √(4ρ
+    log(1/δ)), paper its shortcut ρ = ε²/(4 log(1/δ)), which spends more than ε: see
+    `spent`. exact is no conversion but the noise's own law (Balle and Wang): less
+    noise than tight, for studies only. Raises `InvalidInput` for budgets so small
+    that the noise is wider than 1e9, or beyond the range of numbers.
+    Source: Nguyen and Zhang, Algorithm 2 and Lemma 4.1, corrected (variance, not
+    standard deviation; noise also where Y is 0).
     """
 
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-4, above=0, below=1)
@@ -375,8 +375,9 @@ class DiscreteLaplace(NoisyDifferences):
     """Discrete Laplace noise of scale Δ₁/ε on pairwise differential measurements.
 
     Pure ε-DP for a person's row. Raises `InvalidInput` for budgets so small that
-    the noise is wider than 1e9. Source: Nguyen and Zhang, supplement, Lemma 4.2
-    (Ghosh, Roughgarden and Sundararajan, 2009).
+    the noise is wider than 1e9.
+    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden and
+    Sundararajan, 2009).
     """
 
     budget: ClassVar[str] = "pure ε-DP for all responses of a person"

@@ -23,13 +23,13 @@ from ..theory.sensitivity import response_budget
 class RandomizedResponse(Checked):
     """Every response is flipped with probability 1/(1 + e^{ε0/m}) before it leaves its person.
 
-    unit: all responses of one person. neighbours: one person's answers replaced;
-    n and who answered what are public. budget: pure ε-LDP per person, ε0 = ε.
-    With `shuffled` the reports leave in random order, and ε0 > ε where
-    amplification by shuffling is known to allow it: then all reports together are
-    (ε, δ)-DP. Elsewhere ε0 stays ε, and `unamplified` says why. Amplification
-    needs complete responses, also those of a file: a pattern of missing answers
-    would make reports distinguishable.
+    unit: all responses of one person.
+    neighbours: one person's answers replaced; n and who answered what are public.
+    budget: pure ε-LDP per person, ε0 = ε. With `shuffled` the reports leave in
+    random order, and ε0 > ε where amplification by shuffling is known to allow it:
+    then all reports together are (ε, δ)-DP. Elsewhere ε0 stays ε, and `unamplified`
+    says why. Amplification needs complete responses, also those of a file: a
+    pattern of missing answers would make reports distinguishable.
     Source: Nguyen and Zhang, supplement, Lemma 4.1 (Feldman, McMillan and Talwar,
     2022, Theorem III.1).
     """
@@ -155,8 +155,8 @@ def draw_flips(shape: tuple[int, ...], flip: float, rng: np.random.Generator) ->
     """Bernoulli draws of probability `flip`, exact to 2⁻⁵³.
 
     A random byte decides all but one draw in 256, a uniform these.
-    `common.sampling.bernoulli` has the same law from other random numbers: using
-    it here would change every result.
+    `common.sampling.bernoulli` has the same law from other random numbers: using it
+    here would change every result.
     """
     whole, rest = divmod(256 * flip, 1)
     byte = rng.integers(0, 256, shape, np.uint8)

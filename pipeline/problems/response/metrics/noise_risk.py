@@ -21,9 +21,9 @@ def noise_drawn(truth: ItemParameters, release: Any, *, p: float = OBSERVED) -> 
     """Mean over released Y_ij of ((Y_ij − E Y_ij)² − Var Y_ij)/σ², given abilities.
 
     (reps,); noise of variance σ² makes it 1. E and Var are those of the persons'
-    own counts; σ² is the variance that the release states. NaN for other
-    releases, and for one without edges. O(reps · n · m²). Source: Nguyen and
-    Zhang, eqs. (1), (2) and (4).
+    own counts; σ² is the variance that the release states. NaN for other releases,
+    and for one without edges. O(reps · n · m²).
+    Source: Nguyen and Zhang, eqs. (1), (2) and (4).
     """
     if not isinstance(release, Differences):
         return np.full(len(truth.theta), np.nan)
@@ -56,8 +56,9 @@ def noise_risk(
 ) -> Floats:
     """First-order mean of what noise on all pairs adds to ‖β̂ − β*‖₂²/m, (reps,).
 
-    0 for a release without such noise; NaN on a sparse graph. O(reps · (n · m² +
-    m³)). Source: `theory.noise_risk`.
+    0 for a release without such noise; NaN on a sparse graph.
+    O(reps · (n · m² + m³)).
+    Source: `theory.noise_risk`.
     """
     if not isinstance(release, Differences):
         return np.zeros(len(truth.theta))

@@ -1,8 +1,8 @@
 """What a cell's mechanism really spends, compared with what it declares: exact numbers.
 
 Shares are of the declared budget: at 1 it is spent in full, at 2 twice what is
-declared is spent. NaN where a metric does not apply. No metric declares a range:
-it would widen intervals for values not seen, but these numbers are exact.
+declared is spent. NaN where a metric does not apply. No metric declares a range: it
+would widen intervals for values not seen, but these numbers are exact.
 """
 
 import math
@@ -44,8 +44,7 @@ class PersonSpent(Checked):
     mechanism's conversion; of δ at ε where that is exact. Laplace: of ε. The
     entries that change are counted over all pairs of rows. NaN for other
     mechanisms.
-    Source: Nguyen and Zhang, Lemma 4.1, and Lemma 4.2 of the supplement,
-    composed.
+    Source: Nguyen and Zhang, Lemma 4.1, and Lemma 4.2 of the supplement, composed.
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -108,8 +107,8 @@ def count_spent(
 
     The count is of all right answers, which one person changes by up to m.
     Gaussian: N_Z(0, m²/ε²), share of ½ε²-zCDP; Laplace: scale m/ε, share of ε.
-    Computed from the whole laws. Source: Nguyen and Zhang, supplement, Lemmas 3.2
-    and 4.2.
+    Computed from the whole laws.
+    Source: Nguyen and Zhang, supplement, Lemmas 3.2 and 4.2.
     """
     if declares_zcdp(mechanism):
         return privacy_loss.gaussian_count_spent(m, epsilon_user)
@@ -120,8 +119,8 @@ def count_spent(
 def shortcut_epsilon_cited(*, epsilon_user: float = BUDGET, delta: float = DELTA) -> float:
     """ε at δ that ρ = ε²/(4 log(1/δ)) spends by the lemma that the paper cites, over the nominal ε.
 
-    It is ρ + √(4ρ log(1/δ)). Source: Nguyen and Zhang, supplement, Lemma 4.3 and
-    below it.
+    It is ρ + √(4ρ log(1/δ)).
+    Source: Nguyen and Zhang, supplement, Lemma 4.3 and below it.
     """
     rho = accounting.paper_rho(epsilon_user, delta)
     return float(accounting.bun_steinke_epsilon(rho, delta)) / epsilon_user

@@ -40,8 +40,8 @@ def differences_of(answers: Booleans, observed: Booleans | None) -> Floats:
 
     Whole numbers.
     answers X, observed A: (reps, n, m); None is all observed, which takes half of
-    the time. O(reps · n · m²), of 64 persons at a time. Source: Nguyen and Zhang,
-    eq. (2).
+    the time. O(reps · n · m²), of 64 persons at a time.
+    Source: Nguyen and Zhang, eq. (2).
     """
     reps, n, m = answers.shape
     counts = np.empty((reps, m, m))

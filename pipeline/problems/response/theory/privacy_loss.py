@@ -25,8 +25,9 @@ def changed_entries(m: int) -> int:
     """Most entries of Y that change when a person's row of m answers becomes another; whole.
 
     Over all pairs of rows. Of a items right in both rows, b right in the first
-    alone, c in the second alone and d in none, (a + b)(c + d) + (a + c)(b + d) −
-    2ad entries change, each by 1 or −1: all (a, b, c, d) are tried. O(m³).
+    alone, c in the second alone and d in none,
+    (a + b)(c + d) + (a + c)(b + d) − 2ad entries change, each by 1 or −1: all (a,
+    b, c, d) are tried. O(m³).
     """
     a, b, c = np.ogrid[: m + 1, : m + 1, : m + 1]
     d = m - a - b - c
@@ -65,8 +66,9 @@ def gaussian_count_spent(sensitivity: int, epsilon: float) -> float:
 def laplace_count_spent(sensitivity: int, epsilon: float) -> float:
     """Share of ε that discrete Laplace noise of scale Δ/ε spends.
 
-    The largest |log P(x)/P(x − Δ)| over integers x, over ε. Source: Nguyen and
-    Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden and Sundararajan, 2009).
+    The largest |log P(x)/P(x − Δ)| over integers x, over ε.
+    Source: Nguyen and Zhang, supplement, Lemma 4.2 (Ghosh, Roughgarden and
+    Sundararajan, 2009).
     """
     scale = sensitivity / epsilon
     x = np.arange(-sensitivity, 2 * sensitivity + 1)
@@ -87,9 +89,9 @@ def shuffled_binary_delta(epsilon: float, local_epsilon: float, n: int) -> float
     """Exact δ at ε of n binary answers, each by ε0 randomized response, in random order.
 
     Only the number of ones can be seen. Neighbours differ in one person's answer;
-    the others may have any number of ones, and the worst counts. A lower bound
-    for other reports of budget ε0. Absolute error below 1e-12. O(n √n). Source:
-    the reference for Feldman, McMillan and Talwar (2022), Theorem III.1.
+    the others may have any number of ones, and the worst counts. A lower bound for
+    other reports of budget ε0. Absolute error below 1e-12. O(n √n).
+    Source: the reference for Feldman, McMillan and Talwar (2022), Theorem III.1.
     """
     return _worst(epsilon, local_epsilon, n)[0]
 
@@ -98,8 +100,8 @@ def shuffled_exact_epsilon(local_epsilon: float, n: int, delta: float) -> float:
     """ε at δ of shuffled answers of budget ε0, where `shuffled_binary_delta` is δ.
 
     Between 0 and ε0.
-    Solved for one number of ones at a time: from the worst at one ε to the worst
-    at the next, until it is the same.
+    Solved for one number of ones at a time: from the worst at one ε to the worst at
+    the next, until it is the same.
     """
     epsilon = 0.0
     tried: set[int] = set()
@@ -171,9 +173,9 @@ def _deltas(epsilon: float, local_epsilon: float, laws: Floats) -> Floats:
 def published_local_epsilon(epsilon: float, n: int, delta: float) -> float:
     """ε0 that the published search finds.
 
-    It stays at the limit of the theorem where ε would allow more.
-    Below 16 log(2/δ) persons it is ε. Source: Nguyen and Zhang, supplement,
-    `find_effective_epsilon0_rr`.
+    It stays at the limit of the theorem where ε would allow more. Below 16 log(2/δ)
+    persons it is ε.
+    Source: Nguyen and Zhang, supplement, `find_effective_epsilon0_rr`.
     """
     local = float(accounting.shuffled_local_epsilon(epsilon, n, delta))
     if math.isnan(local):

@@ -1,27 +1,26 @@
 """What a person can change in the pairwise differential measurements, and what hides it.
 
 Released: Y_ij = Σ_l A_li A_lj X_li (1 − X_lj) for i ≠ j, m(m−1) integers, or only
-the 2|E| of them on the edges of a public graph. Unit of privacy: one person's
-whole row, answers and which of them are missing. Neighbours: `replace_one`, the
-row becomes another (Definition 1 of Nguyen and Zhang); `add_remove`, it is
-present or absent.
+the 2|E| of them on the edges of a public graph. Unit of privacy: one person's whole
+row, answers and which of them are missing. Neighbours: `replace_one`, the row
+becomes another (Definition 1 of Nguyen and Zhang); `add_remove`, it is present or
+absent.
 
 A person with ones on S and zeros on T (disjoint; the rest missing) adds 1 to the
 entries S × T. So two rows differ by −1, 0 or 1 in every entry, and squared L2 and
-L1 distances are both the number of entries that differ. On a graph S × T holds
-the edges cut between S and T: at most the largest cut c of the graph, reached
-with T the complement of S, so without missing answers. Add/remove: c. Replace
-one: at most c + c, reached by the complementary row, since S × T and T × S share
-no entry. With all pairs released c = ⌊m²/4⌋. The paper charges 1 for every
-released entry.
+L1 distances are both the number of entries that differ. On a graph S × T holds the
+edges cut between S and T: at most the largest cut c of the graph, reached with T
+the complement of S, so without missing answers. Add/remove: c. Replace one: at most
+c + c, reached by the complementary row, since S × T and T × S share no entry. With
+all pairs released c = ⌊m²/4⌋. The paper charges 1 for every released entry.
 
 Where rows carry names, a name that several rows have counts as not there. One row
-of a name there or not then adds a row's entries or takes a row's: a, with at most
-c of them, each 1. One row replaced by another, whatever name it has, changes at
-most two names so: Y by a + b, hence by at most 2c in L1, and by |a|² + |b|² + 2ab
-≤ 4c in squared L2. That is attained where two persons gave the same row and one
-of them comes to have the other's name: both are gone. All rows of a name replaced
-by others of that name, or of a new one, are as above, c + c.
+of a name there or not then adds a row's entries or takes a row's: a, with at most c
+of them, each 1. One row replaced by another, whatever name it has, changes at most
+two names so: Y by a + b, hence by at most 2c in L1, and by |a|² + |b|² + 2ab ≤ 4c
+in squared L2. That is attained where two persons gave the same row and one of them
+comes to have the other's name: both are gone. All rows of a name replaced by others
+of that name, or of a new one, are as above, c + c.
 """
 
 import numpy as np
@@ -58,8 +57,8 @@ def squared_sensitivity(m: int, neighbours: str, graph: Array | None = None) -> 
     """Squared L2 sensitivity of the release: c for `add_remove`, 2c for `replace_one`.
 
     Whole, scalar or (...).
-    m: items; graph: None, or (..., m, m), where it is exact for m ≤ 16 and an
-    upper bound above (`largest_cut`).
+    m: items; graph: None, or (..., m, m), where it is exact for m ≤ 16 and an upper
+    bound above (`largest_cut`).
     """
     return _rows(neighbours) * largest_cut(m, graph)
 
@@ -91,9 +90,9 @@ def charged_sensitivity(
     """Squared L2, and L1, sensitivity that noise is calibrated to.
 
     Whole, scalar or (...) for graphs (..., m, m). `tight`: the exact one (or its
-    bound). `paper`: 1 for every released entry, whatever the neighbours are,
-    which is what Lemma 4.1 of Nguyen and Zhang composes to, when corrected.
-    Raises `InvalidInput` for other names.
+    bound). `paper`: 1 for every released entry, whatever the neighbours are, which
+    is what Lemma 4.1 of Nguyen and Zhang composes to, when corrected. Raises
+    `InvalidInput` for other names.
     """
     if calibration not in CALIBRATIONS:
         raise InvalidInput("calibration", calibration, nearest(calibration, CALIBRATIONS))
@@ -109,8 +108,8 @@ def noise_variance(
     """σ² of the discrete Gaussian on every released entry that makes the release ρ-zCDP.
 
     Scalar or (...). ε*²/2 for ρ is the paper's ½ε*²-CDP: then paper m(m−1)/ε*²,
-    tight 2⌊m²/4⌋/ε*² (replace one). Source: Nguyen and Zhang, Lemma 4.1,
-    corrected.
+    tight 2⌊m²/4⌋/ε*² (replace one).
+    Source: Nguyen and Zhang, Lemma 4.1, corrected.
     """
     sensitivity = charged_sensitivity(calibration, m, neighbours, graph)
     variance: Floats = calibrated_variance(sensitivity, rho)
@@ -122,8 +121,9 @@ def laplace_scale(
 ) -> Floats:
     """Scale t of the discrete Laplace, P(z) ∝ e^{−|z|/t}, on every released entry: ε-DP.
 
-    Scalar or (...). Source: Nguyen and Zhang, supplement, Lemma 4.2, composed
-    over entries (paper) or by L1 sensitivity (tight).
+    Scalar or (...).
+    Source: Nguyen and Zhang, supplement, Lemma 4.2, composed over entries (paper)
+    or by L1 sensitivity (tight).
     """
     sensitivity = charged_sensitivity(calibration, m, neighbours, graph)
     scale: Floats = sensitivity / positive("epsilon", epsilon)
@@ -145,8 +145,8 @@ def response_budget(epsilon: float | Floats, m: int) -> Floats:
     """ε/m, the budget of each of a person's m responses if all together may spend ε; broadcasts.
 
     Exact: the opposite row reaches ε. With missing answers it hides the answers,
-    not which items were answered. Source: Nguyen and Zhang, supplement,
-    randomized response.
+    not which items were answered.
+    Source: Nguyen and Zhang, supplement, randomized response.
     """
     budget: Floats = positive("epsilon", epsilon) / positive("m", m)
     return budget
