@@ -120,7 +120,8 @@ class FlippedResponses(PairwiseRelease):
         flip = float(flip_probability(self.epsilon))
         if not debiased or flip == 0:
             return counts
-        counts = (1 - flip) * counts + flip * counts.swapaxes(1, 2) - flip * (1 - flip) * self.pairs
+        both_flipped = flip * (1 - flip) * self.pairs
+        counts = (1 - flip) * counts + flip * counts.swapaxes(1, 2) - both_flipped
         counts /= np.tanh(self.epsilon / 2) ** 2
         np.einsum("rii->ri", counts)[...] = 0
         return counts

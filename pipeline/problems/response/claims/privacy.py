@@ -15,10 +15,10 @@ from pipeline.analysis.tolerances import AtMost, Within
 from .common import DELTA, EXACT, ROUNDING
 from .controls import QUIET
 
-NOISE = (
-    0.03  # of the variance of noise as drawn, all cells together: the small grid knows it to 0.015
-)
-COARSE = 1e-3  # of noise on integers: its variance is less than σ² by up to this share, at σ² = 0.6
+# Of the variance of noise as drawn, all cells together: the small grid knows it to 0.015.
+NOISE = 0.03
+# Of noise on integers: its variance is less than σ² by up to this share, at σ² = 0.6.
+COARSE = 1e-3
 _MECHANISMS = {"discrete Gaussian": "discrete_gaussian", "discrete Laplace": "discrete_laplace"}
 _GAUSSIAN = dict(mechanism="discrete_gaussian", calibration="tight")
 

@@ -35,7 +35,8 @@ def _recovered(within: Condition) -> Measure:
             results, "exact_top_k", min_levels=dict(m=1, spacing=1, p=1, recovery=2), within=within
         )
         cells = summarise(data, confidence_for(data))
-        return labelled(cells, *(f"exact_top_k{end}" for end in ("", "_low", "_high", "_mcse")))
+        columns = ("exact_top_k", "exact_top_k_low", "exact_top_k_high", "exact_top_k_mcse")
+        return labelled(cells, *columns)
 
     return recovered
 

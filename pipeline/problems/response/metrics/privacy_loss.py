@@ -66,11 +66,9 @@ class PersonSpent(Checked):
         if self.mechanism not in ("discrete_gaussian", "discrete_laplace"):
             return np.full(len(truth.theta), np.nan)
         entries = privacy_loss.changed_entries(self.m)
-        variances = np.asarray(release.variance)
-        spent = {
-            variance: self._spent(entries, variance) for variance in np.unique(variances).tolist()
-        }
-        return np.array([spent[variance] for variance in variances.tolist()])
+        variances, place = np.unique(np.asarray(release.variance), return_inverse=True)
+        spent = [self._spent(entries, variance) for variance in variances.tolist()]
+        return np.array(spent)[place]
 
     def _spent(self, entries: int, variance: float) -> float:
         if not declares_zcdp(self.mechanism):  # 1/t, from Var = 1/(2 sinh²)

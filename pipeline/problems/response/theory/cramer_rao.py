@@ -1,6 +1,7 @@
 """The Cramér–Rao bound of the Rasch model: how well responses determine the difficulties."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,9 +38,9 @@ def item_information(theta: Floats, ability: Floats) -> Floats:
     to 0. O(reps · (n · r² + m² · r)), see `_parts`.
     """
     information = np.empty((*theta.shape, theta.shape[1]))
-    for rows, diagonal, basis, core in _parts(theta, ability):
-        information[rows] = -(basis @ core @ basis.mT)
-        information[rows] += diagonal[:, :, None] * np.eye(theta.shape[1])
+    for part in _parts(theta, ability):
+        information[part.rows] = -(part.basis @ part.core @ part.basis.mT)
+        information[part.rows] += part.diagonal[:, :, None] * np.eye(theta.shape[1])
     return information
 
 
@@ -66,20 +67,35 @@ def cramer_rao_risk(theta: Floats, ability: Floats, p: float = 1.0) -> Floats:
     if not ability.shape[1]:
         return risk
     parts = _parts(np.asarray(theta, float), np.asarray(ability, float))
-    for rows, diagonal, basis, core in parts:
-        level = (diagonal.sum(axis=1) - np.einsum("rij,rij->r", basis @ core, basis)) / m
-        core -= (level / m)[:, None, None]
+    for part in parts:
+        diagonal = part.diagonal
+        basis = part.basis
+        trace = diagonal.sum(axis=1) - np.einsum("rij,rij->r", basis @ part.core, basis)
+        level = trace / m
+        core = part.core - (level / m)[:, None, None]
         once = basis / diagonal[:, :, None]
         inner = np.eye(core.shape[1]) - core @ (basis.mT @ once)
         rest = np.einsum("rii->r", np.linalg.solve(inner, core @ (once.mT @ once)))
-        risk[rows] = ((1 / diagonal).sum(axis=1) + rest - 1 / level) / (m * p)
+        risk[part.rows] = ((1 / diagonal).sum(axis=1) + rest - 1 / level) / (m * p)
     return risk
 
 
-def _parts(theta: Floats, ability: Floats) -> Iterator[tuple[Integers, Floats, Floats, Floats]]:
-    """Parts of the information diag(D) − CKCᵀ, of some rows at a time.
+@dataclass(frozen=True)
+class _Part:
+    """The information diag(D) − CKCᵀ of some replications.
 
-    Rows, diagonals D (rows, m), bases C (rows, m, r) and cores K (rows, r, r).
+    rows: their numbers. diagonal: D, (rows, m). basis: C, (rows, m, r). core: K, (rows, r, r).
+    """
+
+    rows: Integers
+    diagonal: Floats
+    basis: Floats
+    core: Floats
+
+
+def _parts(theta: Floats, ability: Floats) -> Iterator[_Part]:
+    """The information of replications of one number of points r at a time.
+
     v_l = C σ'(θ_l − x) for r difficulties x: the items' own, C = 1, or, where they
     are fewer, Chebyshev points between the least and the largest. σ'(θ − ·) has its
     poles at a distance of π or more, so r points leave an error of order ρ^−r, log
@@ -94,7 +110,9 @@ def _parts(theta: Floats, ability: Floats) -> Iterator[tuple[Integers, Floats, F
     points = np.where(interpolated, np.ceil(needed), m).astype(int)
     for r in np.unique(points):
         rows = np.flatnonzero(points == r)
-        yield rows, *_sums(*_interpolation(theta[rows], r), ability[rows])
+        difficulties, matrices = _interpolation(theta[rows], r)
+        diagonal, basis, core = _sums(difficulties, matrices, ability[rows])
+        yield _Part(rows, diagonal, basis, core)
 
 
 def _sums(points: Floats, basis: Floats, ability: Floats) -> tuple[Floats, Floats, Floats]:

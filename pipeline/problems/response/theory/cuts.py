@@ -26,7 +26,9 @@ def checked_graphs(graph: Array, m: int) -> Booleans:
         allowed = f"must be an adjacency matrix (m, m) of 0 and 1, with m={m}"
         raise InvalidInput("graph", graph.shape, allowed)
     edges = graph.astype(bool)
-    if (edges != np.swapaxes(edges, -1, -2)).any() or np.diagonal(edges, axis1=-2, axis2=-1).any():
+    is_directed = (edges != np.swapaxes(edges, -1, -2)).any()
+    has_loops = np.diagonal(edges, axis1=-2, axis2=-1).any()
+    if is_directed or has_loops:
         raise InvalidInput("graph", graph.shape, "must be symmetric, with zeros on the diagonal")
     if not edges.any(axis=(-1, -2)).all():
         raise InvalidInput("graph", graph.shape, "must have an edge: nothing would be released")
