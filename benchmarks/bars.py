@@ -28,9 +28,9 @@ from pipeline.problems.crowd.mechanisms.randomized_response import (
 from pipeline.problems.crowd.model import DawidSkene as Crowd
 from pipeline.problems.ranking.estimators import newton
 from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn
-from pipeline.problems.ranking.mechanisms import RandomizedResponse
-from pipeline.problems.ranking.metrics.ordering import ExcessRisk
-from pipeline.problems.ranking.metrics.yardsticks import CramerRaoRisk, SandwichRisk
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.ranking.metrics.ordering import excess_risk
+from pipeline.problems.ranking.metrics.yardsticks import cramer_rao_risk, sandwich_risk
 from pipeline.problems.ranking.model import BTL
 from pipeline.problems.response.estimators.spectral import Spectral
 from pipeline.problems.response.metrics.cramer_rao import item_bound
@@ -55,7 +55,7 @@ def ranking_yardsticks() -> None:
         truth = model.truth(rng, BLOCK, rng)
         mechanism = RandomizedResponse(m=m, L=400, epsilon=8 / np.sqrt(400 * m), draw="marginal")
         first = mechanism.release(model.simulate(truth, rng), rng)
-        estimators, metrics = (Debiased(m=m), PlugIn(m=m)), (SandwichRisk(), CramerRaoRisk(), ExcessRisk())
+        estimators, metrics = (Debiased(m=m), PlugIn(m=m)), (sandwich_risk(), cramer_rao_risk(), excess_risk())
         estimates = [one.fit(first, rng) for one in estimators]
 
         def measure(first=first, truth=truth, estimates=estimates, metrics=metrics) -> None:

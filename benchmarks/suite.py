@@ -26,7 +26,9 @@ from joblib.externals.loky import get_reusable_executor
 from scipy.optimize import minimize
 from scipy.special import expit, ndtri
 
-from benchmarks.estimator import numpy_newton  # the rest of ours where needed: a rival's workers import this module
+from benchmarks.estimator import (
+    numpy_newton,  # the rest of ours where needed: a rival's workers import this module
+)
 from benchmarks.rows import row, spread
 
 WORKERS = 2

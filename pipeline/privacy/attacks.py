@@ -1,7 +1,7 @@
-"""What the best attacker can tell from a release, who knows everything but which of two neighbours is the truth.
+"""What the best attacker, who knows all but which of two neighbours is true, learns of a release.
 
-An attack is a likelihood-ratio test of one neighbour against the other: no test has more true alarms at the same
-probability of a false one (Neyman and Pearson).
+An attack is a likelihood-ratio test of one neighbour against the other: no test has more true
+alarms at the same probability of a false one (Neyman and Pearson).
 """
 
 import math
@@ -20,13 +20,15 @@ from pipeline.study.arrays import Floats
 TAIL = 12.0  # standard deviations of a discrete Gaussian that are summed over
 RARE = 1e-9  # chance that fewer reports hide a shuffled bit than are counted on
 COINS = 100  # numbers of such reports that are told apart
-LONGEST = (
-    2**22
-)  # entries of a law that are held; beyond, the sum of so much noise is Gaussian to all digits
+# Entries of a law that are held; beyond, the sum of so much noise is Gaussian to all digits.
+LONGEST = 2**22
 
 
 class Attack(Protocol):
-    """The best attack. epsilon, delta: budget of what it attacks, in nats; exact: whether `power` is attained."""
+    """The best attack. epsilon, delta: budget of what it attacks, in nats.
+
+    exact: whether `power` is attained.
+    """
 
     @property
     def epsilon(self) -> float:
@@ -41,17 +43,18 @@ class Attack(Protocol):
         """False where `power` is a bound."""
 
     def power(self, false_alarms: float) -> float:
-        """Probability of a true alarm of the best test whose probability of a false one is at most `false_alarms`."""
+        """Chance of a true alarm of the best test with a chance `false_alarms` of a false one."""
 
 
 @dataclass(frozen=True)
 class FlippedBits:
-    """All of `bits` bits differ between the neighbours, each released by randomized response at budget `each`.
+    """All of `bits` bits differ, each released by randomized response at budget `each`.
 
-    Counts with discrete Laplace noise of scale 1/each that differ by one are the same experiment: whether the noisy
-    count is nearer to one or to the other is all that a likelihood ratio sees. The number of bits that agree with one
-    neighbour is binomial, with chance 1/(1 + e^−each) if that is the truth, and 1/(1 + e^each) if not.
-    Source: Neyman and Pearson's lemma; Warner (1965).
+    Counts with discrete Laplace noise of scale 1/each that differ by one are the same experiment:
+    whether the noisy count is nearer to one or to the other is all that a likelihood ratio sees.
+    The number of bits that agree with one neighbour is binomial, with chance 1/(1 + e^−each) if
+    that is the truth, and 1/(1 + e^each) if not. Source: Neyman and Pearson's lemma; Warner
+    (1965).
 
     >>> round(FlippedBits(1.0, 1).power(0.01), 5)  # e · 0.01
     0.02718
@@ -69,9 +72,11 @@ class FlippedBits:
 
     def power(self, false_alarms: float) -> float:
         """Of the test that counts agreements, and decides by chance at the border. O(bits)."""
-        counts, keep = np.arange(self.bits, -1, -1), 1 / (1 + math.exp(-self.each))
-        law = scipy.stats.binom.pmf
-        return _power(law(counts, self.bits, 1 - keep), law(counts, self.bits, keep), false_alarms)
+        agreements = np.arange(self.bits, -1, -1)
+        unflipped = 1 / (1 + math.exp(-self.each))
+        if_false = scipy.stats.binom.pmf(agreements, self.bits, 1 - unflipped)
+        if_true = scipy.stats.binom.pmf(agreements, self.bits, unflipped)
+        return _power(if_false, if_true, false_alarms)
 
 
 @dataclass(frozen=True)
@@ -110,43 +115,62 @@ class ShuffledBit:
         flip = 1 / (1 + math.exp(self.each))
         chance = 2 * flip * math.exp(-(self.bits - 1) * self.each)
         number = scipy.stats.binom(self.others, chance)
-        least = max(0, int(number.ppf(RARE))) if self.others else 0
+        least = 0
+        if self.others:
+            least = max(0, int(number.ppf(RARE)))
         most = min(self.others, least + COINS)
-        false, true = [], []
-        for coins in range(least, most + 1):
-            weight = number.pmf(coins) if coins < most else number.sf(most - 1)
-            reach = math.ceil(TAIL * math.sqrt(coins) / 2) + 2
-            ones = np.arange(max(0, coins // 2 - reach), min(coins, coins // 2 + reach) + 2)
-            if_zero = scipy.stats.binom.pmf(ones, coins, 0.5)
-            if_one = scipy.stats.binom.pmf(ones - 1, coins, 0.5)
+        weights = [number.pmf(coins) for coins in range(least, most)]
+        weights.append(number.sf(most - 1))
+        false = []
+        true = []
+        for coins, weight in enumerate(weights, start=least):
+            if_zero, if_one = _chances_of_sum(coins)
             false.append(weight * ((1 - flip) * if_zero + flip * if_one))
             true.append(weight * ((1 - flip) * if_one + flip * if_zero))
-        if_false, if_true = np.concatenate(false), np.concatenate(true)
+        if_false = np.concatenate(false)
+        if_true = np.concatenate(true)
         order = np.argsort(-if_true / if_false, kind="stable")
-        bound = _power(if_false[order], if_true[order], false_alarms) + RARE * (least > 0)
+        bound = _power(if_false[order], if_true[order], false_alarms)
+        if least > 0:
+            bound += RARE
         return min(bound, FlippedBits(self.each, 1).power(false_alarms))
+
+
+def _chances_of_sum(coins: int) -> tuple[Floats, Floats]:
+    """Law of the sum of so many fair coins and a bit that is 0, and of one that is 1."""
+    reach = math.ceil(TAIL * math.sqrt(coins) / 2) + 2
+    total = np.arange(max(0, coins // 2 - reach), min(coins, coins // 2 + reach) + 2)
+    if_zero = scipy.stats.binom.pmf(total, coins, 0.5)
+    if_one = scipy.stats.binom.pmf(total - 1, coins, 0.5)
+    return if_zero, if_one
 
 
 @dataclass(frozen=True)
 class LaplaceShift:
-    """One number that differs by 1, released with Laplace noise of scale 1/epsilon. Source: Neyman and Pearson."""
+    """One number that differs by 1, released with Laplace noise of scale 1/epsilon.
+
+    Source: Neyman and Pearson.
+    """
 
     epsilon: float
     delta: ClassVar[float] = 0.0
     exact: ClassVar[bool] = True
 
     def power(self, false_alarms: float) -> float:
-        """P(X + 1 > x) where P(X > x) is `false_alarms`: the likelihood ratio grows with the released number."""
+        """P(X + 1 > x) where P(X > x) is `false_alarms`.
+
+        The likelihood ratio grows with the released number.
+        """
         noise = scipy.stats.laplace(scale=1 / self.epsilon)
         return float(noise.sf(noise.isf(false_alarms) - 1))
 
 
 @dataclass(frozen=True)
 class GaussianShifts:
-    """`entries` counts that differ by 1 each, released with discrete Gaussian noise of parameter `variance`.
+    """`entries` counts that differ by 1 each, with discrete Gaussian noise of parameter `variance`.
 
-    The likelihood ratio grows with the sum of the noisy counts, whose law is the convolution of `entries` discrete
-    Gaussians. The loss is not bounded, so the budget is one at `delta`.
+    The likelihood ratio grows with the sum of the noisy counts, whose law is the convolution of
+    `entries` discrete Gaussians. The loss is not bounded, so the budget is one at `delta`.
     """
 
     variance: float
@@ -162,12 +186,12 @@ class GaussianShifts:
     @cached_property
     def _law(self) -> Floats | None:
         """Law of the sum of the noise, from −k to k; None where it is Gaussian to all digits."""
-        one = math.ceil(TAIL * math.sqrt(self.variance)) + 1
-        half = math.ceil(TAIL * math.sqrt(self.variance * self.entries)) + self.entries + one
+        reach = math.ceil(TAIL * math.sqrt(self.variance)) + 1  # of the noise of one entry
+        half = math.ceil(TAIL * math.sqrt(self.variance * self.entries)) + self.entries + reach
         if 2 * half + 1 > LONGEST:
             return None
         padded = np.zeros(2 * half + 1)
-        noise = np.arange(-one, one + 1)
+        noise = np.arange(-reach, reach + 1)
         padded[noise] = gaussian_pmf(noise, self.variance)  # around 0, cyclic
         law = np.fft.irfft(np.fft.rfft(padded) ** self.entries, padded.size)
         return np.maximum(np.fft.fftshift(law), 0.0)
@@ -183,9 +207,10 @@ class GaussianShifts:
 
 @dataclass(frozen=True)
 class Bound:
-    """What (ε, δ) allows any attack on any mechanism: min(e^ε α + δ, 1 − e^−ε (1 − α − δ)); attained by few.
+    """What (ε, δ) allows any attack on any mechanism: min(e^ε α + δ, 1 − e^−ε (1 − α − δ)).
 
-    Source: Kairouz, Oh and Viswanath (2015), Theorem 2.1; Wasserman and Zhou (2010).
+    Attained by few. Source: Kairouz, Oh and Viswanath (2015), Theorem 2.1; Wasserman and Zhou
+    (2010).
     """
 
     epsilon: float
@@ -199,10 +224,14 @@ class Bound:
 
 
 def _power(false: Floats, true: Floats, level: float) -> float:
-    """Power of the randomised test that rejects outcomes from the first on. false, true: their chances."""
+    """Power of the randomised test that rejects outcomes from the first on.
+
+    false, true: their chances.
+    """
     used = np.cumsum(false)
     whole = int(np.searchsorted(used, level, side="right"))
     power = float(true[:whole].sum())
     if whole < len(false) and false[whole] > 0:
-        power += float(true[whole] * (level - (used[whole - 1] if whole else 0.0)) / false[whole])
+        spent = used[whole - 1] if whole else 0.0
+        power += float(true[whole] * (level - spent) / false[whole])
     return min(power, 1.0)

@@ -8,16 +8,22 @@ from pipeline.study.parameters import InvalidInput
 
 @lru_cache(maxsize=1024)
 def groups_of(profile: str) -> tuple[tuple[float, float], ...]:
-    """Shares and multiples of a profile of budgets, "share:multiple, …"; InvalidInput if it cannot be read."""
+    """Shares and multiples of a profile of budgets, "share:multiple, …".
+
+    InvalidInput if it cannot be read.
+    """
     allowed = 'must be "share:multiple, …", shares and multiples > 0, shares adding up to 1'
     try:
-        groups = tuple(
-            (float(share), float(multiple))
-            for share, multiple in (part.split(":") for part in profile.split(","))
-        )
+        groups = tuple(_group_of(part) for part in profile.split(","))
     except ValueError:
         raise InvalidInput("profile", profile, allowed) from None
     positive = all(0 < share < math.inf and 0 < multiple < math.inf for share, multiple in groups)
     if not positive or not math.isclose(sum(share for share, _ in groups), 1, abs_tol=1e-9):
         raise InvalidInput("profile", profile, allowed)
     return groups
+
+
+def _group_of(part: str) -> tuple[float, float]:
+    """Share and multiple of a group. Raises ValueError."""
+    share, multiple = part.split(":")
+    return float(share), float(multiple)

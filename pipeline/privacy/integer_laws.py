@@ -1,11 +1,12 @@
-"""Noise on the integers: laws of the discrete Gaussian N_Z(0, σ²) and of the discrete Laplace, exactly.
+"""Exact laws of noise on the integers: the discrete Gaussian N_Z(0, σ²) and Laplace.
 
-N_Z(0, σ²): P(x) = exp(−x²/(2σ²))/Z, x ∈ ℤ. Discrete Laplace of scale t: P(x) = tanh(1/(2t)) exp(−|x|/t).
-`variance` is the parameter σ², above the variance of the noise, which is `gaussian_variance`. The theta function
-Z(c) = Σ_x exp(−(x − c)²/(2σ²)) = √(2πσ²) Σ_y cos(2πcy) exp(−2π²σ²y²) (Poisson summation) is summed on the side that
-converges faster, where the sixth terms are below 1e-48: relative error about 1e-15 at worst, cost O(1).
-All raise `InvalidInput` for a variance or scale that is not positive and finite.
-Sources: Canonne, Kamath and Steinke (2020), Definition 1 and Facts 17–23; Ghosh, Roughgarden and Sundararajan (2009).
+N_Z(0, σ²): P(x) = exp(−x²/(2σ²))/Z, x ∈ ℤ. Discrete Laplace of scale t: P(x) = tanh(1/(2t))
+exp(−|x|/t). `variance` is the parameter σ², above the variance of the noise, which is
+`gaussian_variance`. The theta function Z(c) = Σ_x exp(−(x − c)²/(2σ²)) = √(2πσ²) Σ_y cos(2πcy)
+exp(−2π²σ²y²) (Poisson summation) is summed on the side that converges faster, where the sixth
+terms are below 1e-48: relative error about 1e-15 at worst, cost O(1). All raise `InvalidInput` for
+a variance or scale that is not positive and finite. Sources: Canonne, Kamath and Steinke (2020),
+Definition 1 and Facts 17–23; Ghosh, Roughgarden and Sundararajan (2009).
 """
 
 import math
@@ -20,24 +21,22 @@ _Y = np.arange(1, 6)
 
 
 def positive(key: str, value: object) -> Floats:
-    """The value as floats, of its shape; InvalidInput naming `key` unless all are numbers > 0 and finite."""
+    """The value as floats, of its shape.
+
+    InvalidInput naming `key` unless all are numbers > 0 and finite.
+    """
     array = np.asarray(value)
-    good = (
-        (array > 0) & (array < math.inf)
-        if array.dtype.kind in "iuf"
-        else np.zeros(array.shape, bool)
-    )
-    if not good.all():
-        raise InvalidInput(
-            key,
-            value if array.ndim == 0 else array[~good].flat[0],
-            "must be a number > 0, and finite",
-        )
+    is_good = np.zeros(array.shape, bool)
+    if array.dtype.kind in "iuf":
+        is_good = (array > 0) & (array < math.inf)
+    if not is_good.all():
+        culprit = value if array.ndim == 0 else array[~is_good].flat[0]
+        raise InvalidInput(key, culprit, "must be a number > 0, and finite")
     return array.astype(float)
 
 
 def _number(key: str, value: object) -> float:
-    """The same of one number, as a float."""
+    """`positive` of one number, as a float."""
     return float(positive(key, value))
 
 
@@ -58,15 +57,17 @@ def gaussian_normaliser(variance: float) -> float:
 
 def gaussian_pmf(x: Numbers, variance: float) -> Floats:
     """P(X = x) of N_Z(0, σ²) at integers x; shape of x. Relative error about (1 + x²/2σ²)·1e-16."""
-    normaliser, scale = gaussian_normaliser(variance), max(math.sqrt(variance), 1e-100)
+    normaliser = gaussian_normaliser(variance)
+    scale = max(math.sqrt(variance), 1e-100)
     return np.exp(-0.5 * (np.asarray(x, float) / scale) ** 2) / normaliser
 
 
 def gaussian_variance(variance: float) -> float:
-    """Var X of N_Z(0, σ²), in (0, σ²); scalar. Falls short of σ² by 4π²σ⁴·2e^(−2π²σ²) or so: much for σ < ½.
+    """Var X of N_Z(0, σ²), in (0, σ²); scalar.
 
-    Below 1/(2π) it is Σ x² P(x); above, σ²(1 − 4π²σ² Σ y² w_y/Σ w_y), w_y = exp(−2π²σ²y²).
-    Source: Canonne, Kamath and Steinke (2020), Proposition 21.
+    Falls short of σ² by 4π²σ⁴·2e^(−2π²σ²) or so: much for σ < ½. Below 1/(2π) it is Σ x² P(x);
+    above, σ²(1 − 4π²σ² Σ y² w_y/Σ w_y), w_y = exp(−2π²σ²y²). Source: Canonne, Kamath and Steinke
+    (2020), Proposition 21.
     """
     variance = _number("variance", variance)
     if variance < _DUAL:
@@ -82,25 +83,24 @@ def gaussian_tail(k: Numbers, variance: float) -> Floats:
     """
     k = np.asarray(k, int)
     start = np.where(k > 0, k, 1 - k)  # P(X ≥ k) = 1 − P(X ≥ 1 − k)
-    end = (
-        math.ceil(math.hypot(start.max(initial=1), 9 * math.sqrt(_number("variance", variance))))
-        + 1
-    )
+    reach = 9 * math.sqrt(_number("variance", variance))
+    end = math.ceil(math.hypot(start.max(initial=1), reach)) + 1
     above = np.cumsum(gaussian_pmf(np.arange(end, 0, -1), variance))[end - start]
-    values: Floats = np.where(k > 0, above, 1 - above)
-    return values
+    tail: Floats = np.where(k > 0, above, 1 - above)
+    return tail
 
 
 def gaussian_renyi(order: float, shift: int, variance: float) -> float:
     """D_α(N_Z(s, σ²) ‖ N_Z(0, σ²)) in nats, of order α > 1 and a whole shift s; scalar.
 
-    Completing the square, αs²/(2σ²) + log(Z(αs)/Z(0))/(α − 1), where Z(c) ≤ Z(0): at most αs²/(2σ²), which is zCDP
-    with ρ = s²/(2σ²), and equal where αs is whole. Raises `InvalidInput` for another order.
-    Source: Canonne, Kamath and Steinke (2020), Theorem 4 and Proposition 5.
+    Completing the square, αs²/(2σ²) + log(Z(αs)/Z(0))/(α − 1), where Z(c) ≤ Z(0): at most
+    αs²/(2σ²), which is zCDP with ρ = s²/(2σ²), and equal where αs is whole. Raises `InvalidInput`
+    for another order. Source: Canonne, Kamath and Steinke (2020), Theorem 4 and Proposition 5.
     """
     if not _number("order", order) > 1:
         raise InvalidInput("order", order, "must be > 1")
-    variance, centre = _number("variance", variance), order * shift
+    variance = _number("variance", variance)
+    centre = order * shift
     factor, whole = _theta(variance, centre - round(centre))
     lost = factor + math.log(whole / gaussian_normaliser(variance))
     return order * shift**2 / (2 * variance) + lost / (order - 1)
@@ -109,8 +109,8 @@ def gaussian_renyi(order: float, shift: int, variance: float) -> float:
 def laplace_pmf(x: Numbers, scale: float) -> Floats:
     """P(X = x) = tanh(1/(2t)) exp(−|x|/t) of the discrete Laplace at integers x; shape of x."""
     rate = min(1 / _number("scale", scale), 1e280)
-    values: Floats = np.exp(-rate * np.abs(np.asarray(x, float))) * math.tanh(rate / 2)
-    return values
+    chance: Floats = np.exp(-rate * np.abs(np.asarray(x, float))) * math.tanh(rate / 2)
+    return chance
 
 
 def laplace_variance(scale: float) -> float:
@@ -120,7 +120,11 @@ def laplace_variance(scale: float) -> float:
 
 
 def laplace_tail(k: Numbers, scale: float) -> Floats:
-    """P(X ≥ k) = α^k/(1 + α), α = exp(−1/t), for integers k > 0, and 1 − P(X ≥ 1 − k) else; shape of k."""
-    rate, k = min(1 / _number("scale", scale), 1e280), np.asarray(k, int)
+    """P(X ≥ k) = α^k/(1 + α), α = exp(−1/t), for integers k > 0, and 1 − P(X ≥ 1 − k) else.
+
+    Shape of k.
+    """
+    rate = min(1 / _number("scale", scale), 1e280)
+    k = np.asarray(k, int)
     above = np.exp(-rate * np.where(k > 0, k, 1 - k)) / (1 + math.exp(-rate))
     return np.where(k > 0, above, 1 - above)

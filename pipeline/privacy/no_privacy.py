@@ -10,7 +10,10 @@ from pipeline.study.protocols import PlainData, Release
 
 @dataclass(frozen=True)
 class NoPrivacy:
-    """The data, released as they are. Budget: ε = ∞. They must be `PlainData`: not every model's are."""
+    """The data, released as they are. Budget: ε = ∞.
+
+    They must be `PlainData`: not every model's are.
+    """
 
     unit: ClassVar[str] = "none"
     neighbours: ClassVar[str] = "none"

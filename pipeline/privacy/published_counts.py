@@ -1,4 +1,7 @@
-"""Tables of counts of real people's answers, released once with OpenDP's noise; a person's share is bounded first."""
+"""Tables of counts of real people's answers, released once with OpenDP's noise.
+
+A person's share is bounded first.
+"""
 
 import math
 from abc import ABC, abstractmethod
@@ -15,10 +18,9 @@ from pipeline.study.arrays import Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 CONVERSIONS = {"tight": accounting.zcdp_rho, "bun_steinke": accounting.bun_steinke_rho}
-CHANGED = {
-    "replace_one": 2,
-    "add_remove": 1,
-}  # counts that one answer of a person may change, by 1 each
+# Counts that one answer of a person may change, by 1 each.
+CHANGED = {"replace_one": 2, "add_remove": 1}
+WIDEST = {"variance": LARGEST, "scale": LARGEST**0.5}  # parameters of the laws
 # What one row can change where rows carry names: see `CountNoise`.
 ONE_ROW = {"replace_one": Sensitivity(4, 8), "add_remove": Sensitivity(2, 2)}
 
@@ -40,27 +42,37 @@ def bounded_counts(
     groups: int,
     most: int,
 ) -> Integers:
-    """(groups, 2): answers by group and side, of each person the first `most` groups in the order of the rows.
+    """(groups, 2): answers by group and side, of each person the first `most` groups.
 
-    person: (rows,), names, or None where rows name no person: then every answer counts. group, side, times: (rows,),
-    which of `groups`, 0 or 1, and how many answers a row stands for, 1 where persons are named. Of several answers of
-    a person in one group the first counts. So a person adds 1 to `most` of the counts at most. O(rows).
+    First in the order of the rows. person: (rows,), names, or None where rows name no person: then
+    every answer counts. group, side, times: (rows,), which of `groups`, 0 or 1, and how many
+    answers a row stands for, 1 where persons are named. Of several answers of a person in one
+    group the first counts. So a person adds 1 to `most` of the counts at most. O(rows).
 
-    >>> bounded_counts(["u", "u", "u"], np.array([0, 0, 1]), np.array([1, 0, 1]), np.ones(3, int), 2, 1).tolist()
+    >>> group, side, times = np.array([0, 0, 1]), np.array([1, 0, 1]), np.ones(3, int)
+    >>> bounded_counts(["u", "u", "u"], group, side, times, groups=2, most=1).tolist()
     [[0, 1], [0, 0]]
     """
     counts = np.zeros((groups, 2), np.int64)
     if person is not None:
-        seen: dict[str, set[int]] = {}
-        kept = []
-        for row, (name, one) in enumerate(zip(person, group.tolist(), strict=True)):
-            own = seen.setdefault(name, set())
-            if one not in own and len(own) < most:
-                own.add(one)
-                kept.append(row)
-        group, side, times = group[kept], side[kept], times[kept]
+        rows = _first_groups(person, group, most)
+        group = group[rows]
+        side = side[rows]
+        times = times[rows]
     np.add.at(counts, (group, side), times)
     return counts
+
+
+def _first_groups(person: Sequence[str], group: Integers, most: int) -> list[int]:
+    """The rows that count: of each person the first of each of the first `most` groups."""
+    groups_of: dict[str, set[int]] = {}
+    rows = []
+    for row, (name, number) in enumerate(zip(person, group.tolist(), strict=True)):
+        counted = groups_of.setdefault(name, set())
+        if number not in counted and len(counted) < most:
+            counted.add(number)
+            rows.append(row)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -106,21 +118,17 @@ class CountNoise(Checked, ABC):
         with np.errstate(all="ignore"):
             value = self._parameter(sensitivity)
             wide = value * (1 + vetted_noise.SLACK)
-        widest = LARGEST if self.law == "variance" else LARGEST**0.5
-        if not 0 < wide <= widest:
-            raise InvalidInput(
-                "epsilon_user",
-                self.epsilon_user,
-                "asks for no noise at all; must be smaller"
-                if wide == 0
-                else f"asks for noise wider than {LARGEST**0.5:g}; must be larger",
-            )
+        if wide == 0:
+            allowed = "asks for no noise at all; must be smaller"
+            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
+        if not 0 < wide <= WIDEST[self.law]:
+            allowed = f"asks for noise wider than {WIDEST['scale']:g}; must be larger"
+            raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
         norm = self._norm(sensitivity)
         noise = vetted_noise.within_budget(self.law, value, norm, self._asked)
         noisy = vetted_noise.release(counts, **noise)
-        return PublishedCounts(
-            noisy, noise, sensitivity, self._account(vetted_noise.spent(norm, **noise))
-        )
+        spent = self._account(vetted_noise.spent(norm, **noise))
+        return PublishedCounts(noisy, noise, sensitivity, spent)
 
     def sensitivity(self, most: int, named: bool) -> Sensitivity:
         """What neighbours can change.
@@ -153,9 +161,9 @@ class CountNoise(Checked, ABC):
 
 @dataclass(frozen=True)
 class GaussianCounts(CountNoise):
-    """Discrete Gaussian noise of variance Δ²/(2ρ): ρ-zCDP, hence (ε, δ)-DP, for all answers of a person.
+    """Discrete Gaussian noise of variance Δ²/(2ρ): ρ-zCDP, hence (ε, δ)-DP.
 
-    Source: Canonne, Kamath and Steinke (2020), Theorem 4.
+    For all answers of a person. Source: Canonne, Kamath and Steinke (2020), Theorem 4.
     """
 
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-6, above=0, below=1)

@@ -13,8 +13,9 @@ from scipy.special import ndtr
 from pipeline.analysis.selection import LEAST
 from pipeline.cli.compose import compose
 from pipeline.cli.config import read_experiment
+from pipeline.privacy import randomized_response_laws
 from pipeline.problems.common.rating_files import MOVIELENS
-from pipeline.problems.ranking.theory import rates as btl
+from pipeline.problems.ranking import derivations
 
 REPLICATIONS = 2 * LEAST
 X = [1, 2, 4, 5.6, 8, 11, 16, 32, 64]
@@ -46,7 +47,7 @@ def levels(c, axis, **values):
 
 
 def size(m, users, epsilon):
-    return m * users / over(btl.amplification, epsilon) ** 2
+    return m * users / over(randomized_response_laws.amplification, epsilon) ** 2
 
 
 def lemmas(seed, reps):
@@ -55,7 +56,7 @@ def lemmas(seed, reps):
         axes, {}, seed, reps=reps, lean_true=lambda c: xr.DataArray(0.2),
         lean_true_squared=lambda c: xr.DataArray(0.05), estimate_sum=lambda c: xr.DataArray(1e-14),
     )
-    t = over(btl.attenuation, found["epsilon"])
+    t = over(randomized_response_laws.attenuation, found["epsilon"])
     noise = xr.DataArray(np.random.default_rng(seed + 1).standard_normal((3, *found["lean_true"].shape)),
                          dims=("k", *found["lean_true"].dims))
     found["lean_released"] = t * (found["lean_true"] + 0.01 * noise[0])
@@ -68,7 +69,7 @@ def lemmas(seed, reps):
 def scheme_epsilon(axes, reference):
     def epsilon(c):
         return xr.DataArray(
-            [[[btl.scheme_budget(s, m, n, reference, 0.5) for s in axes["scheme"]] for n in axes["L"]]
+            [[[derivations.scheme_budget(s, m, n, reference, 0.5) for s in axes["scheme"]] for n in axes["L"]]
              for m in axes["m"]], dims=["m", "L", "scheme"])
 
     return epsilon
@@ -176,7 +177,7 @@ def recovery(seed, reps):
     axes = dict(m=[10, 20], spacing=[0.02, 0.05], epsilon=[0.25, 1.0], signal=[1, 8, 12, 16, 24, 32, 48, 64])
 
     def users(c):
-        return c["signal"] * over(btl.amplification, c["epsilon"]) ** 2 / (c["m"] * c["spacing"] ** 2)
+        return c["signal"] * over(randomized_response_laws.amplification, c["epsilon"]) ** 2 / (c["m"] * c["spacing"] ** 2)
 
     def error(c):
         return ndtr(-np.sqrt(c["signal"] / 8)) * (10 / c["m"])
@@ -194,14 +195,14 @@ def recovery(seed, reps):
 def personalised(seed, reps):
     axes = dict(m=[10], profile=["1:1", "0.5:1,0.5:4", "0.1:1,0.9:8"], matched=["G", "information"],
                 L=[400, 6400, 25600], estimator=["debiased", "weighted", "likelihood"])
-    budgets = [[btl.matched_budget(p, k, 1.0, 6400) for k in axes["matched"]] for p in axes["profile"]]
+    budgets = [[derivations.matched_budget(p, k, 1.0, 6400) for k in axes["matched"]] for p in axes["profile"]]
 
     def over_budgets(function):
         return lambda c: xr.DataArray(
             [[function(e, p, 6400) for e in row] for p, row in zip(axes["profile"], budgets, strict=True)],
             dims=["profile", "matched"], coords={name: axes[name] for name in ("profile", "matched")})
 
-    gain, information = over_budgets(btl.mean_gain), over_budgets(btl.information_share)
+    gain, information = over_budgets(derivations.mean_gain), over_budgets(derivations.information_share)
 
     def bound(c):
         return 1 / (c["m"] * c["L"] * information(c))
@@ -255,7 +256,7 @@ def tails(seed, reps):
     found = sealed(axes, dict(concentration=concentration), seed, 0, reps,
                    large_error_surprisal=lambda c: 3 * np.log(c["L"] ** 2.0), large_excess_surprisal=lambda c: 1.0,
                    deep_excess=lambda c: 80.0, inversion_surprisal=lambda c: c["signal"] / 16)
-    gap = np.sqrt(found["signal"] * btl.amplification(1.0) ** 2 / (2 * found["L"]))
+    gap = np.sqrt(found["signal"] * randomized_response_laws.amplification(1.0) ** 2 / (2 * found["L"]))
     return found.assign_coords(spacing=gap)
 
 

@@ -92,7 +92,12 @@ def cramer_rao():
 
 def signed_sums():
     """Votes and steps from complete and incomplete answers, of one group of workers and of several sets of groups."""
-    from pipeline.problems.crowd.estimators.signed_sums import agreement, em_steps, mean_vote, weighted_votes
+    from pipeline.problems.crowd.estimators.signed_sums import (
+        agreement,
+        em_steps,
+        mean_vote,
+        weighted_votes,
+    )
 
     for n, m in ((1, 1), (9, 40), (70, 300), (130, 1100)):
         rng = np.random.default_rng(n)
@@ -113,7 +118,7 @@ def rates():
 
 def binomial():
     """Counts of small, usual and huge numbers, by inversion and by rejection, in rows of any length."""
-    from pipeline.problems.ranking.binomial import binomial as counts
+    from pipeline.problems.ranking.sampling.binomial import binomial as counts
 
     for most, width in ((10, 3), (100, 45), (2000, 300), (10**9, 7)):
         rng = np.random.default_rng(width)

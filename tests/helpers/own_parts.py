@@ -31,7 +31,7 @@ METHODS = {  # kind -> base class, arguments of the method that is replaced
     "model": ("pl.ranking.BTL", "truth(self, rng, reps, population)"),
     "mechanism": ("pl.ranking.Laplace", "release(self, data, rng)"),
     "estimator": ("pl.ranking.Debiased", "fit(self, release, rng)"),
-    "metric": ("pl.ranking.metrics.ErrorL2", "__call__(self, truth, release, estimate)"),
+    "metric": ("pl.ranking.metrics.error_l2", "__call__(self, truth, release, estimate)"),
 }
 
 

@@ -142,13 +142,13 @@ CASES = {
         {"FACTOR": "2.0"}, "parts.py reads $FACTOR"),
     "a class that another file patches": (
         {"parts.py": parts("", "1.0"), "patch.py": ""}, {"patch.py": """
-from pipeline.problems.ranking.mechanisms import Laplace
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
 before = Laplace.release
 def release(self, data, rng):
     rng.random()
     return before(self, data, rng)
 Laplace.release = release
-"""}, "code of mechanism laplace in pipeline.problems.ranking.mechanisms.Laplace.release, patch.py"),
+"""}, "code of mechanism laplace in pipeline.problems.ranking.mechanisms.laplace.Laplace.release, patch.py"),
 }
 SIBLINGS = {
     "a helper's helper": (

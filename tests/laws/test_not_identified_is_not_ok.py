@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from pipeline.problems.ranking.mechanisms import RandomizedResponse as RankingResponse
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse as RankingResponse
 from pipeline.problems.ranking.misspecified import MisspecifiedBTL
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.problems.ranking.releases import FlippedWins

@@ -13,8 +13,8 @@ from pipeline.privacy.integer_noise import discrete_laplace
 from pipeline.problems.clustering.mechanisms.max_sense import MaxSense
 from pipeline.problems.clustering.mechanisms.multi_max_sense import MultiMaxSense
 from pipeline.problems.crowd.mechanisms.randomized_response import RandomizedResponse as Crowd
-from pipeline.problems.ranking.mechanisms import Laplace
-from pipeline.problems.ranking.mechanisms import RandomizedResponse as Ranking
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse as Ranking
 from pipeline.problems.response.mechanisms.randomized_response import RandomizedResponse as Response
 
 RATES = (0.001, 0.01, 0.05, 0.3)

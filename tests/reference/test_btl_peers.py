@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import kendalltau
 from sklearn.linear_model import LogisticRegression
 
-from pipeline.problems.common.recovery import HammingTopK, Kendall
+from pipeline.problems.common.recovery import HammingTopK, kendall
 from pipeline.problems.ranking.estimators.likelihood import Likelihood
 from pipeline.problems.ranking.estimators.moments import Debiased, Weighted
 from pipeline.problems.ranking.estimators.spectral import RankCentrality
@@ -105,7 +105,7 @@ def test_kendall_and_top_sets_of_scipy_and_by_hand():
     rng = np.random.default_rng(5)
     truth, found = (SimpleNamespace(theta=rng.normal(size=(20, M))) for _ in range(2))
     tau = [kendalltau(a, b).statistic for a, b in zip(truth.theta, found.theta, strict=True)]
-    assert Kendall()(truth, None, found) == pytest.approx((1 - np.array(tau)) / 2)
+    assert kendall()(truth, None, found) == pytest.approx((1 - np.array(tau)) / 2)
     for top in range(1, M):
         best = [[max(itertools.combinations(range(M), top), key=lambda s, row=row: row[list(s)].sum())
                  for row in x.theta] for x in (truth, found)]

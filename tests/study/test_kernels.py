@@ -163,7 +163,7 @@ def test_a_header_counts_for_what_includes_it(tmp_path, monkeypatch):
     for name in ("kernel.h", "random.h"):
         shutil.copy(kernels.HEADERS / name, tmp_path)
     monkeypatch.setattr(kernels, "HEADERS", tmp_path)
-    with_it, without = ROOT / "pipeline/problems/ranking/binomial.c", ROOT / "pipeline/problems/common/stationary.c"
+    with_it, without = ROOT / "pipeline/problems/ranking/sampling/binomial.c", ROOT / "pipeline/problems/common/stationary.c"
     before = kernels.digest(with_it), kernels.digest(without)
     with open(tmp_path / "random.h", "a") as header:
         header.write("/* more */\n")

@@ -52,8 +52,9 @@ def replaced_part(role: str, make: Callable[[Part], Part]) -> Change:
 def with_parameters(role: str, **changes: Any) -> Change:
     """Parts of a role with other parameters, for each a value, or a function of the declared one.
 
-    Parts that lack one of these parameters, such as the ε of a mechanism without privacy, stay. A mechanism says in
-    its release what it did, so that estimators take this into account: see `in_secret` for one that does not.
+    Parts that lack one of these parameters, such as the ε of a mechanism without privacy, stay. A
+    mechanism says in its release what it did, so that estimators take this into account: see
+    `in_secret` for one that does not.
 
     >>> flatter = with_parameters("model", theta_range=lambda declared: declared / 2)
     """
@@ -63,8 +64,9 @@ def with_parameters(role: str, **changes: Any) -> Change:
 def in_secret(change: Change, *also: str) -> Change:
     """A change of the mechanism that its release does not tell: it does the one and says the other.
 
-    Public constants of the release, which are its fields without replications, are those of the declared mechanism.
-    also: names of fields with replications that are taken from there as well, such as the variance of the noise.
+    Public constants of the release, which are its fields without replications, are those of the
+    declared mechanism. also: names of fields with replications that are taken from there as well,
+    such as the variance of the noise.
 
     >>> less_noise = in_secret(with_parameters("mechanism", epsilon=lambda declared: 2 * declared))
     """
@@ -79,7 +81,7 @@ def in_secret(change: Change, *also: str) -> Change:
 
 
 def data_of(make: Callable[[Any], Truth]) -> Change:
-    """People answer by another truth than the one that is to be learned and that metrics compare with.
+    """People answer by another truth than the one that estimators learn and metrics compare with.
 
     make: the truth -> that by which they answer.
 
@@ -90,12 +92,18 @@ def data_of(make: Callable[[Any], Truth]) -> Change:
 
 
 def answers_of(make: Callable[[Part], Part]) -> Change:
-    """The declared model draws the truth, and another one what people answer. make: the declared model -> the other."""
+    """The declared model draws the truth, and another one what people answer.
+
+    make: the declared model -> the other.
+    """
     return replaced_part("model", lambda part: OtherAnswers(part, make(part)))
 
 
 def changed_data(make: Callable[[Any, np.random.Generator], Data]) -> Change:
-    """Data that are changed before mechanisms see them. make: data and a generator -> data of the same type."""
+    """Data that are changed before mechanisms see them.
+
+    make: data and a generator -> data of the same type.
+    """
     return replaced_part("model", lambda part: ChangedData(part, make))
 
 
@@ -104,16 +112,17 @@ def changed_release(
     privately: bool = True,
     releases: type | None = None,
 ) -> Change:
-    """Releases that are changed before estimators see them. make: a release and a generator -> another.
+    """Releases that are changed before estimators see them.
 
-    privately: whether releases of mechanism=none stay as they are. releases: type of what is made; None for that of
-    the declared release.
+    make: a release and a generator -> another. privately: whether releases of mechanism=none stay
+    as they are. releases: type of what is made; None for that of the declared release.
     """
 
     def change(part: Part) -> Part:
-        return (
-            part if privately and part.releases is object else ChangedRelease(part, make, releases)
-        )
+        has_no_privacy = part.releases is object
+        if privately and has_no_privacy:
+            return part
+        return ChangedRelease(part, make, releases)
 
     return replaced_part("mechanism", change)
 
@@ -177,18 +186,21 @@ class InSecret(Wrapper):
 
     def release(self, data: Data, rng: np.random.Generator) -> Release:
         """What the other mechanism releases, with the constants of the declared one."""
-        said = self.declared.release(data, copy.deepcopy(rng))
-        done = self.actual.release(data, rng)
-        names = (*_constants(cast(Any, type(said))), *self.also)
-        return cast(
-            Release,
-            dataclasses.replace(cast(Any, done), **{name: getattr(said, name) for name in names}),
-        )
+        declared: Any = self.declared.release(data, copy.deepcopy(rng))
+        actual: Any = self.actual.release(data, rng)
+        released: Any = type(declared)
+        names = (*_constants(released), *self.also)
+        constants = {name: getattr(declared, name) for name in names}
+        release: Release = dataclasses.replace(actual, **constants)
+        return release
 
 
 @dataclass(frozen=True)
 class ChangedRelease(Wrapper):
-    """A mechanism whose releases are changed. other: type of what is made, None for that of the declared release."""
+    """A mechanism whose releases are changed.
+
+    other: type of what is made, None for that of the declared release.
+    """
 
     make: Callable[[Release, np.random.Generator], Release]
     other: type | None = None
@@ -218,10 +230,10 @@ class ChangedEstimate(Wrapper):
 def _with_parameters(part: Part, changes: Mapping[str, Any]) -> Part:
     if not {*changes} <= {*fields(type(part))}:
         return part
-    values = {
-        name: value(getattr(part, name)) if callable(value) else value
-        for name, value in changes.items()
-    }
+    values = dict(changes)
+    for name, value in changes.items():
+        if callable(value):
+            values[name] = value(getattr(part, name))
     return dataclasses.replace(part, **values)
 
 
@@ -229,6 +241,10 @@ def _with_parameters(part: Part, changes: Mapping[str, Any]) -> Part:
 def _constants(release: type) -> tuple[str, ...]:
     """Names of the fields of a release that have no replications."""
     hints = typing.get_type_hints(release, include_extras=True)
-    return tuple(
-        name for name in fields(release) if getattr(hints[name], "__metadata__", ("",))[0] != "reps"
-    )
+    return tuple(name for name in fields(release) if _first_axis(hints[name]) != "reps")
+
+
+def _first_axis(hint: Any) -> Any:
+    """The first axis that an annotated array names; empty for others."""
+    axes = getattr(hint, "__metadata__", ("",))
+    return axes[0]

@@ -10,16 +10,21 @@ from pipeline.study.arrays import Integers
 
 
 def unconnected(first: Integers, second: Integers, nodes: int, names: Sequence[str]) -> list[str]:
-    """Names of the items outside the largest component, the one with most items; empty if all are connected.
+    """Names of the items outside the largest component, the one with most items.
 
-    first, second: (edges,), the two nodes of each edge. nodes: their number; the items come first, and persons may
-    follow. names: of items. O(nodes + edges).
+    Empty if all are connected. first, second: (edges,), the two nodes of each edge. nodes: their
+    number; the items come first, and persons may follow. names: of items. O(nodes + edges).
     """
     graph = coo_array((np.ones(len(first), bool), (first, second)), shape=(nodes, nodes))
-    return outside_largest(connected_components(graph, directed=False)[1][: len(names)], names)
+    _, component = connected_components(graph, directed=False)
+    return outside_largest(component[: len(names)], names)
 
 
 def outside_largest(component: Integers, names: Sequence[str]) -> list[str]:
-    """Names of the items outside the largest component, of several the first; component: (items,), labels."""
+    """Names of the items outside the largest component, of several the first.
+
+    component: (items,), labels.
+    """
     largest = np.bincount(component).argmax()
-    return [name for name, own in zip(names, component, strict=True) if own != largest]
+    labels = zip(names, component, strict=True)
+    return [name for name, label in labels if label != largest]

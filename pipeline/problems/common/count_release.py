@@ -1,4 +1,4 @@
-"""Releases of counts of people's answers, alike for comparisons and for labels: settings, files, statement."""
+"""Releases of counts of people's answers, comparisons or labels: settings, files, statement."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass
@@ -74,8 +74,8 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What a release was asked for.
+class Request:
+    """The checked arguments of a release.
 
     name: of the mechanism. settings: others than its own. data: the file of the rows. names: those
     that are public.
@@ -88,15 +88,15 @@ class Asked:
     names: tuple[str, ...]
 
 
-def asked_for(
-    arguments: Mapping[str, Any], what: str, of: str, others: Mapping[str, Field[Any]]
-) -> Asked:
-    """The checked arguments of a release. what: meaning of data.path; of: whose names data.items has.
+def request_of(
+    arguments: Mapping[str, Any], meaning: str, of: str, others: Mapping[str, Field[Any]]
+) -> Request:
+    """The checked arguments of a release. meaning: of data.path; of: whose names data.items has.
 
     Names that are released must come from a list, since those in the rows are people's.
     """
     name, kind, settings = settings_of(arguments, MECHANISMS, {"most": MOST, **others}, FILES)
-    data = file_of(arguments, "path", what)
+    data = file_of(arguments, "path", meaning)
     if arguments.get("data.items") is None:
         raise InvalidInput(
             "data.items",
@@ -105,50 +105,44 @@ def asked_for(
             "them occur in data.path is people's own",
         )
     names = listed(file_of(arguments, "items", f"names of all {of}, one a line"), of)
+    of_mechanism = {key: value for key, value in settings.items() if key in SETTINGS}
+    other_settings = {key: value for key, value in settings.items() if key not in SETTINGS}
     with keys_as_typed():
-        mechanism: CountNoise = build(
-            kind, {key: value for key, value in settings.items() if key in SETTINGS}
-        )
-    return Asked(
-        name,
-        mechanism,
-        {key: value for key, value in settings.items() if key not in SETTINGS},
-        data,
-        names,
-    )
+        mechanism: CountNoise = build(kind, of_mechanism)
+    return Request(name, mechanism, other_settings, data, names)
 
 
 def listed(items: DataFile, of: str) -> tuple[str, ...]:
-    """Names in a file, one a line, in its order; InvalidInput for one that stands twice, and for fewer than two."""
+    """Names in a file, one a line, in its order.
+
+    Raises InvalidInput for one that stands twice, and for fewer than two.
+    """
     try:
-        names = [name for line in tables.lines(items) if (name := line.strip())]
+        stripped = [line.strip() for line in tables.lines(items)]
     except tables.Unreadable as error:
         raise InvalidInput("data.items", items.path, str(error)) from None
+    names = [name for name in stripped if name]
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
         raise InvalidInput("data.items", items.path, f"names {twice!r} twice")
     if len(names) < 2:
-        raise InvalidInput(
-            "data.items",
-            items.path,
-            f"has {len(names)} of the {of}; needs two at least, one a line",
-        )
+        allowed = f"has {len(names)} of the {of}; needs two at least, one a line"
+        raise InvalidInput("data.items", items.path, allowed)
     return tuple(names)
 
 
-def answers_of(asked: Asked, expected: str, reader_of: Callable[[Sheet], RowReader]) -> Answers:
+def answers_of(request: Request, expected: str, reader_of: Callable[[Sheet], RowReader]) -> Answers:
     """The answers in the file; a row that is wrong by itself is left out, as `release_rows` says.
 
-    expected: the header in words. reader_of: what reads the rows below a header, an answer of one;
-    it raises `Unreadable` for a header that does not fit, and its result for a row that is wrong.
-    Raises InvalidInput for the header alone.
+    expected: the header in words. reader_of: makes the reader of the rows below a header; it raises
+    `Unreadable` for a header that does not fit. Raises InvalidInput for the header alone.
     """
     try:
-        encoding = asked.settings.get("encoding", ENCODING.default)
-        table = release_rows.read(asked.data, expected, encoding)
+        encoding = request.settings.get("encoding", ENCODING.default)
+        table = release_rows.read(request.data, expected, encoding)
         reader = reader_of(table.sheet)
     except Unreadable as error:
-        raise InvalidInput("data.path", asked.data.path, str(error)) from None
+        raise InvalidInput("data.path", request.data.path, str(error)) from None
     left_out = list(table.left_out)
     answers: list[Answer] = []
     for row, number in enumerate(table.sheet.numbers):
@@ -160,7 +154,9 @@ def answers_of(asked: Asked, expected: str, reader_of: Callable[[Sheet], RowRead
         if answer is not None:
             answers.append(answer)
     person = [answer.person or "" for answer in answers] if reader.named else None
-    group, side, times = (np.array([answer[k] for answer in answers], np.int64) for k in (1, 2, 3))
+    group = np.array([answer.group for answer in answers], np.int64)
+    side = np.array([answer.side for answer in answers], np.int64)
+    times = np.array([answer.times for answer in answers], np.int64)
     return Answers(person, group, side, times, tuple(left_out))
 
 
@@ -169,68 +165,72 @@ def checked(answers: Answers) -> str:
     return check_report(len(answers.group), answers.left_out)
 
 
-def published(asked: Asked, answers: Answers, groups: int, one: str) -> tuple[PublishedCounts, int]:
-    """Noisy counts, (groups, 2), and how many answers of a person count. one: an answer, in words.
+def published(
+    request: Request, answers: Answers, groups: int, answer: str
+) -> tuple[PublishedCounts, int]:
+    """Noisy counts, (groups, 2), and how many answers of a person count.
 
-    Where persons are named, parameters.most is needed; else an answer is a unit by itself. This depends on the header
-    alone.
+    answer: one of them, in words. Where persons are named, parameters.most is needed; else an
+    answer is a unit by itself. This depends on the header alone.
     """
-    most = asked.settings.get("most")
-    if answers.person is None:
+    most = request.settings.get("most")
+    has_persons = answers.person is not None
+    if not has_persons:
         if most not in (None, 1):
             raise InvalidInput(
                 "parameters.most",
                 most,
-                f"the file names no persons, so that {one} is protected by "
+                f"the file names no persons, so that {answer} is protected by "
                 "itself; must be left out",
             )
         most = 1
     if most is None:
-        raise InvalidInput(
-            "parameters.most", None, f"is needed, {describe(MOST)} ({MOST.metadata['meaning']})"
-        )
+        allowed = f"is needed, {describe(MOST)} ({MOST.metadata['meaning']})"
+        raise InvalidInput("parameters.most", None, allowed)
     counts = bounded_counts(
         answers.person, answers.group, answers.side, answers.times, groups, most
     )
     with keys_as_typed():
-        return asked.mechanism.publish(counts, most, answers.person is not None), most
+        return request.mechanism.publish(counts, most, has_persons), most
 
 
 def statement(
-    asked: Asked, result: PublishedCounts, most: int, named: bool, one: str, of: str
+    request: Request, result: PublishedCounts, most: int, named: bool, answer: str, of: str
 ) -> dict[str, Any]:
-    """What was released, how private it is, and what was not released; nothing in it depends on the rows of the data.
+    """What was released, how private it is, and what was not released.
 
-    named: whether the file names persons. one: an answer; of: what it is counted by, in words.
+    Nothing in it depends on the rows of the data. named: whether the file names persons. answer:
+    one of them, of: what it is counted by, in words.
     """
     (noise,) = result.noise
     sensitivity = result.sensitivity
-    change = CHANGE[asked.mechanism.neighbours_are]
+    mechanism = request.mechanism
+    change = CHANGE[mechanism.neighbours_are]
     unit = (
-        f"{one}, since the file names no persons: whoever gave several spends the budget as often"
+        f"{answer}, since the file names no persons: whoever gave several spends the budget "
+        "as often"
     )
-    neighbours = f"{one} {change}"
+    neighbours = f"{answer} {change}"
     if named:
         unit = (
             "all answers of one person, which are all rows of one name; of these the first "
             f"{most:,} count, and of several on the same {of} the first"
         )
         neighbours = f"these answers {change}, or any one row, whatever name it has"
+    settings = {key: getattr(mechanism, key) for key in SETTINGS if hasattr(mechanism, key)}
     return {
         "unit": unit,
         "neighbours": neighbours,
         "spent": result.spent,
-        "asked": {
-            key: getattr(asked.mechanism, key) for key in SETTINGS if hasattr(asked.mechanism, key)
-        }
-        | {"most": most},
-        "mechanism": asked.name,
+        "asked": {**settings, "most": most},
+        "mechanism": request.name,
         "noise": result.noise,
         "noise_law": LAWS[noise],
         "sensitivity": {"L1": sensitivity.absolute, "squared L2": sensitivity.squared},
         **made_by(),
         "names": NAMES,
-        "public": f"names in data.items, law of the noise; every {of} has its counts, whether anybody answered or not",
+        "public": f"names in data.items, law of the noise; every {of} has its counts, whether "
+        "anybody answered or not",
         "rows left out": LEFT_OUT,
         "not released": "the number of persons, who answered what, any count without noise",
     }

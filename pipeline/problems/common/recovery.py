@@ -1,7 +1,7 @@
 """Errors of an estimated ranking: each metric gives one value per replication.
 
-A metric is called with (truth, release, estimate) of a block; theta is (reps, m) in both truth and estimate.
-`units`, `long_name`, `least` and `most` (its range) go into the dataset.
+A metric is called with (truth, release, estimate) of a block; theta is (reps, m) in both truth and
+estimate. `units`, `long_name`, `least` and `most` (its range) go into the dataset.
 """
 
 from dataclasses import dataclass
@@ -9,40 +9,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pipeline.study.arrays import Floats
+from pipeline.study.arrays import Booleans, Floats
+from pipeline.study.metric import metric
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
-# Equal scores leave a solver with estimates that differ a little, either way: up to 2e-12 of the estimates' range was
-# measured. They are ties. In units of the range, since a strong ridge shrinks all estimates: different scores
-# have differed by 2e-7 logits at a range of 6e-6.
+# Equal scores leave a solver with estimates that differ a little, either way: up to 2e-12 of the
+# estimates' range was measured. They are ties. In units of the range, since a strong ridge shrinks
+# all estimates: different scores have differed by 2e-7 logits at a range of 6e-6.
 TIE = 1e-8
 ROUNDING = 1e-14  # logits, where all scores are equal
 
 
-@dataclass(frozen=True)
-class ErrorInf:
+@metric("largest error ‖θ̂ − θ*‖∞", units="logits", least=0.0)
+def error_inf(truth: Any, estimate: Any) -> Floats:
     """‖θ̂ − θ*‖∞. Source: Xu, Sun and Cheng, Theorem 2."""
-
-    long_name: ClassVar[str] = "largest error ‖θ̂ − θ*‖∞"
-    units: ClassVar[str] = "logits"
-    least: ClassVar[float] = 0.0
-
-    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
-        values: Floats = np.abs(estimate.theta - truth.theta).max(axis=1)
-        return values
+    largest: Floats = np.abs(estimate.theta - truth.theta).max(axis=1)
+    return largest
 
 
-@dataclass(frozen=True)
-class ErrorL2:
+@metric("root mean square error ‖θ̂ − θ*‖₂/√m", units="logits", least=0.0)
+def error_l2(truth: Any, estimate: Any) -> Floats:
     """‖θ̂ − θ*‖₂/√m. Source: Xu, Sun and Cheng, Theorem 2."""
-
-    long_name: ClassVar[str] = "root mean square error ‖θ̂ − θ*‖₂/√m"
-    units: ClassVar[str] = "logits"
-    least: ClassVar[float] = 0.0
-
-    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
-        values: Floats = np.sqrt(np.square(estimate.theta - truth.theta).mean(axis=1))
-        return values
+    root: Floats = np.sqrt(np.square(estimate.theta - truth.theta).mean(axis=1))
+    return root
 
 
 @dataclass(frozen=True)
@@ -51,8 +40,6 @@ class TopK(Checked):
 
     m: int = parameter("items", unit="items", low=2)
     K: int | None = parameter("size of the top set", unit="items", default=None, low=1)
-
-    least: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,26 +52,32 @@ class TopK(Checked):
         return self.K or self.m // 2
 
     def hits(self, truth: Any, estimate: Any) -> Floats:
-        """(reps,): true top items among the estimated ones, NaN where the estimate is not finite; O(reps · m log m)"""
-        orders = [
-            np.argsort(-levels(theta), axis=1, kind="stable")[:, : self.top]
-            for theta in (truth.theta, estimate.theta)
-        ]
-        chosen = np.zeros((2, *truth.theta.shape), bool)
-        for side, items in zip(chosen, orders, strict=True):
-            np.put_along_axis(side, items, True, axis=1)
-        return _or_nan((chosen[0] & chosen[1]).sum(axis=1), estimate.theta)
+        """(reps,): true top items among the estimated ones, NaN where the estimate is not finite.
+
+        O(reps · m log m).
+        """
+        is_hit = self._is_top(truth.theta) & self._is_top(estimate.theta)
+        return _or_nan(is_hit.sum(axis=1), estimate.theta)
+
+    def _is_top(self, theta: Floats) -> Booleans:
+        """(reps, m): whether an item is among the K that score highest."""
+        order = np.argsort(-levels(theta), axis=1, kind="stable")
+        is_top = np.zeros(theta.shape, bool)
+        np.put_along_axis(is_top, order[:, : self.top], True, axis=1)
+        return is_top
 
 
 @dataclass(frozen=True)
 class HammingTopK(TopK):
-    """H_K: share of the true top K items that are missed. Ties at the edge are resolved by the item's number.
+    """H_K: share of the true top K items that are missed.
 
-    Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its 1/(2K) sum is this share.
+    Ties at the edge are resolved by the item's number. Source: Xu, Sun and Cheng, §4.2; with as
+    many wrongly in as wrongly out, its 1/(2K) sum is this share.
     """
 
     long_name: ClassVar[str] = "top-K Hamming error H_K"
     units: ClassVar[str] = "share of K"
+    least: ClassVar[float] = 0.0
     most: ClassVar[float] = 1.0
 
     def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
@@ -94,13 +87,14 @@ class HammingTopK(TopK):
 
 @dataclass(frozen=True)
 class ExactTopK(TopK):
-    """1 where the set of the top K items is recovered exactly, else 0; its mean is the chance of that.
+    """1 where the set of the top K items is recovered exactly, else 0.
 
-    Ties as in `HammingTopK`. Source: Xu, Sun and Cheng, Theorem 4.
+    Its mean is the chance of that. Ties as in `HammingTopK`. Source: Xu, Sun and Cheng, Theorem 4.
     """
 
     long_name: ClassVar[str] = "exact recovery of the top K"
     units: ClassVar[str] = "probability"
+    least: ClassVar[float] = 0.0
     most: ClassVar[float] = 1.0
 
     def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
@@ -110,72 +104,69 @@ class ExactTopK(TopK):
 
 @dataclass(frozen=True)
 class Lemma4Bound(TopK):
-    """K⁻¹ [#{i in the top K: θ̂_i ≤ t} + #{i not in it: θ̂_i ≥ t}], t midway between θ*_(K) and θ*_(K+1).
+    """K⁻¹ [#{i in the top K: θ̂_i ≤ t} + #{i not in it: θ̂_i ≥ t}].
 
-    Its mean is the right side of Lemma 4; it is at least H_K in every replication. An estimate that ties with t
-    counts on both sides. Source: Xu, Sun and Cheng, Lemma 4.
+    t is midway between θ*_(K) and θ*_(K+1). Its mean is the right side of Lemma 4; it is at least
+    H_K in every replication. An estimate that ties with t counts on both sides. Source: Xu, Sun
+    and Cheng, Lemma 4.
     """
 
     long_name: ClassVar[str] = "Lemma 4's bound on H_K"
     units: ClassVar[str] = "share of K"
+    least: ClassVar[float] = 0.0
 
     def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
         """One value per replication, (reps,). O(reps · m log m)."""
         order = np.argsort(-levels(truth.theta), axis=1, kind="stable")
-        true_scores, scores = (
-            np.take_along_axis(x.theta, order, axis=1) for x in (truth, estimate)
-        )
-        middle = true_scores[:, self.top - 1 : self.top + 1].mean(axis=1, keepdims=True)
+        true_scores = np.take_along_axis(truth.theta, order, axis=1)
+        scores = np.take_along_axis(estimate.theta, order, axis=1)
+        threshold = true_scores[:, self.top - 1 : self.top + 1].mean(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
-            above, tie = scores - middle, tie_width(scores)
-        crossed = (above[:, : self.top] <= tie).sum(axis=1) + (above[:, self.top :] >= -tie).sum(
-            axis=1
-        )
-        return _or_nan(crossed / self.top, estimate.theta)
+            above = scores - threshold
+            tie = tie_width(scores)
+        missed = (above[:, : self.top] <= tie).sum(axis=1)
+        intruding = (above[:, self.top :] >= -tie).sum(axis=1)
+        return _or_nan((missed + intruding) / self.top, estimate.theta)
 
 
-@dataclass(frozen=True)
-class Kendall:
+@metric("Kendall distance", units="share of pairs", least=0.0, most=1.0)
+def kendall(truth: Any, estimate: Any) -> Floats:
     """Share of pairs of items in the wrong order; a tie counts one half.
 
-    Source: Xu, Sun and Cheng, §4.3.
+    O(reps · m²) comparisons. Source: Xu, Sun and Cheng, §4.3.
     """
+    return kendall_distance(truth.theta, estimate.theta)
 
-    long_name: ClassVar[str] = "Kendall distance"
-    units: ClassVar[str] = "share of pairs"
-    least: ClassVar[float] = 0.0
-    most: ClassVar[float] = 1.0
 
-    def __call__(self, truth: Any, release: Any, estimate: Any) -> Floats:
-        """(reps,); O(reps · m²) comparisons"""
-        m = truth.theta.shape[1]
-        ordered = np.take_along_axis(
-            levels(estimate.theta), np.argsort(-truth.theta, axis=1), axis=1
-        )
-        wrong = np.zeros(len(ordered))
-        for gap in range(1, m):
-            difference = ordered[:, gap:] - ordered[:, :-gap]
-            wrong += (difference > 0).sum(axis=1) + 0.5 * (difference == 0).sum(axis=1)
-        return _or_nan(wrong / (m * (m - 1) / 2), estimate.theta)
+def kendall_distance(theta: Floats, estimate: Floats) -> Floats:
+    """(reps,): the value of `kendall`. theta, estimate: (reps, m)."""
+    m = theta.shape[1]
+    order = np.argsort(-theta, axis=1)
+    ordered = np.take_along_axis(levels(estimate), order, axis=1)
+    wrong = np.zeros(len(ordered))
+    for gap in range(1, m):
+        difference = ordered[:, gap:] - ordered[:, :-gap]
+        wrong += (difference > 0).sum(axis=1) + 0.5 * (difference == 0).sum(axis=1)
+    return _or_nan(wrong / (m * (m - 1) / 2), estimate)
 
 
 def levels(theta: Floats) -> Floats:
-    """(reps, m): 0 for the lowest items, 1 for the next, …; neighbours within `tie_width` share a level.
+    """(reps, m): 0 for the lowest items, 1 for the next, and so on.
 
-    O(reps · m log m).
+    Neighbours within `tie_width` share a level. O(reps · m log m).
     """
     order = np.argsort(theta, axis=1)
     with np.errstate(invalid="ignore"):
-        step = np.diff(np.take_along_axis(theta, order, axis=1), axis=1) > tie_width(theta)
+        is_step = np.diff(np.take_along_axis(theta, order, axis=1), axis=1) > tie_width(theta)
     level = np.zeros(theta.shape, int)
-    np.put_along_axis(level, order[:, 1:], step.cumsum(axis=1), axis=1)
+    np.put_along_axis(level, order[:, 1:], is_step.cumsum(axis=1), axis=1)
     return level
 
 
 def tie_width(theta: Floats) -> Floats:
     """(reps, 1): difference up to which two items tie."""
-    values: Floats = TIE * np.ptp(theta, axis=1, keepdims=True) + ROUNDING
-    return values
+    width: Floats = TIE * np.ptp(theta, axis=1, keepdims=True) + ROUNDING
+    return width
 
 
 def _or_nan(values: Floats, theta: Floats) -> Floats:

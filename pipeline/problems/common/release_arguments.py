@@ -1,7 +1,7 @@
 """What a person types after `task=release`, read and checked alike for every problem."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import Field
 from pathlib import Path
@@ -20,6 +20,10 @@ from pipeline.study.parameters import (
 from .release_rows import ENCODING
 
 FILES = ("path", "items")  # what may stand after data.
+NOT_FOR_RELEASES = {  # conversions, and why
+    "exact": "is for studies, real noise is accounted by zCDP; must be tight or bun_steinke",
+    "paper": "spends more than ε; must be tight or bun_steinke",
+}
 REQUIRED = ("epsilon_user", "delta")  # how private people are is never left to a default
 OUTPUTS: Field[Any] = parameter("new folder for what is released")
 OUTPUTS.type = str
@@ -34,13 +38,46 @@ def settings_of(
     others: Mapping[str, Field[Any]],
     files: tuple[str, ...] = ("path",),
 ) -> tuple[str, type[Kind], dict[str, Any]]:
-    """The mechanism's name and class, and all parameters, checked; InvalidInput for every key that is not known.
+    """The mechanism's name and class, and all parameters, checked.
 
-    others: parameters besides the mechanism's own and `encoding`. files: that this release takes.
-    What follows from the files, m, is no parameter.
+    InvalidInput for every key that is not known. others: parameters besides the mechanism's own
+    and `encoding`. files: that this release takes. What follows from the files, m, is no
+    parameter.
     """
     data = tuple(f"data.{name}" for name in files)
     allowed = ("task", "problem", *data, "outputs", "check")
+    _refuse_other_keys(arguments, data, allowed)
+    typed = {key: value for key, value in arguments.items() if key not in allowed}
+    settings = {key.removeprefix("parameters."): value for key, value in typed.items()}
+    name = settings.pop("mechanism", next(iter(mechanisms)))
+    if name not in mechanisms:
+        raise InvalidInput("parameters.mechanism", name, nearest(name, mechanisms))
+    known = {**fields(mechanisms[name]), **others, "encoding": ENCODING}
+    known.pop("m", None)
+    for key, value in settings.items():
+        if key not in known:
+            allowed_here = f"no such parameter here; {nearest(key, known)}"
+            raise InvalidInput(f"parameters.{key}", value, allowed_here)
+    for key in REQUIRED:
+        if key in known and settings.get(key) is None:
+            meaning = known[key].metadata["meaning"]
+            needed = f"is needed, {describe(known[key])} ({meaning})"
+            raise InvalidInput(f"parameters.{key}", None, needed)
+    conversion = settings.get("conversion")
+    if conversion in NOT_FOR_RELEASES:
+        raise InvalidInput("parameters.conversion", conversion, NOT_FOR_RELEASES[conversion])
+    for key, value in settings.items():
+        settings[key] = check(known[key], value, f"parameters.{key}")
+    return name, mechanisms[name], settings
+
+
+def _refuse_other_keys(
+    arguments: Mapping[str, Any], data: Sequence[str], allowed: Sequence[str]
+) -> None:
+    """Raises InvalidInput for a key that no release takes.
+
+    data: keys of files. allowed: all keys but those of parameters.
+    """
     for key, value in arguments.items():
         if key.rpartition(".")[2] == "seed":
             raise InvalidInput(key, value, "noise for real data takes no seed; must be left out")
@@ -58,48 +95,11 @@ def settings_of(
                 f"goes with no release, which simulates nothing; allowed: "
                 f"{', '.join(allowed)}, parameters.NAME",
             )
-    settings = {
-        key.removeprefix("parameters."): value
-        for key, value in arguments.items()
-        if key not in allowed
-    }
-    name = settings.pop("mechanism", next(iter(mechanisms)))
-    if name not in mechanisms:
-        raise InvalidInput("parameters.mechanism", name, nearest(name, mechanisms))
-    known = {**fields(mechanisms[name]), **others, "encoding": ENCODING}
-    known.pop("m", None)
-    for key, value in settings.items():
-        if key not in known:
-            raise InvalidInput(
-                f"parameters.{key}", value, f"no such parameter here; {nearest(key, known)}"
-            )
-    for key in REQUIRED:
-        if key in known and settings.get(key) is None:
-            raise InvalidInput(
-                f"parameters.{key}",
-                None,
-                f"is needed, {describe(known[key])} ({known[key].metadata['meaning']})",
-            )
-    if settings.get("conversion") == "exact":
-        raise InvalidInput(
-            "parameters.conversion",
-            "exact",
-            "is for studies, real noise is accounted by zCDP; must be tight or bun_steinke",
-        )
-    if settings.get("conversion") == "paper":
-        raise InvalidInput(
-            "parameters.conversion", "paper", "spends more than ε; must be tight or bun_steinke"
-        )
-    return (
-        name,
-        mechanisms[name],
-        {key: check(known[key], value, f"parameters.{key}") for key, value in settings.items()},
-    )
 
 
-def file_of(arguments: Mapping[str, Any], name: str, what: str) -> DataFile:
-    """The file given as data.NAME; InvalidInput where it is not there. what: its meaning."""
-    declared = parameter(what)
+def file_of(arguments: Mapping[str, Any], name: str, meaning: str) -> DataFile:
+    """The file given as data.NAME; InvalidInput where it is not there. meaning: of the file."""
+    declared = parameter(meaning)
     declared.type = DataFile
     file: DataFile = check(declared, arguments.get(f"data.{name}"), f"data.{name}")
     return file
@@ -135,19 +135,24 @@ def keys_as_typed() -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        files = {f"data_{name}": f"data.{name}" for name in FILES}
-        typed = error.key in ("opendp", "outputs") or "." in error.key
-        raise InvalidInput(
-            error.key if typed else files.get(error.key, f"parameters.{error.key}"),
-            error.value,
-            error.allowed,
-        ) from None
+        key = error.key
+        is_typed = key in ("opendp", "outputs") or "." in key
+        if not is_typed:
+            files = {f"data_{name}": f"data.{name}" for name in FILES}
+            key = files.get(key, f"parameters.{key}")
+        raise InvalidInput(key, error.value, error.allowed) from None
 
 
 def receipt(target: Path, account: Mapping[str, Any]) -> str:
     """What the command prints of a release."""
     spent = ", ".join(f"{measure} {value:.6g}" for measure, value in account["spent"].items())
-    return (
-        f"released: {target}\n  unit: {account['unit']}\n  neighbours: {account['neighbours']}\n  spent: {spent}\n"
-        "  Whatever else is released of these people, this too if it is made again, adds to that."
+    return "\n".join(
+        [
+            f"released: {target}",
+            f"  unit: {account['unit']}",
+            f"  neighbours: {account['neighbours']}",
+            f"  spent: {spent}",
+            "  Whatever else is released of these people, this too if it is made again, "
+            "adds to that.",
+        ]
     )

@@ -19,7 +19,8 @@ LAWS = {
     "scale": "discrete Laplace, P(x) ∝ exp(−|x|/scale)",
 }
 NAMES = (
-    "in all tables a name that a spreadsheet might compute has ' before =, +, -, @, ' or a quotation mark, at its "
+    "in all tables a name that a spreadsheet might compute has ' before =, +, -, @, ' or a "
+    "quotation mark, at its "
     "beginning and after semicolons, tabs and ends of lines"
 )
 LEFT_OUT = (
@@ -31,10 +32,10 @@ Table = tuple[Sequence[str], Sequence[Sequence[str | int | float]]]  # header, r
 
 @contextmanager
 def new_folder(target: Path, typed: str) -> Iterator[Path]:
-    """A private folder beside the target, mode 0700, which becomes the target at the end, or is removed.
+    """A private folder, mode 0700, which becomes the target at the end, or is removed.
 
-    typed: the target as the person gave it. Raises InvalidInput if the folder cannot be made. Whoever is killed leaves
-    a folder that only its owner can read.
+    typed: the target as the person gave it. Raises InvalidInput if the folder cannot be made.
+    Whoever is killed leaves a folder that only its owner can read.
     """
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:

@@ -9,6 +9,7 @@ others are read.
 """
 
 import csv
+import itertools
 from collections.abc import Sequence
 from dataclasses import Field, dataclass
 from typing import Any, NamedTuple
@@ -23,7 +24,6 @@ CODECS = {"utf-8": "utf-8", "windows-1252": "cp1252"}
 ENCODING: Field[Any] = parameter("encoding of data.path", default="utf-8", choices=tuple(CODECS))
 ENCODING.type = str
 MARK = b"\xef\xbb\xbf"  # of UTF-8, as Excel writes it
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 SHOWN = 10  # rows left out that a check prints
 
 
@@ -80,17 +80,19 @@ def read(file: DataFile, expected: str, encoding: str) -> ReleaseSheet:
         if any(fields):
             numbers.append(number)
             cells.append(fields)
-    columns = list(zip(*cells, strict=True)) or [()] * len(names)
+    columns: list[tuple[str, ...]] = list(zip(*cells, strict=True))
+    if not cells:
+        columns = [() for _ in names]
     sheet = Sheet(names, columns[: len(names)], numbers, header.delimiter)
     return ReleaseSheet(sheet, tuple(left_out))
 
 
 def _refuse_other_formats(content: bytes) -> None:
     """Raises `Unreadable` for what its first bytes show to be no text, or to be in UTF-16."""
-    for beginning, what in tables.NOT_TEXT.items():
+    for beginning, fault in tables.NOT_TEXT.items():
         if content.startswith(beginning):
-            raise Unreadable(what)
-    if content.startswith(UTF_16):
+            raise Unreadable(fault)
+    if content.startswith(tables.UTF_16):
         raise Unreadable(
             "is in UTF-16, in which a byte of one row may change all others; save the file in UTF-8"
         )
@@ -140,7 +142,7 @@ def _fields_of(line: bytes, codec: str, header: _Header) -> list[str]:
         rows = list(reader)
     except csv.Error as error:
         raise Unreadable(f"is not CSV ({error})") from None
-    fields = [field.strip() for row in rows for field in row]
+    fields = [field.strip() for field in itertools.chain.from_iterable(rows)]
     width = len(header.names)
     if any(fields) and len(fields) != width:
         raise Unreadable(f"has {len(fields)} fields; must have {width}, as the header")
@@ -150,7 +152,7 @@ def _fields_of(line: bytes, codec: str, header: _Header) -> list[str]:
 def check_report(rows: int, left_out: Sequence[LeftOut]) -> str:
     """What `check=true` prints: how many rows count, and the first that are left out.
 
-    It is not private.     rows: those that count.
+    It is not private. rows: those that count.
     """
     lines = [f"rows that would count: {rows:,}; left out without a word: {len(left_out):,}"]
     for row in sorted(left_out)[:SHOWN]:

@@ -17,17 +17,12 @@ def bernoulli(
 
     A random byte decides all but one in 256, a further uniform these.
     """
-    bound = np.asarray(probability, float) * (
-        256 - 2**-44
-    )  # whole parts are bytes, also at probability 1
+    # Whole parts are bytes, also at probability 1.
+    bound = np.asarray(probability, float) * (256 - 2**-44)
     whole = bound.astype(np.uint8)
     size = int(np.prod(shape))
-    byte = (
-        rng.integers(0, 1 << 64, -(-size // 8), np.uint64)
-        .astype("<u8", copy=False)
-        .view(np.uint8)[:size]
-    )
-    byte = byte.reshape(shape)
+    words = rng.integers(0, 1 << 64, math.ceil(size / 8), np.uint64)
+    byte = words.astype("<u8", copy=False).view(np.uint8)[:size].reshape(shape)
     drawn = byte < whole
     tie = np.flatnonzero(byte == whole)
     rest = np.broadcast_to(bound - whole, shape)[np.unravel_index(tie, shape)]

@@ -1,4 +1,4 @@
-"""Tables of people's data with a header, whatever the columns are called and in whatever order they stand."""
+"""Tables of people's data with a header, whatever the names and the order of the columns."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -102,7 +102,8 @@ def range_of(counts: Iterable[int]) -> str:
 class Sheet:
     """A header and the columns below it.
 
-    numbers: (rows,), of each row in the file. delimiter: between fields. remark: on how the file was read.
+    numbers: (rows,), of each row in the file. delimiter: between fields. remark: on how the file
+    was read.
     """
 
     header: tuple[str, ...]
@@ -112,9 +113,10 @@ class Sheet:
     remark: str = ""
 
     def roles(self, names: Mapping[str, Iterable[str]]) -> dict[str, int]:
-        """Role -> number of the column that is called by one of its names; roles without a column are left out.
+        """Role -> number of the column that is called by one of its names.
 
-        `id` counts only where no other name of the role does. Raises `Unreadable` where two columns have one role.
+        Roles without a column are left out. `id` counts only where no other name of the role does.
+        Raises `Unreadable` where two columns have one role.
         """
         called = [plain(name) for name in self.header]
         numbers_of: dict[str, int] = {}
@@ -131,38 +133,48 @@ class Sheet:
         return numbers_of
 
     def unused(self, used: Iterable[int]) -> str:
-        """A remark on the columns that are not used and on the file, for the source of the data; or nothing."""
+        """A remark on the columns that are not used and on the file, for the source of the data.
+
+        Or nothing.
+        """
         needed = set(used)
         others = [name for k, name in enumerate(self.header) if k not in needed and name]
-        return self.remark + (f"; columns not used: {shorten(', '.join(others))}" if others else "")
+        if not others:
+            return self.remark
+        return f"{self.remark}; columns not used: {shorten(', '.join(others))}"
 
-    def names(self, column: int, what: str) -> Sequence[str]:
+    def names(self, column: int, meaning: str) -> Sequence[str]:
         """A column of names. Raises `Unreadable` with the row of an empty one."""
         for number, name in zip(self.numbers, self.columns[column], strict=True):
             if not name:
-                raise Unreadable(f"row {number}: the {what} has no name")
+                raise Unreadable(f"row {number}: the {meaning} has no name")
         return self.columns[column]
 
     def counts(self, column: int, blank: bool = False) -> Integers:
-        """(rows,), whole numbers ≥ 0. Raises `Unreadable` with the row of anything else. blank: missing is 0."""
+        """(rows,), whole numbers ≥ 0. Raises `Unreadable` with the row of anything else.
+
+        blank: missing is 0.
+        """
         values = []
         for number, text in zip(self.numbers, self.columns[column], strict=True):
+            if blank and is_missing(text):
+                values.append(0)
+                continue
             try:
-                values.append(0 if blank and is_missing(text) else whole_number(text))
+                values.append(whole_number(text))
             except Unreadable as error:
                 name = shorten(self.header[column], 30)
                 raise Unreadable(f"row {number}, column {name!r}: {error}") from None
         return np.array(values, dtype=np.int64)
 
     def measured(self, column: int) -> Floats:
-        """(rows,), numbers, NaN where missing; with a decimal comma where commas do not part fields."""
+        """(rows,), numbers, NaN where missing.
+
+        With a decimal comma where commas do not part fields.
+        """
         values = []
         for number, text in zip(self.numbers, self.columns[column], strict=True):
-            value = (
-                np.nan
-                if is_missing(text)
-                else _number(text if self.delimiter == "," else text.replace(",", "."))
-            )
+            value = self._measure(text)
             if value is None:
                 raise Unreadable(
                     f"row {number}, column {shorten(self.header[column], 30)!r}: is "
@@ -171,12 +183,21 @@ class Sheet:
             values.append(value)
         return np.array(values, dtype=float)
 
+    def _measure(self, text: str) -> float | None:
+        """The number of a cell, NaN where it is missing; None for anything else."""
+        if is_missing(text):
+            return np.nan
+        if self.delimiter != ",":
+            text = text.replace(",", ".")
+        return _number(text)
+
 
 def read(file: DataFile, expected: str, empty_rows: bool = False) -> Sheet:
     """The table in a file. Raises `Unreadable` in a line.
 
-    A first column without a name holds names of rows, also where R left it out of the header; rows without content, and
-    columns at the end without name and content, are left out. empty_rows: they stay, unless a first column names rows.
+    A first column without a name holds names of rows, also where R left it out of the header; rows
+    without content, and columns at the end without name and content, are left out. empty_rows:
+    they stay, unless a first column names rows.
     """
     texts = tables.lines(file)
     header, start, delimiter = tables.header(texts, expected)
@@ -184,15 +205,16 @@ def read(file: DataFile, expected: str, empty_rows: bool = False) -> Sheet:
     if cells and len(cells[0]) == len(header) + 1 and header[-1:] != ("",):
         header = ("", *header)
     if not empty_rows or plain(header[0]) in PERSON or not header[0]:
-        kept = [k for k, row in enumerate(cells) if any(row)]
-        cells, numbers = [cells[k] for k in kept], [numbers[k] for k in kept]
+        filled = [k for k, row in enumerate(cells) if any(row)]
+        cells = [cells[k] for k in filled]
+        numbers = [numbers[k] for k in filled]
     columns = tables.columns(cells, numbers, len(header), ", as the header")
     while len(header) > 1 and not header[-1] and not any(columns[-1]):
-        header, columns = header[:-1], columns[:-1]
-    windows = tables.is_windows(file)
-    remark = (
-        "; read as Windows-1252, as it is not UTF-8: see whether names are right" if windows else ""
-    )
+        header = header[:-1]
+        columns = columns[:-1]
+    remark = ""
+    if tables.is_windows(file):
+        remark = "; read as Windows-1252, as it is not UTF-8: see whether names are right"
     return Sheet(header, columns, numbers, delimiter, remark)
 
 

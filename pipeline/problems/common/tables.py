@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pipeline.study.parameters import DataFile
 
 DELIMITERS = ",;\t|"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # marks at its beginning
 SEPARATOR = re.compile("sep=(.)", re.IGNORECASE)
 # Where a file begins so, it is no text: what it is, and what to do.
 NOT_TEXT = {
@@ -26,16 +27,19 @@ class Unreadable(Exception):
 
 
 def lines(file: DataFile) -> list[str]:
-    """Lines of a text, without their ends; the first is row 1. UTF-8, UTF-16 with its mark, or Windows-1252."""
+    """Lines of a text, without their ends; the first is row 1.
+
+    UTF-8, UTF-16 with its mark, or Windows-1252.
+    """
     content = file.read()
-    for beginning, what in NOT_TEXT.items():
+    for beginning, fault in NOT_TEXT.items():
         if content.startswith(beginning):
-            raise Unreadable(what)
+            raise Unreadable(fault)
     return _decoded(content).replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _decoded(content: bytes) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if content.startswith(UTF_16):
         try:
             return content.decode("utf-16")
         except UnicodeDecodeError:
@@ -61,7 +65,7 @@ def is_windows(file: DataFile) -> bool:
     """Whether a text is in no Unicode, so that it is read as Windows-1252."""
     content = file.read()
     try:
-        content.decode("utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
+        content.decode("utf-16" if content.startswith(UTF_16) else "utf-8")
     except UnicodeDecodeError:
         return True
     return False
@@ -72,23 +76,36 @@ def header(
 ) -> tuple[tuple[str, ...], int, str]:
     """Names in the first line that is not blank, the index of the line below, and the delimiter.
 
-    The delimiter is what cuts the line into most fields; a space only if nothing else cuts it. A first line `sep=;`,
-    which Excel writes, states it.
+    The delimiter is what cuts the line into most fields; a space only if nothing else cuts it. A
+    first line `sep=;`, which Excel writes, states it.
     """
-    start = next((k for k, line in enumerate(texts) if line.strip()), None)
-    if start is not None and (stated := SEPARATOR.fullmatch(texts[start].strip().strip('"'))):
-        delimiters = stated[1]
-        start = next((k for k in range(start + 1, len(texts)) if texts[k].strip()), None)
+    start = _next_line(texts, 0)
+    if start is not None:
+        statement = SEPARATOR.fullmatch(texts[start].strip().strip('"'))
+        if statement:
+            delimiters = statement[1]
+            start = _next_line(texts, start + 1)
     if start is None:
         raise Unreadable(f"is empty; must begin with {expected}")
-    cut = {one: _fields(texts[start], one) for one in (*delimiters, " ")}
-    most = max(delimiters, key=lambda one: len(cut[one]))
-    if len(cut[most]) <= 1 < len(cut[" "]):
-        most = " "
-    names, _ = rows(texts, [start], most)
+    delimiter = _delimiter_of(texts[start], delimiters)
+    names, _ = rows(texts, [start], delimiter)
     if not names:
         raise Unreadable(f"row {start + 1}: the header has no names; must begin with {expected}")
-    return tuple(names[0]), start + 1, most
+    return tuple(names[0]), start + 1, delimiter
+
+
+def _next_line(texts: Sequence[str], first: int) -> int | None:
+    """Index of the first line from `first` on that is not blank."""
+    for index in range(first, len(texts)):
+        if texts[index].strip():
+            return index
+    return None
+
+
+def _delimiter_of(line: str, delimiters: str) -> str:
+    widths = {delimiter: len(_fields(line, delimiter)) for delimiter in (*delimiters, " ")}
+    most = max(delimiters, key=lambda delimiter: widths[delimiter])
+    return " " if widths[most] <= 1 < widths[" "] else most
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
@@ -100,16 +117,16 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 
 def rows(
-    texts: Sequence[str], kept: Iterable[int], delimiter: str = ","
+    texts: Sequence[str], chosen: Iterable[int], delimiter: str = ","
 ) -> tuple[list[list[str]], list[int]]:
-    """Fields, stripped, of the lines with the indices `kept`, and their row numbers; blank lines are left out.
+    """Fields, stripped, of the lines with the `chosen` indices, and their row numbers.
 
-    A quoted field may go on in the next lines; its row is the first of them.
+    Blank lines are left out. A quoted field may go on in the next lines; its row is the first of
+    them.
     """
-    indices = list(kept)
-    reader = csv.reader(
-        (texts[k] + "\n" for k in indices), delimiter=delimiter, strict=True, skipinitialspace=True
-    )
+    indices = list(chosen)
+    ended = (texts[k] + "\n" for k in indices)
+    reader = csv.reader(ended, delimiter=delimiter, strict=True, skipinitialspace=True)
     read: list[list[str]] = []
     numbers: list[int] = []
     start = 0

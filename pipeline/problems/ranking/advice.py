@@ -8,8 +8,8 @@ import numpy as np
 from pipeline.study.advice import Advice, Atlas, Unknown
 from pipeline.study.arrays import Floats
 
-from .budgets import Budgets
-from .model import BTL
+from .design import Budgets
+from .model import BTL, placed
 from .theory import ordering, risk
 
 DRAWN = 200  # items' parameters θ* over which predictions are averaged
@@ -17,11 +17,8 @@ DRAWN = 200  # items' parameters θ* over which predictions are averaged
 
 def _drawn(m: int, spread: float, theta: str, spacing: float) -> Floats:
     """θ* of the model, (DRAWN, m), centred; the same every time."""
-    rank = np.arange(m) - (m - 1) / 2
     if theta in ("spaced", "two_groups"):
-        return np.asarray(spacing * rank if theta == "spaced" else spread * np.sign(rank), float)[
-            None
-        ]
+        return placed(theta, m, spacing, spread)[None]
     drawn = np.random.default_rng(0).uniform(-spread, spread, (DRAWN, m))
     centred: Floats = drawn - drawn.mean(axis=1, keepdims=True)
     return centred
@@ -36,7 +33,8 @@ def kendall(
     spacing: float = 0.1,
 ) -> float:
     """Predicted mean Kendall distance; see `theory.ordering.kendall_prediction`."""
-    return float(ordering.kendall_prediction(_drawn(m, spread, theta, spacing), epsilon, L).mean())
+    drawn = _drawn(m, spread, theta, spacing)
+    return float(ordering.kendall_prediction(drawn, epsilon, L).mean())
 
 
 def error_l2(
@@ -47,10 +45,12 @@ def error_l2(
     theta: str = "redrawn",
     spacing: float = 0.1,
 ) -> float:
-    """Predicted mean of ‖θ̂ − θ*‖₂/√m, the root of the mean risk; see `theory.risk.sandwich_risk`."""
-    return float(
-        np.sqrt(np.nanmean(risk.sandwich_risk(_drawn(m, spread, theta, spacing), epsilon, L)))
-    )
+    """Predicted mean of ‖θ̂ − θ*‖₂/√m, the root of the mean risk.
+
+    See `theory.risk.sandwich_risk`.
+    """
+    drawn = _drawn(m, spread, theta, spacing)
+    return float(np.sqrt(np.nanmean(risk.sandwich_risk(drawn, epsilon, L))))
 
 
 def error_inf(
@@ -61,7 +61,10 @@ def error_inf(
     theta: str = "redrawn",
     spacing: float = 0.1,
 ) -> float:
-    """Predicted mean of ‖θ̂ − θ*‖∞: of m equal Gaussian errors the largest is about √(2 log 2m) times their size."""
+    """Predicted mean of ‖θ̂ − θ*‖∞, by the root of the mean risk.
+
+    Of m equal Gaussian errors the largest is about √(2 log 2m) times their size.
+    """
     return float(np.sqrt(2 * np.log(2 * m)) * error_l2(m, L, epsilon, spread, theta, spacing))
 
 
@@ -70,22 +73,22 @@ def stress(model: Any) -> Mapping[str, Mapping[str, Any]]:
     if not isinstance(model, BTL):
         return {}
     width = "spacing" if model.theta == "spaced" else "spread"
+    narrower = getattr(model, width) * 2 / 3
+    wider = getattr(model, width) * 1.5
     cases: dict[str, dict[str, Any]] = {
-        "scores of the items 2/3 as far apart": {width: getattr(model, width) * 2 / 3},
-        "scores of the items 1.5 times as far apart": {width: getattr(model, width) * 1.5},
+        "scores of the items 2/3 as far apart": {width: narrower},
+        "scores of the items 1.5 times as far apart": {width: wider},
     }
-    return (
-        cases
-        if type(model) is not BTL
-        else {
-            **cases,
-            "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
-            "answers against an item left out, up to half, by item": {
-                "model": "misspecified",
-                "left_out": 0.5,
-            },
-        }
-    )
+    if type(model) is not BTL:
+        return cases
+    return {
+        **cases,
+        "a tenth of the answers by a fair coin": {"model": "misspecified", "at_random": 0.1},
+        "answers against an item left out, up to half, by item": {
+            "model": "misspecified",
+            "left_out": 0.5,
+        },
+    }
 
 
 def survey(model: Any, mechanism: Any) -> str:
@@ -96,12 +99,14 @@ def survey(model: Any, mechanism: Any) -> str:
     people = f"each of {model.L:,} people compares all {pairs:,} pairs of {model.m:,} items, once"
     if not isinstance(mechanism, Budgets):
         return f"{people}, and says so openly"
+    private = f"{people}; every answer is made private before it leaves the person"
+    if len(mechanism.users) == 1:
+        return private
     groups = [
         f"{users:,} people at {budget:.4g} nats an answer"
         for users, budget in zip(mechanism.users, mechanism.budgets, strict=True)
     ]
-    divided = f" ({', '.join(groups)})" if len(groups) > 1 else ""
-    return f"{people}; every answer is made private before it leaves the person{divided}"
+    return f"{private} ({', '.join(groups)})"
 
 
 ADVICE = Advice(

@@ -1,4 +1,4 @@
-"""Comparisons that are not as Bradley, Terry and Luce say: some by a fair coin, some missing not at random."""
+"""Comparisons outside the model: some by a fair coin, some missing not at random."""
 
 import copy
 from dataclasses import dataclass
@@ -10,73 +10,73 @@ import numpy as np
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.parameters import parameter
 
-from .binomial import binomial
-from .model import BTL, Comparisons, Preferences
+from .model import BTL, Comparisons, Preferences, divided
+from .sampling.binomial import binomial
 from .theory.rates import win_probability
 
 
 @dataclass(frozen=True)
 class SilencedPreferences(Preferences):
-    """Truth of the model. silent: (reps, m), s, chance that a comparison which the item lost is left out."""
+    """Truth of the model.
+
+    silent: (reps, m), s, chance that a comparison which the item lost is left out.
+    """
 
     silent: Annotated[Floats, "reps", "m"]
 
 
 class PartialComparisons(Comparisons):
-    """Comparisons that go missing independently of each other. given: (reps, pairs), chance that one is there;
-    probability: (reps, pairs), P(i beat j) of one that is there. Given how many are there, wins are binomial.
+    """Comparisons that go missing independently of each other.
+
+    Given how many are there, wins are binomial. presence: (reps, pairs), chance that one is there.
+    probability: (reps, pairs), P(i beat j) of one that is there.
     """
 
     def __init__(
-        self, given: Floats, probability: Floats, users: int, items: int, rng: np.random.Generator
+        self,
+        presence: Floats,
+        probability: Floats,
+        users: int,
+        items: int,
+        rng: np.random.Generator,
     ):
         super().__init__(probability, users, items, rng)
-        self._given, self._stream = given, rng.spawn(1)[0]
+        self._presence = presence
+        self._stream = rng.spawn(1)[0]
 
     @cached_property
-    def _made(self) -> Integers:
-        return binomial(self._rng, self.users, self._given)
+    def _trials(self) -> Integers:
+        return binomial(self._rng, self.users, self._presence)
 
     @cached_property
     def wins(self) -> Integers:
         """(reps, pairs): comparisons in which i beat j."""
-        return binomial(self._rng, self._made, self.probability)  # type: ignore[arg-type]
+        assert self.probability is not None
+        return binomial(self._rng, self._trials, self.probability)
 
     def compared(self, sizes: Integers) -> Integers:
-        """(reps, groups, pairs): comparisons that are there within disjoint groups of users of the given sizes."""
-        return _split(
-            self._made,
-            self.users - self._made,
-            [np.asarray(one) for one in sizes[:-1]],
-            copy.deepcopy(self._stream),
-        )
+        """(reps, groups, pairs): comparisons that are there within groups of these sizes."""
+        absent = self.users - self._trials
+        users = [np.asarray(size) for size in sizes[:-1]]
+        return divided(self._trials, absent, users, copy.deepcopy(self._stream))
 
     def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
-        """(reps, groups, pairs): wins within the groups of `compared`, hypergeometric given those."""
+        """(reps, groups, pairs): wins within the groups of `compared`, hypergeometric."""
         compared = self.compared(sizes)
-        return _split(self.wins, self._made - self.wins, list(compared.swapaxes(0, 1)[:-1]), rng)
-
-
-def _split(
-    good: Integers, bad: Integers, sizes: list[Integers], rng: np.random.Generator
-) -> Integers:
-    """(reps, groups, pairs): good ones in samples of the sizes, without replacement, and in the rest."""
-    parts = []
-    for size in sizes:
-        part = rng.hypergeometric(good, bad, size)
-        parts.append(part)
-        good, bad = good - part, bad - (size - part)
-    return np.stack([*parts, good], axis=1)
+        losses = self._trials - self.wins
+        trials = list(compared.swapaxes(0, 1)[:-1])
+        return divided(self.wins, losses, trials, rng)
 
 
 @dataclass(frozen=True)
 class MisspecifiedBTL(BTL):
-    """`btl` whose comparisons are partly random, and missing not at random: to see what a decision owes to the model.
+    """`btl` whose comparisons are partly random, and missing not at random.
 
-    A comparison is a fair coin's with probability g, so that P(i beats j) = (1 − g) σ(θ_i − θ_j) + g/2. Users keep a
-    comparison to themselves that item i lost with probability s_i, uniform on [0, left_out] and anew in every
-    replication. At g = 0 what is told is again a BTL model, of scores θ_i − log(1 − s_i): the wrong ones. Missing data:
-    Rubin, Biometrika 63 (1976).
+    It shows how much a decision depends on the model. A comparison is a fair coin's with
+    probability g, so that P(i beats j) = (1 − g) σ(θ_i − θ_j) + g/2. Users keep a comparison to
+    themselves that item i lost with probability s_i, uniform on [0, left_out] and anew in every
+    replication. At g = 0 the comparisons that are left follow a BTL model again, of the wrong
+    scores θ_i − log(1 − s_i). Missing data: Rubin, Biometrika 63 (1976).
     """
 
     at_random: float = parameter(
@@ -104,10 +104,14 @@ class MisspecifiedBTL(BTL):
         if not isinstance(truth, SilencedPreferences) or self.left_out == 0:
             return Comparisons(won, self.L, self.m, rng)
         first, second = np.triu_indices(self.m, 1)
-        told = won * (1 - truth.silent[:, second])
-        given = told + (1 - won) * (1 - truth.silent[:, first])
-        return PartialComparisons(given, told / given, self.L, self.m, rng)
+        won_and_there = won * (1 - truth.silent[:, second])
+        presence = won_and_there + (1 - won) * (1 - truth.silent[:, first])
+        return PartialComparisons(presence, won_and_there / presence, self.L, self.m, rng)
 
     def cost(self) -> float:
-        """Predicted cost of one replication, in steps of about a nanosecond; of fits too, if their pairs have weights."""
-        return super().cost() + (350 * self.m**2 if self.left_out else 0)
+        """Predicted cost of one replication, in steps of about a nanosecond.
+
+        Of fits too, if their pairs have weights.
+        """
+        of_weighted_fits = 350 * self.m**2 if self.left_out else 0
+        return super().cost() + of_weighted_fits

@@ -1,5 +1,6 @@
 """Bradley–Terry–Luce model: every user compares every pair of items once."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, ClassVar
@@ -9,8 +10,8 @@ import numpy as np
 from pipeline.study.arrays import Array, Floats, Integers
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
-from .binomial import binomial
 from .releases import FlippedWins
+from .sampling.binomial import binomial
 from .theory.rates import win_probability
 
 
@@ -34,36 +35,42 @@ class Comparisons:
     def __init__(
         self, probability: Floats | None, users: int, items: int, rng: np.random.Generator
     ):
-        self.probability, self.users, self.items, self._rng = probability, users, items, rng
+        self.probability = probability
+        self.users = users
+        self.items = items
+        self._rng = rng
 
     @classmethod
     def from_array(cls, wins: Array) -> "CountedComparisons":
-        """One data set. wins: (m, m), how many users prefer item i to j; its diagonal is 0. Raises InvalidInput."""
+        """One data set. wins: (m, m), how many users prefer item i to j; its diagonal is 0.
+
+        Raises InvalidInput.
+        """
         if wins.ndim != 2 or wins.shape[0] != wins.shape[1] or len(wins) < 2:
-            raise InvalidInput(
-                "data", f"array of shape {wins.shape}", "must be (m, m): users who prefer i to j"
-            )
-        if (
-            not (np.isfinite(wins) & (wins >= 0) & (wins == np.floor(wins))).all()
-            or np.diagonal(wins).any()
-        ):
-            raise InvalidInput(
-                "data", "array", "must hold whole numbers ≥ 0, and 0 on the diagonal"
-            )
+            shape = f"array of shape {wins.shape}"
+            raise InvalidInput("data", shape, "must be (m, m): users who prefer i to j")
+        are_counts = (np.isfinite(wins) & (wins >= 0) & (wins == np.floor(wins))).all()
+        if not are_counts or np.diagonal(wins).any():
+            allowed = "must hold whole numbers ≥ 0, and 0 on the diagonal"
+            raise InvalidInput("data", "array", allowed)
         first, second = np.triu_indices(len(wins), 1)
-        won, lost = wins[first, second].astype(int)[None], wins[second, first].astype(int)[None]
+        won = wins[first, second].astype(int)[None]
+        lost = wins[second, first].astype(int)[None]
         return CountedComparisons(won, won + lost, len(wins))
 
     def compared(self, sizes: Integers) -> Integers | None:
-        """(reps, groups, pairs): comparisons made within the groups of `split`; None if all users made all."""
+        """(reps, groups, pairs): comparisons made within the groups of `split`.
+
+        None if all users made all.
+        """
         return None
 
     def release_plainly(self) -> FlippedWins:
         """Raw win counts without privacy, as one group with an infinite budget."""
         users = np.array([self.users])
-        return FlippedWins(
-            self.wins[:, None], users, np.array([np.inf]), self.items, self.compared(users)
-        )
+        no_privacy = np.array([np.inf])
+        compared = self.compared(users)
+        return FlippedWins(self.wins[:, None], users, no_privacy, self.items, compared)
 
     @cached_property
     def wins(self) -> Integers:
@@ -79,35 +86,52 @@ class Comparisons:
         """
         if len(sizes) == 1:
             return self.wins[:, None]
-        left, users = self.wins, self.users
-        parts = []
-        for size in sizes[:-1]:
-            part = rng.hypergeometric(left, users - left, int(size))
-            parts.append(part)
-            left, users = left - part, users - int(size)
-        return np.stack([*parts, left], axis=1)
+        return divided(self.wins, self.users - self.wins, sizes[:-1], rng)
+
+
+def divided(
+    wins: Integers, losses: Integers, sizes: Iterable[Integers | int], rng: np.random.Generator
+) -> Integers:
+    """(reps, groups, pairs): wins in each group, drawn without replacement, and in the rest.
+
+    wins, losses: (reps, pairs), of all groups. sizes: comparisons of each group but the last, as
+    numbers or (reps, pairs).
+    """
+    groups = []
+    for size in sizes:
+        drawn = rng.hypergeometric(wins, losses, size)
+        groups.append(drawn)
+        wins = wins - drawn
+        losses = losses - (size - drawn)
+    return np.stack([*groups, wins], axis=1)
 
 
 class CountedComparisons(Comparisons):
-    """Comparisons of one data set, counted. wins, made: (1, pairs), of i over j for i < j, and comparisons made."""
+    """Comparisons of one data set, counted.
 
-    def __init__(self, wins: Integers, made: Integers, items: int):
-        super().__init__(None, int(made.max()), items, np.random.default_rng(0))
-        self.wins, self.made, self.m = wins, made, items
+    wins, trials: (1, pairs), of i over j for i < j, and comparisons made.
+    """
+
+    def __init__(self, wins: Integers, trials: Integers, items: int):
+        super().__init__(None, int(trials.max()), items, np.random.default_rng(0))
+        self.wins = wins
+        self.trials = trials
+        self.m = items
 
     def compared(self, sizes: Integers) -> Integers | None:
-        """(1, 1, pairs): comparisons made; None if all users made all. InvalidInput for more groups than one."""
+        """(1, 1, pairs): comparisons made; None if all users made all.
+
+        Raises InvalidInput for more groups than one, and for fewer users than compared a pair.
+        """
         if len(sizes) > 1:
-            raise InvalidInput(
-                "profile", len(sizes), "wins are counted over all users: give one budget for all"
-            )
+            allowed = "wins are counted over all users: give one budget for all"
+            raise InvalidInput("profile", len(sizes), allowed)
         if self.users > sizes[0]:
-            raise InvalidInput(
-                "L",
-                int(sizes[0]),
-                f"a pair was compared {self.users:,} times; give as many users or more",
-            )
-        return None if (self.made == sizes[0]).all() else self.made[:, None]
+            allowed = f"a pair was compared {self.users:,} times; give as many users or more"
+            raise InvalidInput("L", int(sizes[0]), allowed)
+        if (self.trials == sizes[0]).all():
+            return None
+        return self.trials[:, None]
 
 
 @dataclass(frozen=True)
@@ -146,18 +170,18 @@ class BTL(Checked):
     def truth(
         self, rng: np.random.Generator, reps: int, population: np.random.Generator
     ) -> Preferences:
-        """θ* of a block of replications, (reps, m), centred; evenly spaced ones and groups in random order."""
-        if self.theta in (
-            "spaced",
-            "two_groups",
-        ):  # the order is random because ties are resolved by an item's number
-            rank = np.arange(self.m) - (self.m - 1) / 2
-            theta = self.spacing * rank if self.theta == "spaced" else self.spread * np.sign(rank)
-            return Preferences(rng.permuted(np.tile(theta, (reps, 1)), axis=1))
-        fixed = self.theta == "fixed"
-        theta = (population if fixed else rng).uniform(
-            -self.spread, self.spread, (1 if fixed else reps, self.m)
-        )
+        """θ* of a block of replications, (reps, m), centred.
+
+        Evenly spaced ones and groups in random order.
+        """
+        if self.theta in ("spaced", "two_groups"):
+            # The order is random because ties are resolved by an item's number.
+            unordered = placed(self.theta, self.m, self.spacing, self.spread)
+            return Preferences(rng.permuted(np.tile(unordered, (reps, 1)), axis=1))
+        if self.theta == "fixed":
+            theta = population.uniform(-self.spread, self.spread, (1, self.m))
+        else:
+            theta = rng.uniform(-self.spread, self.spread, (reps, self.m))
         theta -= theta.mean(axis=1, keepdims=True)
         return Preferences(np.broadcast_to(theta, (reps, self.m)))
 
@@ -172,3 +196,11 @@ class BTL(Checked):
     def memory(self) -> float:
         """Bytes of one replication: probabilities and wins of all pairs."""
         return 8 * self.m**2
+
+
+def placed(theta: str, m: int, spacing: float, spread: float) -> Floats:
+    """(m,): θ* that is not drawn, `spaced` evenly or in `two_groups`; rising and centred."""
+    rank = np.arange(m) - (m - 1) / 2
+    if theta == "spaced":
+        return np.asarray(spacing * rank, float)
+    return np.asarray(spread * np.sign(rank), float)

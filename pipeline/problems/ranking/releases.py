@@ -11,19 +11,28 @@ from scipy.sparse.csgraph import connected_components
 
 from pipeline.privacy.randomized_response_laws import amplification, laplace_equivalent
 from pipeline.study.abstract import Abstract
-from pipeline.study.arrays import Array, Booleans, Floats
+from pipeline.study.arrays import Array, Booleans, Floats, Integers
+
+
+def trials_of(users: Integers, compared: Integers | None) -> Integers:
+    """Comparisons made of each pair in each group, broadcast against (reps, groups, pairs).
+
+    users: (groups,). compared: as in `ReleasedWins`; None where all users compared all pairs.
+    """
+    return users[:, None] if compared is None else compared
 
 
 @dataclass(frozen=True)
 class ReleasedWins(Abstract):
     """What the public sees: noisy win counts of each group of users that share a budget.
 
-    A mechanism of one's own derives a release with two properties, `slope` and `equivalent_epsilon`: estimators know of
-    a mechanism no more than how to make its comparisons unbiased, and how noisy they then are.
+    A mechanism of one's own derives a release with two properties, `slope` and
+    `equivalent_epsilon`: estimators know of a mechanism no more than how to make its comparisons
+    unbiased, and how noisy they then are.
 
-    wins: (reps, groups, pairs). users: (groups,), sizes of the groups. epsilon: (groups,), budget of one
-    comparison. items: m. compared: (reps, groups, pairs), comparisons made, or None where all users made all:
-    which pairs somebody compared is public, what he answered is not.
+    wins: (reps, groups, pairs). users: (groups,), sizes of the groups. epsilon: (groups,), budget
+    of one comparison. items: m. compared: (reps, groups, pairs), comparisons made, or None where
+    all users made all: which pairs somebody compared is public, what he answered is not.
     """
 
     wins: Annotated[Array, "reps", "groups", "pairs"]
@@ -42,19 +51,26 @@ class ReleasedWins(Abstract):
         """Pairs of items, m(m−1)/2."""
         return self.items * (self.items - 1) // 2
 
+    @property
+    def trials(self) -> Integers:
+        """Comparisons made of each pair in each group, broadcast against `wins`."""
+        return trials_of(self.users, self.compared)
+
     @cached_property
     def linked(self) -> Booleans | bool:
-        """Whether the comparisons made link all items, (reps or 1,): if not, no gap between some items is identified.
+        """Whether the comparisons made link all items, (reps or 1,).
 
-        Decided once for replications that share one array; only those without some pair are examined, O(m²) each.
+        If not, no gap between some items is identified. Decided once for replications that share
+        one array; only those without some pair are examined, O(m²) each.
         """
         if self.compared is None:
             return True
-        shared = self.compared.strides[0] == 0  # one design, broadcast
-        made: Booleans = np.any(self.compared[:1] if shared else self.compared, axis=1)
-        linked: Booleans = np.all(made, axis=1)
+        shares_one_array = self.compared.strides[0] == 0
+        designs = self.compared[:1] if shares_one_array else self.compared
+        is_compared: Booleans = np.any(designs, axis=1)
+        linked: Booleans = np.all(is_compared, axis=1)
         if not linked.all():
-            linked[~linked] = _connected(made[~linked], self.items)
+            linked[~linked] = _connected(is_compared[~linked], self.items)
         return linked
 
     @property
@@ -65,42 +81,53 @@ class ReleasedWins(Abstract):
     @property
     @abstractmethod
     def equivalent_epsilon(self) -> Floats:
-        """(groups,): budget at which randomized response would add as much variance to a debiased comparison."""
+        """(groups,): budget at which randomized response would add the same variance."""
 
     @property
     def gain(self) -> Floats:
-        """(groups,): variance of a debiased comparison of two equal items, in units of a fair coin's, ¼."""
+        """(groups,): variance of a debiased comparison of equal items, over a fair coin's ¼."""
         return amplification(self.equivalent_epsilon) ** 2
 
     def raw_mean(self) -> Floats:
         """(reps, pairs): mean released comparison as it is; ½ where there is none."""
-        return self._mean(np.ones(len(self.users)), np.ones(len(self.users)))
+        alike = np.ones(len(self.users))
+        return self._mean(alike, alike)
 
     def debiased_mean(self, weights: Floats | None = None) -> Floats:
-        """(reps, pairs): z̄ = ½ + Σ_g v_g a_g (wins_g − n_g/2)/Σ_g v_g n_g, unbiased and possibly outside [0, 1].
+        """(reps, pairs): z̄ = ½ + Σ_g v_g a_g (wins_g − n_g/2)/Σ_g v_g n_g.
 
-        a_g: `slope`. weights v: (groups,), all 1 if None. n_g: comparisons made in the group; ½ where there is none.
-        Source: Xu, Sun and Cheng, eq. (1), averaged over users.
+        It is unbiased, and may be outside [0, 1]. a_g: `slope`. weights v: (groups,), all 1 if
+        None. n_g: comparisons made in the group; ½ where there is none. Source: Xu, Sun and Cheng,
+        eq. (1), averaged over users.
         """
-        return self._mean(self.slope, np.ones(len(self.users)) if weights is None else weights)
+        if weights is None:
+            weights = np.ones(len(self.users))
+        return self._mean(self.slope, weights)
 
     def _mean(self, slope: Floats, weights: Floats) -> Floats:
-        made = self.users[:, None] if self.compared is None else self.compared
-        mean: Floats = self.wins - made / 2  # in place from here on: at m = 500 it is gigabytes
+        mean: Floats = (
+            self.wins - self.trials / 2
+        )  # in place from here on: at m = 500 it is gigabytes
         mean *= (slope * weights)[:, None]
         mean = mean[:, 0] if len(self.users) == 1 else mean.sum(axis=1)
-        total = (made * weights[:, None]).sum(axis=-2)
+        total = (self.trials * weights[:, None]).sum(axis=-2)
         mean /= np.where(total > 0, total, 1)
         mean += 0.5
         return mean
 
 
-def _connected(made: Booleans, m: int) -> Booleans:
-    """(reps,): whether pairs of m items link all of them; made: (reps, pairs). One graph, of which each is a part."""
-    (first, second), (rep, pair) = np.triu_indices(m, 1), np.nonzero(made)
-    ends = rep * m + first[pair], rep * m + second[pair]
-    graph = coo_array((np.ones(len(rep), bool), ends), shape=(made.shape[0] * m,) * 2)
-    label = connected_components(graph, directed=False)[1].reshape(-1, m)
+def _connected(is_compared: Booleans, m: int) -> Booleans:
+    """(reps,): whether the pairs that are compared link all m items; is_compared: (reps, pairs).
+
+    All replications are one graph, of which each is a part.
+    """
+    first, second = np.triu_indices(m, 1)
+    rep, pair = np.nonzero(is_compared)
+    ends = (rep * m + first[pair], rep * m + second[pair])
+    nodes = len(is_compared) * m
+    graph = coo_array((np.ones(len(rep), bool), ends), shape=(nodes, nodes))
+    _, label = connected_components(graph, directed=False)
+    label = label.reshape(-1, m)
     return np.asarray((label == label[:, :1]).all(axis=1))
 
 

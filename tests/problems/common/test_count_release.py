@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.__main__ import main
 from pipeline.privacy.published_counts import GaussianCounts, LaplaceCounts
-from pipeline.problems.crowd import release_task as crowd_release
+from pipeline.problems.crowd.data import release as crowd_release
 
 pytest.importorskip("opendp", reason="OpenDP is not installed: releases of real data are NOT tested here")
 ITEMS, TASKS = ("=tea", "milk, hot", "béer"), ("t1", "-t2", "t3", "t4")

@@ -7,14 +7,14 @@ import pytest
 
 from pipeline.problems.common.own_items import (
     ALL,
-    PairsReversed,
-    RankKept,
-    RanksMoved,
-    ScoreMoved,
+    pairs_reversed,
     position,
+    rank_kept,
+    ranks_moved,
+    score_moved,
     with_all,
 )
-from pipeline.problems.common.recovery import Kendall
+from pipeline.problems.common.recovery import kendall
 from pipeline.study.parameters import InvalidInput
 
 NAMES = ("tea", "milk", "ale", "gin", "rum")
@@ -37,10 +37,10 @@ def side(row, i, j):
 
 
 BY_HAND = {
-    RankKept: lambda t, e, i: rank(t, i) == rank(e, i),
-    RanksMoved: lambda t, e, i: abs(rank(t, i) - rank(e, i)),
-    PairsReversed: lambda t, e, i: sum(abs(side(t, i, j) - side(e, i, j)) / 2 for j in range(5) if j != i) / 4,
-    ScoreMoved: lambda t, e, i: abs(t[i] - e[i]),
+    rank_kept: lambda t, e, i: rank(t, i) == rank(e, i),
+    ranks_moved: lambda t, e, i: abs(rank(t, i) - rank(e, i)),
+    pairs_reversed: lambda t, e, i: sum(abs(side(t, i, j) - side(e, i, j)) / 2 for j in range(5) if j != i) / 4,
+    score_moved: lambda t, e, i: abs(t[i] - e[i]),
 }
 
 
@@ -58,7 +58,7 @@ def test_every_item_and_their_mean_are_as_by_hand(metric, ties):
 
 def test_pairs_of_all_items_are_the_kendall_distance():
     truth, estimate = pair(2, ties=False)
-    assert PairsReversed()(truth, None, estimate) == pytest.approx(Kendall()(truth, None, estimate))
+    assert pairs_reversed()(truth, None, estimate) == pytest.approx(kendall()(truth, None, estimate))
 
 
 def test_estimates_that_are_not_finite_have_no_value():

@@ -9,10 +9,16 @@ from scipy.special import expit
 
 from pipeline.privacy.randomized_response_laws import released_probability
 from pipeline.problems.common.pairwise_newton import Logistic, minimise_pairs
-from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn, Weighted, ridge_of, shares
+from pipeline.problems.ranking.estimators.moments import (
+    Debiased,
+    PlugIn,
+    Weighted,
+    ridge_of,
+    shares,
+)
 from pipeline.problems.ranking.estimators.newton import minimise, scores
-from pipeline.problems.ranking.mechanisms import Laplace
-from pipeline.problems.ranking.metrics.yardsticks import SandwichRisk
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
+from pipeline.problems.ranking.metrics.yardsticks import sandwich_risk
 from pipeline.problems.ranking.model import Comparisons, Preferences
 from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins
 from pipeline.problems.ranking.theory.rates import win_probability
@@ -110,8 +116,8 @@ def test_the_sandwich_with_weights_is_the_risk_and_without_it_is_not():
         found = fit(kind(m=5), data)
         risk[kind] = np.square(found.theta - theta).mean(axis=1)
         assert found.converged.all()
-        assert mean_agrees(risk[kind], float(SandwichRisk()(truth, data, found)[0]), f"risk, {kind.__name__}")
-    other = float(SandwichRisk()(truth, data, fit(Debiased(m=5), data))[0])
+        assert mean_agrees(risk[kind], float(sandwich_risk()(truth, data, found)[0]), f"risk, {kind.__name__}")
+    other = float(sandwich_risk()(truth, data, fit(Debiased(m=5), data))[0])
     assert not mean_agrees(risk[Weighted], other, "risk, weights of the plain mean")
     print(f"weighted/plain {risk[Weighted].mean() / risk[Debiased].mean():.3g}")
     assert risk[Weighted].mean() < 0.2 * risk[Debiased].mean()

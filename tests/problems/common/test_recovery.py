@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 
-from pipeline.problems.common.recovery import ErrorInf, ErrorL2, ExactTopK, HammingTopK, Kendall, Lemma4Bound, levels
+from pipeline.problems.common.recovery import (
+    ExactTopK,
+    HammingTopK,
+    Lemma4Bound,
+    error_inf,
+    error_l2,
+    kendall,
+    levels,
+)
 from pipeline.study.parameters import InvalidInput
 
 
@@ -42,22 +50,22 @@ def kendall_by_force(truth, estimate):
 def test_kendall_against_brute_force(ranking):
     truth, estimate = ranking
     force = [kendall_by_force(t, e) for t, e in zip(truth, estimate, strict=True)]
-    assert measure(Kendall(), truth, estimate) == pytest.approx(force)
+    assert measure(kendall(), truth, estimate) == pytest.approx(force)
 
 
 @given(rankings(ties=False))
 def test_kendall_against_scipy(ranking):
     truth, estimate = ranking
     tau = [stats.kendalltau(t, e).statistic for t, e in zip(truth, estimate, strict=True)]
-    assert measure(Kendall(), truth, estimate) == pytest.approx((1 - np.array(tau)) / 2)
+    assert measure(kendall(), truth, estimate) == pytest.approx((1 - np.array(tau)) / 2)
 
 
 def test_kendall_by_hand():
-    assert measure(Kendall(), [3, 2, 1], [9, 8, 7]).tolist() == [0]
-    assert measure(Kendall(), [3, 2, 1], [7, 8, 9]).tolist() == [1]
-    assert measure(Kendall(), [3, 2, 1], [0, 0, 0]).tolist() == [0.5]
-    assert measure(Kendall(), [3, 2, 1], [2, 2, 1]) == pytest.approx([0.5 / 3])
-    assert measure(Kendall(), [3, 2, 1, 0], [3, 1, 2, 0]) == pytest.approx([1 / 6])
+    assert measure(kendall(), [3, 2, 1], [9, 8, 7]).tolist() == [0]
+    assert measure(kendall(), [3, 2, 1], [7, 8, 9]).tolist() == [1]
+    assert measure(kendall(), [3, 2, 1], [0, 0, 0]).tolist() == [0.5]
+    assert measure(kendall(), [3, 2, 1], [2, 2, 1]) == pytest.approx([0.5 / 3])
+    assert measure(kendall(), [3, 2, 1, 0], [3, 1, 2, 0]) == pytest.approx([1 / 6])
 
 
 def hamming_by_force(truth, estimate, K):
@@ -152,7 +160,7 @@ def test_rounding_by_a_solver_changes_no_ranking(ranking, seed, log_scale):
     noise = np.random.default_rng(seed).uniform(-1, 1, estimate.shape)
     noisy = estimate + noise * (1e-9 * np.ptp(estimate, axis=1, keepdims=True) + 1e-15)
     assert levels(noisy).tolist() == levels(estimate).tolist()
-    for metric in (Kendall(), HammingTopK(truth.shape[1]), ExactTopK(truth.shape[1])):
+    for metric in (kendall(), HammingTopK(truth.shape[1]), ExactTopK(truth.shape[1])):
         assert measure(metric, truth, noisy).tolist() == measure(metric, truth, estimate).tolist()
 
 
@@ -167,16 +175,16 @@ def test_different_estimates_do_not_tie():
 
 
 def test_norms_by_hand():
-    assert measure(ErrorInf(), [[0, 0], [1, -1]], [[3, -4], [1, -1]]).tolist() == [4, 0]
-    assert measure(ErrorL2(), [[0, 0], [1, -1]], [[3, -4], [1, -1]]) == pytest.approx([np.sqrt(12.5), 0])
+    assert measure(error_inf(), [[0, 0], [1, -1]], [[3, -4], [1, -1]]).tolist() == [4, 0]
+    assert measure(error_l2(), [[0, 0], [1, -1]], [[3, -4], [1, -1]]) == pytest.approx([np.sqrt(12.5), 0])
     truth, estimate = np.random.default_rng(1).normal(size=(2, 5, 7))
     error = estimate - truth
-    assert measure(ErrorInf(), truth, estimate) == pytest.approx(np.linalg.norm(error, np.inf, axis=1))
-    assert measure(ErrorL2(), truth, estimate) == pytest.approx(np.linalg.norm(error, axis=1) / np.sqrt(7))
+    assert measure(error_inf(), truth, estimate) == pytest.approx(np.linalg.norm(error, np.inf, axis=1))
+    assert measure(error_l2(), truth, estimate) == pytest.approx(np.linalg.norm(error, axis=1) / np.sqrt(7))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("metric", [ErrorInf(), ErrorL2(), Kendall(), HammingTopK(3), Lemma4Bound(3)])
+@pytest.mark.parametrize("metric", [error_inf(), error_l2(), kendall(), HammingTopK(3), Lemma4Bound(3)])
 def test_an_estimate_that_is_not_finite_is_never_a_good_one(metric, bad):
     truth = [[3.0, 2.0, 1.0]] * 2
     whole, broken = measure(metric, truth, [[3.0, 2.0, 1.0], [3.0, 2.0, bad]])
@@ -186,7 +194,7 @@ def test_an_estimate_that_is_not_finite_is_never_a_good_one(metric, bad):
     assert exact[0] == 1 and np.isnan(exact[1])
 
 
-METRICS = [ErrorInf(), ErrorL2(), Kendall(), HammingTopK(6), HammingTopK(6, K=1), Lemma4Bound(6), ExactTopK(6)]
+METRICS = [error_inf(), error_l2(), kendall(), HammingTopK(6), HammingTopK(6, K=1), Lemma4Bound(6), ExactTopK(6)]
 
 
 @given(st.integers(0, 2**32), st.permutations(range(6)))
@@ -205,10 +213,10 @@ def test_names_of_items_and_order_of_replications_do_not_matter(seed, order):
 @given(st.integers(0, 2**32))
 def test_rankings_ignore_scale_and_norms_scale(seed):
     truth, estimate = np.random.default_rng(seed).normal(size=(2, 3, 5))
-    for metric in (Kendall(), HammingTopK(5)):
+    for metric in (kendall(), HammingTopK(5)):
         assert measure(metric, truth, estimate).tolist() == measure(metric, truth, 7 * estimate + 1).tolist()
         assert measure(metric, truth, -truth).min() >= 0.5
-    for metric in (ErrorInf(), ErrorL2()):
+    for metric in (error_inf(), error_l2()):
         assert measure(metric, 3 * truth, 3 * estimate) == pytest.approx(3 * measure(metric, truth, estimate))
         assert measure(metric, truth, estimate) == pytest.approx(measure(metric, estimate, truth))
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pipeline.problems.ranking import binomial as module
-from pipeline.problems.ranking.binomial import binomial
+from pipeline.problems.ranking.sampling import binomial as module
+from pipeline.problems.ranking.sampling.binomial import binomial
 from pipeline.study import build_kernels, kernels
 from pipeline.study.slices import ByCall, in_slices
 from tests.helpers.checks import counts_agree

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.privacy.budget_groups import groups_of
 from pipeline.privacy.randomized_response_laws import information, mean_squared_amplification
-from pipeline.problems.ranking.mechanisms import RandomizedResponse
-from pipeline.problems.ranking.theory import rates as btl
+from pipeline.problems.ranking import derivations
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.study.parameters import InvalidInput
 
 PROFILES = ["1:1", "1:3", "0.5:1,0.5:2", "0.5:1,0.5:4", "0.9:1,0.1:8", "0.1:1,0.9:8", "0.2:0.5,0.3:1,0.5:20"]
@@ -31,7 +32,7 @@ def mixed(matched, epsilon, profile):
 @pytest.mark.parametrize("common", COMMON)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_matched_budgets_enclose_the_root(matched, common, profile):
-    found = btl.matched_budget(profile, matched, common, 1000)
+    found = derivations.matched_budget(profile, matched, common, 1000)
     assert isinstance(found, float)
     with localcontext() as context:
         context.prec = 60
@@ -43,11 +44,11 @@ def test_matched_budgets_enclose_the_root(matched, common, profile):
 
 
 def test_matched_budgets_by_hand():
-    assert btl.matched_budget("1:1", "G", 0.7, 1) == pytest.approx(0.7, rel=1e-13)
-    assert btl.matched_budget("1:4", "information", 1.0, 1) == pytest.approx(0.25, rel=1e-13)
+    assert derivations.matched_budget("1:1", "G", 0.7, 1) == pytest.approx(0.7, rel=1e-13)
+    assert derivations.matched_budget("1:4", "information", 1.0, 1) == pytest.approx(0.25, rel=1e-13)
     # Small budgets: G ~ 4/ε², so 1/ε² is what is averaged; information ~ ε²/4.
-    assert btl.matched_budget("0.5:1,0.5:4", "G", 1e-6, 2) == pytest.approx(1e-6 * np.sqrt(17 / 32), rel=1e-9)
-    assert btl.matched_budget("0.5:1,0.5:4", "information", 1e-6, 2) == pytest.approx(1e-6 * np.sqrt(2 / 17), rel=1e-9)
+    assert derivations.matched_budget("0.5:1,0.5:4", "G", 1e-6, 2) == pytest.approx(1e-6 * np.sqrt(17 / 32), rel=1e-9)
+    assert derivations.matched_budget("0.5:1,0.5:4", "information", 1e-6, 2) == pytest.approx(1e-6 * np.sqrt(2 / 17), rel=1e-9)
 
 
 @settings(deadline=None)
@@ -58,13 +59,13 @@ def test_matched_budgets_by_hand():
 def test_matching_is_what_it_says(groups, common, matched):
     total = sum(share for share, _ in groups)
     profile = ",".join(f"{share / total!r}:{multiple!r}" for share, multiple in groups)
-    found = btl.matched_budget(profile, matched, common, total)
-    worth = {"G": btl.mean_gain, "information": btl.information_share}[matched]
+    found = derivations.matched_budget(profile, matched, common, total)
+    worth = {"G": derivations.mean_gain, "information": derivations.information_share}[matched]
     assert worth(found, profile, total) == pytest.approx(worth(common, "1:1", total), rel=1e-10)
     multiples = [multiple for _, multiple in groups]
     assert common / max(multiples) * (1 - 1e-9) <= found <= common / min(multiples) * (1 + 1e-9)
     # Jensen: mixing costs. With one G mixed budgets hold more information; with one information they have more G.
-    assert btl.mean_gain(found, profile, total) * btl.information_share(found, profile, total) >= 1 - 1e-9
+    assert derivations.mean_gain(found, profile, total) * derivations.information_share(found, profile, total) >= 1 - 1e-9
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 0.5, 3.0, 800.0])
@@ -74,10 +75,10 @@ def test_worth_of_mixed_budgets(epsilon, profile):
         context.prec = 400  # enough for e^800 beside 1; larger multiples are exact anyway
         gain = float(1 + 4 * mixed("G", Decimal(epsilon), profile))
         share = float(1 - mixed("information", Decimal(epsilon), profile))
-    assert btl.mean_gain(epsilon, profile, 1000) == pytest.approx(gain, rel=1e-12)
-    assert btl.information_share(epsilon, profile, 1000) == pytest.approx(share, rel=1e-12, abs=0)
+    assert derivations.mean_gain(epsilon, profile, 1000) == pytest.approx(gain, rel=1e-12)
+    assert derivations.information_share(epsilon, profile, 1000) == pytest.approx(share, rel=1e-12, abs=0)
     # The same users, counted.
-    shares, multiples = np.transpose(btl.groups_of(profile))
+    shares, multiples = np.transpose(groups_of(profile))
     users = np.round(shares * 1000)
     assert mean_squared_amplification(epsilon * multiples, users) == pytest.approx(gain, rel=1e-12)
     assert information(epsilon * multiples, users) == pytest.approx(1000 * share, rel=1e-12)
@@ -92,17 +93,17 @@ def test_worth_of_mixed_budgets(epsilon, profile):
 ])
 def test_bad_input_is_one_line(changed, message):
     with pytest.raises(InvalidInput, match=message):
-        btl.matched_budget(**(dict(profile="1:1", matched="G", common_epsilon=1.0, L=100) | changed))
+        derivations.matched_budget(**(dict(profile="1:1", matched="G", common_epsilon=1.0, L=100) | changed))
 
 
 @pytest.mark.parametrize("matched", ["G", "information"])
 def test_users_are_whole_also_where_budgets_are_matched(matched):
     """A share of 1.5 users is one or two: what the mechanism's own users are worth. Control: shares not rounded."""
     values = dict(m=4, L=1500, profile="0.999:100,0.001:1")
-    budgets = RandomizedResponse(epsilon=btl.matched_budget(values["profile"], matched, 1.0, 1500), **values)
+    budgets = RandomizedResponse(epsilon=derivations.matched_budget(values["profile"], matched, 1.0, 1500), **values)
     assert budgets.users.tolist() in ([1498, 2], [1499, 1])
     worth = {"G": mean_squared_amplification, "information": information}[matched]
     assert worth(budgets.budgets, budgets.users / 1500) == pytest.approx(worth(np.ones(1), np.ones(1)), rel=1e-10)
-    exact = btl.matched_budget(values["profile"], matched, 1.0, 3000)
+    exact = derivations.matched_budget(values["profile"], matched, 1.0, 3000)
     off = worth(exact * np.array([100, 1]), budgets.users / 1500)
     assert off != pytest.approx(worth(np.ones(1), np.ones(1)), rel=1e-4)

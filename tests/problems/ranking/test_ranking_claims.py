@@ -20,10 +20,10 @@ from pipeline.analysis.claims import (
 )
 from pipeline.analysis.selection import LEAST
 from pipeline.cli import compose
+from pipeline.privacy import randomized_response_laws
 from pipeline.problems.common.rating_files import MOVIELENS, SMALL_SHA256
 from pipeline.problems.ranking.claims import CLAIMS
 from pipeline.problems.ranking.claims.excess import ratio_of_means
-from pipeline.problems.ranking.theory import rates as btl
 from tests.helpers.ideal_ranking import ideal, over, real
 
 NAMES = [claim.id for claim in CLAIMS]
@@ -121,14 +121,14 @@ def test_too_little_data_decide_nothing(claim, cut):
 def test_an_exact_law_is_tested_as_exact(change, verdict):
     results = ideal("xu/lemmas")
     noise = 1e-3 * np.random.default_rng(5).standard_normal(results["lean_true"].shape)
-    released = results["lean_true"] * (change + noise) * over(btl.attenuation, results["epsilon"])
+    released = results["lean_true"] * (change + noise) * over(randomized_response_laws.attenuation, results["epsilon"])
     assert judge(by_name("xu.lemma_1"), results.assign(lean_released=released)).check.verdict == verdict
 
 
 def test_a_noisy_law_is_not_support():
     results = ideal("xu/lemmas")
     noise = 1 + 2 * np.random.default_rng(6).standard_normal(results["lean_true"].shape)
-    released = results["lean_true"] * noise * over(btl.attenuation, results["epsilon"])
+    released = results["lean_true"] * noise * over(randomized_response_laws.attenuation, results["epsilon"])
     assert judge(by_name("xu.lemma_1"), results.assign(lean_released=released)).check.verdict == INCONCLUSIVE
 
 

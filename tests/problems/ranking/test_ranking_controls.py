@@ -11,7 +11,8 @@ from scipy.special import expit
 import pipeline as pl
 from pipeline.problems.ranking import PROBLEM
 from pipeline.problems.ranking.estimators.moments import Debiased
-from pipeline.problems.ranking.mechanisms import Laplace, RandomizedResponse
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.metrics import controls
 from pipeline.problems.ranking.model import BTL
 from pipeline.problems.ranking.theory.linearised import squared_error
@@ -116,3 +117,30 @@ def test_controls_take_most_of_the_variance():
         apart = float((found[metric] - found[f"{metric}_controlled"]).squeeze())
         print(f"{metric}: {plain:.3g} to {with_controls:.3g}, means {apart / plain:.2f} standard errors apart")
         assert with_controls < plain / math.sqrt(10) and abs(apart) < 4.9 * plain
+
+
+def test_a_study_may_name_every_control():
+    """A control takes values on both sides of 0, so that its range has no end there."""
+    names = [name for name in PROBLEM.metrics if name.endswith("control")]
+    study = pl.Study(
+        "controls",
+        "ranking",
+        seed=1,
+        replications=20,
+        block=20,
+        grid={"m": [8], "epsilon": [1.0]},
+        metrics=tuple(names),
+        parameters=dict(
+            model="btl",
+            theta="spaced",
+            L=60,
+            K=3,
+            mechanism="randomized_response",
+            estimator="debiased",
+        ),
+    )
+    values = study.simulate({"m": 8, "epsilon": 1.0}, block=0)
+    assert values["top_k_control"].min() < 0 < values["top_k_control"].max()
+    for name in names:
+        metric = PROBLEM.part("metric", name)
+        assert getattr(metric, "least", -np.inf) < metric.expected < getattr(metric, "most", np.inf)

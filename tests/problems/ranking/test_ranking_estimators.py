@@ -7,7 +7,7 @@ from scipy.special import expit
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn, ridge_of
 from pipeline.problems.ranking.estimators.newton import minimise, scores
-from pipeline.problems.ranking.mechanisms import RandomizedResponse
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.problems.ranking.theory.rates import win_probability

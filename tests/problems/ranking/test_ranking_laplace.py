@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from pipeline.problems.ranking.mechanisms import Laplace
+from pipeline.problems.ranking.derivations import epsilon_user
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.problems.ranking.releases import LaplaceWins
-from pipeline.problems.ranking.theory.rates import epsilon_user
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build
 from tests.helpers.checks import counts_agree

@@ -10,22 +10,29 @@ from scipy.special import expit
 
 from pipeline.privacy import randomized_response_laws
 from pipeline.privacy.no_privacy import NoPrivacy
-from pipeline.problems.common.recovery import HammingTopK, Kendall
+from pipeline.problems.common.recovery import HammingTopK, kendall
+from pipeline.problems.ranking import derivations
 from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn, PreferenceEstimate
-from pipeline.problems.ranking.mechanisms import Laplace, RandomizedResponse
-from pipeline.problems.ranking.metrics.ordering import ExcessRisk, KendallPredicted, LeanNext, LeanTwoApart
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.ranking.metrics.ordering import (
+    excess_risk,
+    kendall_predicted,
+    lean_next,
+    lean_two_apart,
+)
 from pipeline.problems.ranking.metrics.yardsticks import (
-    CramerRaoRisk,
-    ErrorDebiasedSquared,
-    Information,
-    LeanDebiased,
-    LeanReleased,
-    LeanTrue,
-    LeanTrueSquared,
-    LogCondition,
-    MeanGain,
-    MinimaxBound,
-    SandwichRisk,
+    cramer_rao_risk,
+    error_debiased_squared,
+    information,
+    lean_debiased,
+    lean_released,
+    lean_true,
+    lean_true_squared,
+    log_condition,
+    mean_gain,
+    minimax_bound,
+    sandwich_risk,
 )
 from pipeline.problems.ranking.model import BTL, Comparisons, Preferences
 from pipeline.problems.ranking.releases import FlippedWins, LaplaceWins
@@ -62,7 +69,7 @@ def test_evenly_spaced_truths(m, spacing):
     assert theta.shape == (500, m) and np.abs(theta.sum(axis=1)).max() < 1e-12
     assert np.diff(np.sort(theta, axis=1)) == pytest.approx(spacing)
     assert len({tuple(row) for row in np.argsort(theta, axis=1)}) > 1  # in random order
-    assert LogCondition()(Preferences(theta), None, None) == pytest.approx((m - 1) * spacing)
+    assert log_condition()(Preferences(theta), None, None) == pytest.approx((m - 1) * spacing)
     best = np.bincount(theta.argmax(axis=1), minlength=m)
     assert best.min() > 0 and best.max() < 500 * (1 / m + 6 * np.sqrt(1 / m / 500))
 
@@ -77,16 +84,16 @@ def test_two_groups_of_truths(m):
 def test_constants_of_a_release():
     epsilon = float(np.log(3))  # a = 2, t = ½, G = 4
     given = chain(RandomizedResponse(m=5, L=40, epsilon=epsilon), reps=3)
-    assert Information()(*given).tolist() == pytest.approx([10] * 3) and MeanGain()(*given) == pytest.approx([4] * 3)
+    assert information()(*given).tolist() == pytest.approx([10] * 3) and mean_gain()(*given) == pytest.approx([4] * 3)
     given = chain(RandomizedResponse(m=5, L=40, epsilon=epsilon, profile=MIXED), reps=3)
     t = np.tanh(np.repeat([epsilon, 4 * epsilon], 20) / 2)
-    assert Information()(*given) == pytest.approx([(t**2).sum()] * 3)
-    assert MeanGain()(*given) == pytest.approx([(1 / t**2).mean()] * 3)
-    assert MeanGain()(*given)[0] == pytest.approx(btl.mean_gain(epsilon, MIXED, 40))
-    assert Information()(*given)[0] == pytest.approx(40 * btl.information_share(epsilon, MIXED, 40))
+    assert information()(*given) == pytest.approx([(t**2).sum()] * 3)
+    assert mean_gain()(*given) == pytest.approx([(1 / t**2).mean()] * 3)
+    assert mean_gain()(*given)[0] == pytest.approx(derivations.mean_gain(epsilon, MIXED, 40))
+    assert information()(*given)[0] == pytest.approx(40 * derivations.information_share(epsilon, MIXED, 40))
     given = chain(Laplace(m=5, L=40, epsilon=epsilon), reps=3)  # variance ¼ + 2/ε² in units of ¼
-    assert MeanGain()(*given) == pytest.approx([1 + 8 / epsilon**2] * 3)
-    assert Information()(*given) == pytest.approx([40 / (1 + 8 / epsilon**2)] * 3)
+    assert mean_gain()(*given) == pytest.approx([1 + 8 / epsilon**2] * 3)
+    assert information()(*given) == pytest.approx([40 / (1 + 8 / epsilon**2)] * 3)
 
 
 # Lemmas 1 and 2.
@@ -96,11 +103,11 @@ def test_leans_and_the_error_of_comparisons_by_hand():
     truth = Preferences(np.array([[0.0, 0.0, gap]]))
     wins = np.array([[[3, 1, 2], [2, 1, 3]]])  # z̄ = ½ + [2(1, −1, 0) + (−1, −2, 0)]/10, and raw ½ + (0, −3, 0)/10
     release = FlippedWins(wins, np.array([4, 6]), np.array([gap, np.inf]), 3)
-    assert LeanTrue()(truth, release, None) == pytest.approx(0.5 / 3)
-    assert LeanTrueSquared()(truth, release, None) == pytest.approx(2 / 16 / 3)
-    assert LeanReleased()(truth, release, None) == pytest.approx(0.3 / 3)  # equal items have no better one
-    assert LeanDebiased()(truth, release, None) == pytest.approx(0.4 / 3)
-    assert ErrorDebiasedSquared()(truth, release, None) == pytest.approx(10 * (0.1**2 + 0.15**2 + 0.25**2) / 3)
+    assert lean_true()(truth, release, None) == pytest.approx(0.5 / 3)
+    assert lean_true_squared()(truth, release, None) == pytest.approx(2 / 16 / 3)
+    assert lean_released()(truth, release, None) == pytest.approx(0.3 / 3)  # equal items have no better one
+    assert lean_debiased()(truth, release, None) == pytest.approx(0.4 / 3)
+    assert error_debiased_squared()(truth, release, None) == pytest.approx(10 * (0.1**2 + 0.15**2 + 0.25**2) / 3)
 
 
 def test_lemmas_1_and_2_hold_of_simulated_releases():
@@ -108,11 +115,11 @@ def test_lemmas_1_and_2_hold_of_simulated_releases():
     given = chain(RandomizedResponse(m=5, L=40, epsilon=0.5, profile=MIXED))
     t = np.tanh(np.array([0.25, 1.0]))
     lean = np.abs(expit(np.subtract.outer(THETA, THETA)[np.triu_indices(5, 1)]) - 0.5)
-    assert mean_agrees(LeanReleased()(*given), t.mean() * lean.mean(), "lean of released comparisons")
-    assert mean_agrees(LeanDebiased()(*given), lean.mean(), "lean of debiased comparisons")
+    assert mean_agrees(lean_released()(*given), t.mean() * lean.mean(), "lean of released comparisons")
+    assert mean_agrees(lean_debiased()(*given), lean.mean(), "lean of debiased comparisons")
     variance = (1 / t**2).mean() / 4 - (lean**2).mean()
-    assert mean_agrees(ErrorDebiasedSquared()(*given), variance, "variance of one debiased comparison")
-    assert not mean_agrees(ErrorDebiasedSquared()(*given), (1 / t).mean() ** 2 / 4, "control: square of the mean a")
+    assert mean_agrees(error_debiased_squared()(*given), variance, "variance of one debiased comparison")
+    assert not mean_agrees(error_debiased_squared()(*given), (1 / t).mean() ** 2 / 4, "control: square of the mean a")
 
 
 # Example 1.
@@ -122,10 +129,10 @@ def test_released_wins_by_rank():
     release = FlippedWins(wins, np.array([10]), np.array([1.0]), 3)
     truth = Preferences(theta)
     # row 0: 1 over 0 is 1 − .2, 0 over 2 is .7, 1 over 2 is .9; row 1: 2 over 1 is .1, 1 over 0 is .8, 2 over 0 is .3
-    assert LeanNext()(truth, release, None) == pytest.approx([0.75, 0.45])
-    assert LeanTwoApart()(truth, release, None) == pytest.approx([0.9, 0.3])
+    assert lean_next()(truth, release, None) == pytest.approx([0.75, 0.45])
+    assert lean_two_apart()(truth, release, None) == pytest.approx([0.9, 0.3])
     pair = FlippedWins(wins[:, :, :1], np.array([10]), np.array([1.0]), 2)
-    assert np.isnan(LeanTwoApart()(Preferences(theta[:, :2]), pair, None)).all()
+    assert np.isnan(lean_two_apart()(Preferences(theta[:, :2]), pair, None)).all()
 
 
 @settings(deadline=None)
@@ -134,13 +141,13 @@ def test_released_wins_by_rank_against_loops(m, seed):
     theta = rng(seed).normal(size=(2, m))
     wins = rng(seed + 1).integers(0, 11, (2, 1, m * (m - 1) // 2)).astype(float)
     release, first, second = FlippedWins(wins, np.array([10]), np.array([1.0]), m), *np.triu_indices(m, 1)
-    for metric in (LeanNext(), LeanTwoApart()):
+    for metric, apart in ((lean_next(), 1), (lean_two_apart(), 2)):
         found = metric(Preferences(theta), release, None)
         for r in range(2):
             share = {(i, j): w / 10 for i, j, w in zip(first, second, wins[r, 0], strict=True)}
             share |= {(j, i): 1 - w for (i, j), w in share.items()}
             order = np.argsort(-theta[r])
-            values = [share[order[k], order[k + metric.apart]] for k in range(m - metric.apart)]
+            values = [share[order[k], order[k + apart]] for k in range(m - apart)]
             assert found[r] == pytest.approx(np.mean(values)) if values else np.isnan(found[r])
 
 
@@ -148,7 +155,7 @@ def test_example_1_is_no_btl_model():
     """Flipped with probability ⅓, items log 2 apart win 5/9 and 3/5: odds 5/4 and 3/2, not 5/4 squared."""
     gap = float(np.log(2))
     given = chain(RandomizedResponse(m=3, L=100, epsilon=gap, draw="marginal"), gap * np.array([1, 0, -1]))
-    near, far = LeanNext()(*given), LeanTwoApart()(*given)
+    near, far = lean_next()(*given), lean_two_apart()(*given)
     assert mean_agrees(near, 5 / 9, "next item") and mean_agrees(far, 3 / 5, "two apart")
     assert not mean_agrees(far, 25 / 41, "odds (5/4)²")
 
@@ -157,7 +164,7 @@ def test_example_1_is_no_btl_model():
 def test_excess_risk_is_that_of_the_estimate():
     given = chain(RandomizedResponse(m=5, L=10**6, epsilon=2.0, draw="marginal"), reps=50)
     truth, _, fit = given
-    found = ExcessRisk()(*given)
+    found = excess_risk()(*given)
     assert found == pytest.approx(btl_ranking.excess_risk(fit.theta, truth.theta)) and (found > 0).all()
     # Near θ*: half the error's square in the curvature, over m².
     first, second = np.triu_indices(5, 1)
@@ -165,7 +172,7 @@ def test_excess_risk_is_that_of_the_estimate():
     error = (fit.theta - truth.theta)[:, first] - (fit.theta - truth.theta)[:, second]
     assert found == pytest.approx((p * (1 - p) * error**2).sum(axis=1) / 50, rel=0.02)
     broken = PreferenceEstimate(np.full((50, 5), np.nan), np.zeros(50, bool), 0.0)
-    assert np.isnan(ExcessRisk()(truth, None, broken)).all()
+    assert np.isnan(excess_risk()(truth, None, broken)).all()
 
 
 @pytest.mark.parametrize("mechanism, control", [
@@ -175,7 +182,7 @@ def test_excess_risk_is_that_of_the_estimate():
 def test_the_sandwich_predicts_the_error_of_every_release(mechanism, control):
     given = chain(mechanism)
     truth, release, fit = given
-    predicted = SandwichRisk()(*given)
+    predicted = sandwich_risk()(*given)
     assert np.ptp(predicted) < 1e-9 * predicted[0]
     assert mean_agrees(squared_error(truth, fit), predicted[0], "squared error")
     if control:
@@ -190,10 +197,10 @@ def test_the_sandwich_predicts_the_error_of_every_release(mechanism, control):
 def test_the_kendall_distance_is_predicted(mechanism, control):
     given = chain(mechanism, reps=8000)
     _, release, _ = given
-    predicted = KendallPredicted()(*given)
-    assert mean_agrees(Kendall()(*given), predicted[0], "Kendall distance")
+    predicted = kendall_predicted()(*given)
+    assert mean_agrees(kendall()(*given), predicted[0], "Kendall distance")
     other = btl_ranking.kendall_prediction(THETA[None], control * release.epsilon / release.epsilon[0], release.users)
-    assert not mean_agrees(Kendall()(*given), other[0], f"control: ε = {control} as if flipped")
+    assert not mean_agrees(kendall()(*given), other[0], f"control: ε = {control} as if flipped")
 
 
 def test_weights_of_the_estimator_enter_its_yardsticks():
@@ -201,8 +208,8 @@ def test_weights_of_the_estimator_enter_its_yardsticks():
     weights = randomized_response_laws.attenuation(release.epsilon) ** 2
     weighted = PreferenceEstimate(fit.theta, fit.converged, fit.ridge, weights)
     for metric, reference, ridge in (
-        (SandwichRisk(), btl_risk.sandwich_risk, (fit.ridge,)),
-        (KendallPredicted(), btl_ranking.kendall_prediction, ()),
+        (sandwich_risk(), btl_risk.sandwich_risk, (fit.ridge,)),
+        (kendall_predicted(), btl_ranking.kendall_prediction, ()),
     ):
         plain, found = (metric(truth, release, x) for x in (fit, weighted))
         assert found == pytest.approx(reference(truth.theta, release.epsilon, release.users, *ridge, weights))
@@ -220,7 +227,7 @@ def test_estimators_on_one_release_share_their_yardsticks(monkeypatch):
     for name in ("sandwich_risk", "cramer_rao_risk"):
         function = getattr(btl_risk, name)
         monkeypatch.setattr(btl_risk, name, lambda *asked, f=function, n=name: calls.append(n) or f(*asked))
-    for metric, anew in ((SandwichRisk(), 4), (CramerRaoRisk(), 3)):
+    for metric, anew in ((sandwich_risk(), 4), (cramer_rao_risk(), 3)):
         calls.clear()
         asked = [(truth, release, fit), (truth, release, replace(fit, theta=-fit.theta)), (truth, release, stronger),
                  (other, release, stronger), (other, again, stronger)]
@@ -234,12 +241,12 @@ def test_estimators_on_one_release_share_their_yardsticks(monkeypatch):
 def test_yardsticks_speak_only_where_their_formulas_hold():
     truth, release, fit = chain(RandomizedResponse(m=5, L=60, epsilon=0.5), reps=3)
     some = FlippedWins(release.wins, release.users, release.epsilon, 5, np.full((3, 1, 10), 60))
-    for metric in (SandwichRisk(), CramerRaoRisk(), KendallPredicted(), MinimaxBound()):
+    for metric in (sandwich_risk(), cramer_rao_risk(), kendall_predicted(), minimax_bound()):
         assert np.isfinite(metric(truth, release, fit)).all()
         assert np.isnan(metric(truth, some, fit)).all() and metric(truth, some, fit).shape == (3,)
     noisy = LaplaceWins(release.wins, release.users, release.epsilon, 5)
-    assert np.isnan(CramerRaoRisk()(truth, noisy, fit)).all() and np.isnan(MinimaxBound()(truth, noisy, fit)).all()
-    assert np.isfinite(SandwichRisk()(truth, noisy, fit)).all()
+    assert np.isnan(cramer_rao_risk()(truth, noisy, fit)).all() and np.isnan(minimax_bound()(truth, noisy, fit)).all()
+    assert np.isfinite(sandwich_risk()(truth, noisy, fit)).all()
 
 
 # Rankings are those of the scores.
@@ -255,13 +262,13 @@ def test_with_one_budget_debiasing_and_the_ridge_change_no_ranking(m, L, epsilon
     by_score = PreferenceEstimate(square.sum(axis=2), fit.converged, 0.0)
     others = (PlugIn(m, scale), Debiased(m, 1.0), PlugIn(m, 3.0))
     for other in (by_score, *(estimator.fit(release, rng(0)) for estimator in others)):
-        for metric in (Kendall(), HammingTopK(m)):
+        for metric in (kendall(), HammingTopK(m)):
             assert metric(truth, release, other).tolist() == metric(truth, release, fit).tolist()
 
 
 def test_with_two_budgets_debiasing_changes_the_ranking():
     given = chain(RandomizedResponse(m=5, L=60, epsilon=0.5, profile=MIXED))
     truth, release, fit = given
-    debiased, plug_in = Kendall()(*given), Kendall()(truth, release, PlugIn(5, 1e-3).fit(release, rng(0)))
+    debiased, plug_in = kendall()(*given), kendall()(truth, release, PlugIn(5, 1e-3).fit(release, rng(0)))
     print(f"Kendall {debiased.mean():.4f} debiased, {plug_in.mean():.4f} plug-in")
     assert (debiased != plug_in).mean() > 0.5

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from pipeline.problems.ranking.mechanisms import RandomizedResponse
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.misspecified import MisspecifiedBTL, SilencedPreferences
 from pipeline.problems.ranking.theory.rates import win_probability
 from pipeline.study.study import build

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from pipeline.problems.ranking import derivations
 from pipeline.problems.ranking.theory import ordering as btl_ranking
 from pipeline.problems.ranking.theory import rates as btl
 from pipeline.problems.ranking.theory import risk as btl_risk
@@ -142,34 +143,34 @@ def test_kendall_prediction_at_its_ends():
 
 def test_signals_by_hand():
     epsilon = float(np.log(3))  # a = 2, G = 4
-    assert btl_ranking.size(epsilon, 10, 200) == pytest.approx(500)
-    assert btl_ranking.signal(epsilon, 10, 200, 0.1) == pytest.approx(5)
-    assert btl_ranking.signal_over_log(epsilon, 10, 200, 0.1) == pytest.approx(5 / np.log(2000))
-    assert btl_ranking.users_from_signal(5.0, 10, 0.1, epsilon) == 200
-    assert btl.users_from_size(500, 10, epsilon) == 200
+    assert derivations.size(epsilon, 10, 200) == pytest.approx(500)
+    assert derivations.signal(epsilon, 10, 200, 0.1) == pytest.approx(5)
+    assert derivations.signal_over_log(epsilon, 10, 200, 0.1) == pytest.approx(5 / np.log(2000))
+    assert derivations.users_from_signal(5.0, 10, 0.1, epsilon) == 200
+    assert derivations.users_from_size(500, 10, epsilon) == 200
     for asked in (-1.0, 0.0, 1e-9, np.inf, np.nan):
         with pytest.raises(InvalidInput, match="signal"):
-            btl_ranking.users_from_signal(asked, 10, 0.1, epsilon)
+            derivations.users_from_signal(asked, 10, 0.1, epsilon)
         with pytest.raises(InvalidInput, match="size"):
-            btl.users_from_size(asked, 10, epsilon)
+            derivations.users_from_size(asked, 10, epsilon)
 
 
 @settings(deadline=None)
 @given(st.floats(0.1, 100), st.integers(2, 50), st.floats(0.01, 1), st.floats(0.05, 10))
 def test_users_bring_the_signal(signal, m, spacing, epsilon):
-    assume(signal >= btl_ranking.signal(epsilon, m, 1.01, spacing))  # one user is enough for less
-    users = btl_ranking.users_from_signal(signal, m, spacing, epsilon)
+    assume(signal >= derivations.signal(epsilon, m, 1.01, spacing))  # one user is enough for less
+    users = derivations.users_from_signal(signal, m, spacing, epsilon)
     assert type(users) is int and users >= 1
-    one = btl_ranking.signal(epsilon, m, 1, spacing)
-    assert users == 1 or btl_ranking.signal(epsilon, m, users, spacing) == pytest.approx(signal, abs=0.5001 * one)
-    size = btl_ranking.size(epsilon, m, 10**6)
-    assert btl.users_from_size(size, m, epsilon) == 10**6
+    one = derivations.signal(epsilon, m, 1, spacing)
+    assert users == 1 or derivations.signal(epsilon, m, users, spacing) == pytest.approx(signal, abs=0.5001 * one)
+    size = derivations.size(epsilon, m, 10**6)
+    assert derivations.users_from_size(size, m, epsilon) == 10**6
 
 
 @pytest.mark.parametrize("m, L, epsilon", [(2, 10**4, 1.0), (20, 10**6, 0.3)])
 def test_gaps_bring_the_signal(m, L, epsilon):
-    spacing = btl_ranking.spacing_from_signal(8.0, m, L, epsilon)
-    assert m * L * (spacing * np.tanh(epsilon / 2)) ** 2 == pytest.approx(8) == btl_ranking.signal(
+    spacing = derivations.spacing_from_signal(8.0, m, L, epsilon)
+    assert m * L * (spacing * np.tanh(epsilon / 2)) ** 2 == pytest.approx(8) == derivations.signal(
         epsilon, m, L, spacing)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipeline.privacy.no_privacy import NoPrivacy
 from pipeline.privacy.randomized_response_laws import flip_probability, released_probability
-from pipeline.problems.ranking.mechanisms import RandomizedResponse
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.study.parameters import InvalidInput

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from pipeline.privacy.randomized_response_laws import flip_probability
-from pipeline.problems.ranking.mechanisms import RandomizedResponse
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.model import Comparisons
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.study import build

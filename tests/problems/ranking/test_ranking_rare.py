@@ -9,15 +9,16 @@ import pytest
 from scipy import signal, stats
 from scipy.special import expit
 
-from pipeline.problems.common.recovery import ExactTopK, HammingTopK, Kendall
+from pipeline.problems.common.recovery import ExactTopK, HammingTopK, kendall
 from pipeline.problems.ranking.estimators.moments import Debiased
-from pipeline.problems.ranking.mechanisms import Laplace, RandomizedResponse
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.metrics.rare import (
     HammingTopKWeighted,
-    KendallWeighted,
     TopKMissedWeighted,
-    WinsDispersion,
+    kendall_weighted,
     log_weights,
+    wins_dispersion,
 )
 from pipeline.problems.ranking.model import BTL
 from pipeline.problems.ranking.releases import FlippedWins
@@ -49,10 +50,10 @@ def test_two_items_have_the_exact_tail(values):
     found = simulated(20_000, m=2, **values)
     budgets = build(RandomizedResponse, dict(m=2) | values)
     exact = math.exp(-tails.inversion_surprisal(values["spacing"], budgets.budgets, budgets.users))
-    weighted = KendallWeighted()(*found)
+    weighted = kendall_weighted()(*found)
     print(f"exact {exact:.3g}, relative error {weighted.std() / weighted.mean() / len(weighted)**0.5:.3f}")
     assert mean_agrees(weighted, exact, "weighted inversions")
-    assert not mean_agrees(Kendall()(*found), exact, "control: no weights")
+    assert not mean_agrees(kendall()(*found), exact, "control: no weights")
 
 
 def test_three_groups_by_convolution():
@@ -69,7 +70,7 @@ def test_three_groups_by_convolution():
         total = signal.oaconvolve(total, law)
     middle = len(total) // 2
     exact = total[:middle].sum() + total[middle] / 2
-    weighted = KendallWeighted()(*simulated(20_000, **values))
+    weighted = kendall_weighted()(*simulated(20_000, **values))
     print(f"exact {exact:.3g}")
     assert exact < 1e-5 and mean_agrees(weighted, exact, "three groups")
 
@@ -80,8 +81,8 @@ def test_groups_that_no_comparisons_can_tilt_are_refused_and_others_groups_have_
     values = dict(m=2, L=400, spacing=0.2, epsilon=0.5)
     truth, _, _ = simulated(200, **values, profile="0.5:1,0.5:4")
     _, release, estimate = simulated(200, **values)
-    weighted = KendallWeighted()(truth, release, estimate)
-    assert np.isnan(weighted[Kendall()(truth, release, estimate) > 0]).all()
+    weighted = kendall_weighted()(truth, release, estimate)
+    assert np.isnan(weighted[kendall()(truth, release, estimate) > 0]).all()
     model = build(TiltedBTL, values | dict(theta="spaced", profile="0.5:1,0.5:4"))
     data = model.simulate(truth, np.random.default_rng(1))
     assert np.array_equal(data.split(np.array([200, 200]), None).sum(axis=1), data.wins)
@@ -107,20 +108,20 @@ def test_three_items_by_enumeration():
     missed = (law * ((scores[0] < scores[1]) | (scores[0] < scores[2]))).sum()
     tie = (law * (scores[0] == np.maximum(scores[1], scores[2]))).sum()  # resolved by a number: a random order
     found = simulated(20_000, **values)
-    for metric, least, most in ((KendallWeighted(), (law * wrong).sum(), (law * wrong).sum()),
+    for metric, least, most in ((kendall_weighted(), (law * wrong).sum(), (law * wrong).sum()),
                                 (HammingTopKWeighted(m=3), missed, missed + tie),
                                 (TopKMissedWeighted(m=3), missed, missed + tie)):
         values = metric(*found)
         print(f"exact {least:.3g} to {most:.3g}")
         assert most < 5e-5
         assert mean_agrees(values, np.clip(values.mean(), least, most), metric.long_name)
-    assert not mean_agrees(Kendall()(*found), (law * wrong).sum(), "control: no weights")
+    assert not mean_agrees(kendall()(*found), (law * wrong).sum(), "control: no weights")
 
 
 def test_many_items_against_plain_replications():
     values = dict(m=6, L=101, spacing=0.4, epsilon=2.0)
     plain, found = simulated(8_000, BTL, seed=2, **values), simulated(4_000, seed=3, **values)
-    for weighted, metric in ((KendallWeighted(), Kendall()), (HammingTopKWeighted(m=6), HammingTopK(m=6)),
+    for weighted, metric in ((kendall_weighted(), kendall()), (HammingTopKWeighted(m=6), HammingTopK(m=6)),
                              (TopKMissedWeighted(m=6), lambda *x: 1 - ExactTopK(m=6)(*x))):
         ours, theirs = weighted(*found), metric(*plain)
         error = math.hypot(ours.std() / len(ours)**0.5, theirs.std() / len(theirs)**0.5)
@@ -138,7 +139,7 @@ def test_theorems_4_to_6_of_ten_items_where_errors_are_rare(L, size):
     signal = m * L * spacing**2 * math.tanh(0.5) ** 2
     one_pair = math.exp(-tails.ordering_exponent(signal, math.exp(spacing * (m - 1))))
     found = simulated(reps, m=m, L=L, spacing=spacing, epsilon=1.0, seed=5)
-    for metric, pairs in ((KendallWeighted(), 2 / m), (HammingTopKWeighted(m=m), m - top),
+    for metric, pairs in ((kendall_weighted(), 2 / m), (HammingTopKWeighted(m=m), m - top),
                           (TopKMissedWeighted(m=m), top * (m - top))):
         values = metric(*found)
         bound = stats.t.isf(1e-6, reps - 1) * values.std() / math.sqrt(reps)
@@ -186,12 +187,12 @@ def test_tilts_make_neighbours_equal_and_no_tilt_is_the_plain_model():
 def test_redrawn_preferences_and_other_releases():
     """θ* anew in every replication: every replication has its own proposals. Laplace noise has no such weights."""
     values = dict(m=4, L=101, epsilon=2.0, theta="redrawn")
-    ours, plain = KendallWeighted()(*simulated(3_000, **values)), Kendall()(*simulated(6_000, BTL, seed=4, **values))
+    ours, plain = kendall_weighted()(*simulated(3_000, **values)), kendall()(*simulated(6_000, BTL, seed=4, **values))
     error = math.hypot(ours.std() / len(ours)**0.5, plain.std() / len(plain)**0.5)
     print(f"plain {plain.mean():.3g}, tilted {ours.mean():.3g}, z={(ours.mean() - plain.mean()) / error:.2f}")
     assert abs(ours.mean() - plain.mean()) < 4.9 * error
     found = simulated(50, mechanism=Laplace, **values)
-    weighted, unweighted = KendallWeighted()(*found), Kendall()(*found)
+    weighted, unweighted = kendall_weighted()(*found), kendall()(*found)
     assert np.isnan(weighted[unweighted > 0]).all()
 
 
@@ -201,12 +202,12 @@ def test_redrawn_preferences_and_other_releases():
     (BTL, dict(m=5, L=400, spacing=0.3, epsilon=0.5))], ids=str)
 def test_released_wins_vary_as_the_law_by_which_they_are_weighted_says(model, values):
     truth, release, estimate = simulated(4000, model=model, **values)
-    assert mean_agrees(WinsDispersion()(truth, release, estimate), 1, "dispersion")
+    assert mean_agrees(wins_dispersion()(truth, release, estimate), 1, "dispersion")
     unflipped = replace(release, epsilon=np.full(len(release.epsilon), 700.0))
-    wrong = WinsDispersion()(truth, unflipped, estimate)
+    wrong = wins_dispersion()(truth, unflipped, estimate)
     assert values["m"] == 2 or not mean_agrees(wrong, 1, "control: as if no answer had been flipped")
 
 
 def test_other_releases_have_no_dispersion():
     truth, release, estimate = simulated(10, model=BTL, mechanism=Laplace, m=3, L=40, spacing=0.3, epsilon=0.5)
-    assert np.isnan(WinsDispersion()(truth, release, estimate)).all()
+    assert np.isnan(wins_dispersion()(truth, release, estimate)).all()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import optimize, special
 
 from pipeline.privacy import randomized_response_laws as flips
+from pipeline.problems.ranking import derivations
 from pipeline.problems.ranking.theory import rates as btl
 from pipeline.problems.ranking.theory import risk as btl_risk
 from pipeline.study.parameters import InvalidInput
@@ -163,7 +164,7 @@ def test_theorem_1_conditions():
 def test_schemes(scheme, trend):
     L = np.array([50, 100, 400, 1600])
     for m in (2, 10, 40):
-        epsilon = btl.scheme_budget(scheme, m, L, 100, 0.7)
+        epsilon = derivations.scheme_budget(scheme, m, L, 100, 0.7)
         assert epsilon[1] == pytest.approx(0.7)
         form = np.log(m * L) ** -trend / np.sqrt(m * L)
         assert epsilon / form == pytest.approx(0.7 / form[1])
@@ -172,11 +173,11 @@ def test_schemes(scheme, trend):
 
 
 def test_budgets():
-    assert btl.budget_from_x(x=8, m=10, L=1000) == pytest.approx(0.08)
-    assert btl.critical_budget(10, 1000) == pytest.approx(0.01)
-    assert btl.epsilon_user(1.0, 40) == 780
+    assert derivations.budget_from_x(x=8, m=10, L=1000) == pytest.approx(0.08)
+    assert derivations.critical_budget(10, 1000) == pytest.approx(0.01)
+    assert derivations.epsilon_user(1.0, 40) == 780
     with pytest.raises(InvalidInput, match=r"scheme=inverse-log: did you mean 'inverse_log'"):
-        btl.scheme_budget("inverse-log", 10, 100, 100, 1.0)
+        derivations.scheme_budget("inverse-log", 10, 100, 100, 1.0)
 
 
 @pytest.mark.parametrize("epsilon", BUDGETS)

@@ -10,11 +10,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pipeline.privacy.no_privacy import NoPrivacy
-from pipeline.problems.ranking import recorded, stand_in
+from pipeline.problems.ranking.data import recorded, stand_in
+from pipeline.problems.ranking.data.recorded import Recorded
 from pipeline.problems.ranking.estimators.moments import Debiased
-from pipeline.problems.ranking.mechanisms import Laplace, RandomizedResponse
-from pipeline.problems.ranking.metrics.recorded import ShareCoinFlips, ShareOneRating, ShareTwoRatings
-from pipeline.problems.ranking.recorded import Recorded
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
+from pipeline.problems.ranking.metrics.recorded import (
+    ShareCoinFlips,
+    ShareOneRating,
+    ShareTwoRatings,
+)
 from pipeline.problems.ranking.theory.rates import win_probability
 from pipeline.study.grid import Grid
 from pipeline.study.parameters import DataFile

@@ -8,12 +8,18 @@ import pytest
 from scipy import optimize, stats
 from scipy.special import expit, logsumexp
 
-from pipeline.problems.common.recovery import Kendall
-from pipeline.problems.ranking.estimators.moments import Debiased, PlugIn, PreferenceEstimate, Weighted
-from pipeline.problems.ranking.mechanisms import Laplace, RandomizedResponse
+from pipeline.problems.common.recovery import kendall
+from pipeline.problems.ranking.estimators.moments import (
+    Debiased,
+    PlugIn,
+    PreferenceEstimate,
+    Weighted,
+)
+from pipeline.problems.ranking.mechanisms.laplace import Laplace
+from pipeline.problems.ranking.mechanisms.randomized_response import RandomizedResponse
 from pipeline.problems.ranking.metrics import proof_lemmas
 from pipeline.problems.ranking.metrics import tails as tail_metrics
-from pipeline.problems.ranking.metrics.ordering import KendallPredicted
+from pipeline.problems.ranking.metrics.ordering import kendall_predicted
 from pipeline.problems.ranking.model import BTL, Preferences
 from pipeline.problems.ranking.releases import FlippedWins
 from pipeline.problems.ranking.theory import tails
@@ -161,13 +167,13 @@ def test_what_the_metrics_of_tails_state_by_enumeration(users, epsilon, gap):
         assert one == other
         return one
 
-    assert stated(tail_metrics.InversionSurprisal) == pytest.approx(surprisal(found <= 1e-9), rel=1e-9)
+    assert stated(tail_metrics.inversion_surprisal) == pytest.approx(surprisal(found <= 1e-9), rel=1e-9)
     radius = 4 * kappa * math.sqrt(G * math.log(2 * n) / (2 * n))
-    assert stated(tail_metrics.LargeErrorSurprisal) == pytest.approx(
+    assert stated(tail_metrics.large_error_surprisal) == pytest.approx(
         surprisal(np.abs(found - gap) / 2 >= radius), rel=1e-9)
     rho = (1 + kappa) * max(H, G)
-    for metric, delta, power in ((tail_metrics.LargeExcessSurprisal, kappa * G * math.log(2 * n) / (2 * n), 1),
-                                 (tail_metrics.DeepExcess, n / (64 * G), -1)):
+    for metric, delta, power in ((tail_metrics.large_excess_surprisal, kappa * G * math.log(2 * n) / (2 * n), 1),
+                                 (tail_metrics.deep_excess, n / (64 * G), -1)):
         constant = surprisal(loss >= delta) * rho / (2**2 * n * delta)
         assert stated(metric) == pytest.approx(constant**power, rel=1e-9)
         assert 0 < constant < math.inf
@@ -183,7 +189,7 @@ def trial(m=4, L=50, seed=1, reps=3):
 
 def test_lemma_s5_by_its_sum_of_projections():
     truth, release, estimate = trial()
-    found = proof_lemmas.HessianRatio()(truth, release, estimate)
+    found = proof_lemmas.hessian_ratio()(truth, release, estimate)
     for theta, ratio in zip(estimate.theta, found, strict=True):
         hessian, rows = 2 * estimate.ridge * np.eye(4), np.zeros(4)
         for i, j in itertools.combinations(range(4), 2):
@@ -198,7 +204,7 @@ def test_lemma_s5_by_its_sum_of_projections():
 def test_lemma_s6_by_enumeration():
     """Mean and variance of the loss over both releases of a comparison, for every pair and budget."""
     truth, release, estimate = trial()
-    found = proof_lemmas.VarianceRatio()(truth, release, estimate)
+    found = proof_lemmas.variance_ratio()(truth, release, estimate)
     for theta, fit, ratio in zip(truth.theta, estimate.theta, found, strict=True):
         worst = 0.0
         for (i, j), e in itertools.product(itertools.combinations(range(4), 2), release.epsilon):
@@ -219,7 +225,7 @@ def test_lemma_s6_fails_far_outside_the_range_of_the_truth():
     truth = type(truth)(np.zeros((1, 2)))
     for gap, holds in ((20.0, True), (40.0, False)):
         far = PreferenceEstimate(np.array([[gap / 2, -gap / 2]]), np.ones(1, bool), 1.0)
-        assert (proof_lemmas.VarianceRatio()(truth, release, far)[0] <= 1) == holds
+        assert (proof_lemmas.variance_ratio()(truth, release, far)[0] <= 1) == holds
 
 
 def test_lemma_s7s_bound_is_above_the_process_on_the_whole_shell():
@@ -227,7 +233,7 @@ def test_lemma_s7s_bound_is_above_the_process_on_the_whole_shell():
 
     truth, release, estimate = trial(reps=1)
     delta = proof_lemmas._excess(truth, release)[0]
-    found = proof_lemmas.SupremumRatio()(truth, release, estimate)[0] * delta / 2
+    found = proof_lemmas.supremum_ratio()(truth, release, estimate)[0] * delta / 2
     noise = release.debiased_mean()[0] - expit([truth.theta[0, i] - truth.theta[0, j]
                                                 for i, j in itertools.combinations(range(4), 2)])
     rng, highest = np.random.default_rng(0), 0.0
@@ -257,7 +263,7 @@ def test_lemma_s7s_bound_is_reached_by_two_items_of_very_many_users(gap):
 
     farthest = optimize.brentq(lambda x: risk(x) - 2 * delta, 1e-12, gap)
     noise = debiased(1, 0.7) * wins / L + debiased(0, 0.7) * (1 - wins / L) - p
-    found = proof_lemmas.SupremumRatio()(truth, release, None)[0]
+    found = proof_lemmas.supremum_ratio()(truth, release, None)[0]
     assert found == pytest.approx(abs(noise) * farthest / 4 / (delta / 2), rel=0.02)
 
 
@@ -271,8 +277,8 @@ def test_tails_are_about_the_debiased_estimator_of_flipped_comparisons(mechanism
     truth = model.truth(rng, 4000, rng)
     release = mechanism(**values).release(model.simulate(truth, rng), rng)
     estimate = estimator(m=2).fit(release, rng)
-    assert np.isfinite(tail_metrics.InversionSurprisal()(truth, release, estimate)).all() == told
-    share, predicted = Kendall()(truth, release, estimate).mean(), KendallPredicted()(truth, release, estimate)[0]
+    assert np.isfinite(tail_metrics.inversion_surprisal()(truth, release, estimate)).all() == told
+    share, predicted = kendall()(truth, release, estimate).mean(), kendall_predicted()(truth, release, estimate)[0]
     bound = stats.norm.isf(5e-7) * math.sqrt(predicted * (1 - predicted) / 4000) + 0.1 * predicted  # of a normal law
     print(f"n=4000 statistic={share - predicted:.4f} bound={bound:.4f} alpha=1e-06")
     assert abs(share - predicted) < bound

@@ -10,10 +10,10 @@ from scipy.special import expit
 
 from pipeline.privacy.randomized_response_laws import released_probability
 from pipeline.problems.ranking.claims import CLAIMS
+from pipeline.problems.ranking.derivations import scheme_budget
 from pipeline.problems.ranking.estimators.newton import minimise
 from pipeline.problems.ranking.theory import tails
 from pipeline.problems.ranking.theory.ordering import bernoulli_divergence, excess_risk
-from pipeline.problems.ranking.theory.rates import scheme_budget
 from tests.helpers.papers import check_row, check_text, named_claims, rows
 
 T = math.tanh(0.5)  # ε = 1

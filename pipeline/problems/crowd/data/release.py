@@ -11,11 +11,11 @@ from typing import Any
 
 from pipeline.problems.common.count_release import (
     Answer,
-    Asked,
+    Request,
     answers_of,
-    asked_for,
     checked,
     published,
+    request_of,
     statement,
 )
 from pipeline.problems.common.release_arguments import is_check, receipt, target_of
@@ -42,7 +42,7 @@ def release(arguments: Mapping[str, Any]) -> str:
     InvalidInput for any mistake in them or in the header of the file, before anything is written;
     OSError where the disk is full.
     """
-    request = asked_for(
+    request = request_of(
         arguments, "answers of a crowd, task,worker,label", "tasks", {"labels": LABELS}
     )
     labels = _labels(request.settings.get("labels", LABELS.default))
@@ -112,7 +112,7 @@ class _Reader:
         return Answer(worker, self._index[task], code)
 
 
-def _tables(request: Asked, labels: tuple[str, str], counts: Integers) -> dict[str, Table]:
+def _tables(request: Request, labels: tuple[str, str], counts: Integers) -> dict[str, Table]:
     """The table of a release by the name of its file. counts: (tasks, 2), noisy."""
     names = [plain_text(label) for label in labels]
     rows = [

@@ -1,6 +1,6 @@
-"""Claims of Xu, Sun and Cheng on the size of the error: Theorems 2 and 3, the plug-in, sharp constants."""
+"""Claims on the size of the error: Theorems 2 and 3 of Xu, Sun and Cheng, plug-in, constants."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import xarray as xr
@@ -52,7 +52,7 @@ def _theorem_2(norm: str) -> Measure:
         ratio: xr.DataArray = data[metric] / xr.ufuncs.sqrt(square)
         return ratio
 
-    return rate_and_ratio(metric, symbol, over_rate, power=0.5 if norm == "l2" else None)
+    return rate_and_ratio(metric, symbol, over_rate, power=_POWER_IN_ITEMS.get(norm))
 
 
 def _plug_in(metric: str) -> Measure:
@@ -60,29 +60,29 @@ def _plug_in(metric: str) -> Measure:
     def in_users(results: xr.Dataset) -> Estimate:
         data = phase(results, metric, estimator="plug_in", within=above_log)
         cells = summarise(data[[metric, "status"]])
-        mean, error = (
-            _by_budget(cells[name], data["epsilon"]) for name in (metric, f"{metric}_mcse")
-        )
-        return fit_rate(
-            mean, error, groups=("curve",), confidence=confidence_for(), L=mean["L"]
-        ).exponents["L"]
+        mean = _by_budget(cells[metric], data["epsilon"])
+        error = _by_budget(cells[f"{metric}_mcse"], data["epsilon"])
+        rate = fit_rate(mean, error, groups=("curve",), confidence=confidence_for(), L=mean["L"])
+        return rate.exponents["L"]
 
     return in_users
 
 
 def _by_budget(cells: xr.DataArray, epsilon: xr.DataArray) -> xr.DataArray:
-    """Cells (m, L, x) as curves in L, one for every m and ε: different x have equal ε at different L."""
+    """Cells (m, L, x) as curves in L, one for every m and ε.
+
+    Different x have equal ε at different L.
+    """
     levels = cells["L"].values
-    values, budgets = (
-        array.transpose("m", "L", "x").values for array in xr.broadcast(cells, epsilon)
-    )
-    budgets = np.log(budgets).round(9)
+    cells, epsilon = xr.broadcast(cells, epsilon)
+    values = cells.transpose("m", "L", "x").values
+    budgets = np.log(epsilon.transpose("m", "L", "x").values).round(9)
     curves: dict[tuple[int, float], Floats] = {}
     for (i, j, k), value in np.ndenumerate(values):
-        curves.setdefault((i, budgets[i, j, k]), np.full(levels.size, np.nan))[j] = value
-    return xr.DataArray(
-        list(curves.values()), dict(curve=range(len(curves)), L=levels), ("curve", "L")
-    )
+        curve = curves.setdefault((i, budgets[i, j, k]), np.full(levels.size, np.nan))
+        curve[j] = value
+    coordinates = {"curve": range(len(curves)), "L": levels}
+    return xr.DataArray(list(curves.values()), coordinates, ("curve", "L"))
 
 
 def _error_over(yardstick: str, power: float, estimand: str, within: Condition) -> Measure:
@@ -110,6 +110,7 @@ def _over_bound_in_sample(results: xr.Dataset) -> Estimate:
     return rate.exponents["size"]
 
 
+_POWER_IN_ITEMS = {"l2": 0.5}  # of the released sample, by which the ratio in m is multiplied
 _FIXED = {"l2": "T", "inf": "At a fixed number of items t"}
 _ITEMS = {
     "l2": "In m the exponent of the ratio is 0.03, as θ* spreads more.",
@@ -126,16 +127,21 @@ def _theorem_2_claim(norm: str) -> Claim:
     return Claim(
         id=f"xu.theorem_2.{norm}",
         headline=norm == "l2",
-        statement=f"{_FIXED[norm]}he mean error {symbol} falls like √(G(ε)/(mL)), within √(G(ε) log(mL)/(mL)).",
+        statement=f"{_FIXED[norm]}he mean error {symbol} falls like √(G(ε)/(mL)), within √(G(ε) "
+        "log(mL)/(mL)).",
         source=THEOREM_2[norm],
         experiment="xu/phase_transition",
         measure=_theorem_2(norm),
         tolerance={IN_SAMPLE: Within(-0.5, 0.05), **_RATIOS[norm]},
-        why="The theorem is an upper rate: a ratio that grew with L would break it whatever its constant. ±0.05 "
+        why="The theorem is an upper rate: a ratio that grew with L would break it whatever its "
+        "constant. ±0.05 "
         "distinguishes −½ from −1/3 and from an estimator with a floor.",
-        conditions=f"Exponent in mL/G: cells with mL/G ≥ {LARGE}, where the ridge λ = G/L changes little, and "
-        f"ε ≤ {SMALL_BUDGET:g}, beyond which the error is smaller than the rate. Ratio to it: all cells. "
-        f"{_ITEMS[norm]} κ is not tested. The paper's simulations print λ without a square; this is G/L.",
+        conditions=f"Exponent in mL/G: cells with mL/G ≥ {LARGE}, where the ridge λ = G/L changes "
+        "little, and "
+        f"ε ≤ {SMALL_BUDGET:g}, beyond which the error is smaller than the rate. Ratio to it: all "
+        "cells. "
+        f"{_ITEMS[norm]} κ is not tested. The paper's simulations print λ without a square; this "
+        "is G/L.",
         control=PLUG_IN_FOR_DEBIASED,
         simulated=FOLLOWERS,
     )
@@ -145,13 +151,15 @@ def _plug_in_claim(norm: str) -> Claim:
     metric, symbol = NORMS[norm]
     return Claim(
         id=f"xu.plug_in.{norm}",
-        statement=f"Without debiasing, the error {symbol} does not go to zero as users are added at a fixed ε.",
+        statement=f"Without debiasing, the error {symbol} does not go to zero as users are added "
+        "at a fixed ε.",
         source="Xu, Sun and Cheng, section 3.1 and Scenario V (classic randomized response)",
         experiment="xu/phase_transition",
         measure=_plug_in(metric),
         tolerance=AtLeast(-0.1),
         why="A fifth of the debiased estimator's −½. A floor shows as an exponent near 0.",
-        conditions="Cells with x ≥ log(mL), where the debiased estimator is consistent. Every m and ε has its own "
+        conditions="Cells with x ≥ log(mL), where the debiased estimator is consistent. Every m "
+        "and ε has its own "
         "constant: x = 16 at L = 100 and x = 32 at L = 400 are one ε.",
         control=DEBIASED_FOR_PLUG_IN,
         simulated=NO_FLIPS,
@@ -171,12 +179,19 @@ _TENTH_MORE = NegativeControl(
 )
 
 
+def _claims_of_norms() -> Iterator[Claim]:
+    for norm in NORMS:
+        yield _theorem_2_claim(norm)
+        yield _plug_in_claim(norm)
+
+
 CLAIMS = (
-    *(claim(norm) for norm in NORMS for claim in (_theorem_2_claim, _plug_in_claim)),
+    *_claims_of_norms(),
     Claim(
         id="xu.theorem_3.lower",
         row="X6",
-        statement="In no cell is the mean error ‖θ̂ − θ*‖₂/√m below the minimax bound 1/√(κ m Σ_l t(ε_l)²).",
+        statement="In no cell is the mean error ‖θ̂ − θ*‖₂/√m below the minimax bound 1/√(κ m Σ_l "
+        "t(ε_l)²).",
         source="Xu, Sun and Cheng, Theorem 3, eq. (8), with constant 1",
         experiment="xu/phase_transition",
         measure=_error_over(
@@ -184,10 +199,13 @@ CLAIMS = (
         ),
         tolerance=AtLeast(1),
         only_refutable=True,  # every estimator here, and one with half the error, is above
-        why="The paper leaves its constant open; with 1 it holds here. A ratio below 1 would contradict that constant, "
+        why="The paper leaves its constant open; with 1 it holds here. A ratio below 1 would "
+        "contradict that constant, "
         "not the theorem. The smallest ratio is 2.6.",
-        conditions="Cells with a bound below 1 logit, about the spread of θ*: a larger one says nothing. The bound is "
-        "for the worst θ* and the mean is over θ*, so this asks more than the theorem. The bound falls "
+        conditions="Cells with a bound below 1 logit, about the spread of θ*: a larger one says "
+        "nothing. The bound is "
+        "for the worst θ* and the mean is over θ*, so this asks more than the theorem. The bound "
+        "falls "
         "with κ though the problem gets harder: at large κ it is loose.",
         control=NegativeControl(
             "errors in the opposite order of x, as if the smallest budgets had the smallest errors",
@@ -197,13 +215,16 @@ CLAIMS = (
     ),
     Claim(
         id="xu.theorem_3.rate",
-        statement="As the released sample grows, the error keeps its ratio to the minimax bound: the rates agree.",
+        statement="As the released sample grows, the error keeps its ratio to the minimax bound: "
+        "the rates agree.",
         source="Xu, Sun and Cheng, Theorem 3: minimax optimal up to a logarithm",
         experiment="xu/phase_transition",
         measure=_over_bound_in_sample,
         tolerance=Within(0, 0.03),
-        why="An estimator that does not learn has ½ here. The logarithm between the paper's two rates does not appear.",
-        conditions=f"Cells with mL/G ≥ {LARGE}, where the ridge changes little, and ε ≤ {SMALL_BUDGET:g}. With m the "
+        why="An estimator that does not learn has ½ here. The logarithm between the paper's two "
+        "rates does not appear.",
+        conditions=f"Cells with mL/G ≥ {LARGE}, where the ridge changes little, and ε ≤ "
+        f"{SMALL_BUDGET:g}. With m the "
         "ratio grows, because κ of random θ* grows with m and the bound falls with κ, in the wrong "
         "direction.",
         control=PLUG_IN_FOR_DEBIASED,
@@ -211,8 +232,10 @@ CLAIMS = (
     ),
     Claim(
         id="xu.sharp.sandwich",
-        statement="Where the ridge is small the mean squared error is that of the sandwich formula to 10 %.",
-        source="eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng by the delta method; the paper has rates only",
+        statement="Where the ridge is small the mean squared error is that of the sandwich "
+        "formula to 10 %.",
+        source="eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng by the delta method; the paper has "
+        "rates only",
         experiment="xu/phase_transition",
         measure=_error_over(
             "sandwich_risk",
@@ -221,14 +244,16 @@ CLAIMS = (
             lambda d: released_sample(d) >= VERY_LARGE,
         ),
         tolerance=Within(1, 0.1),
-        why="The formula is of first order, and the ridge is not in it: it is 4 to 6 % too large near mL/G = 1000.",
+        why="The formula is of first order, and the ridge is not in it: it is 4 to 6 % too large "
+        "near mL/G = 1000.",
         conditions=f"Cells with mL/G(ε) ≥ {VERY_LARGE}, which is x ≥ 57 while ε is small.",
         control=_TENTH_MORE,
         simulated=PAIRS,
     ),
     Claim(
         id="xu.sharp.cramer_rao",
-        statement="Where the ridge is small the mean squared error is at most 30 % above the Cramér–Rao bound.",
+        statement="Where the ridge is small the mean squared error is at most 30 % above the "
+        "Cramér–Rao bound.",
         source="Fisher information of Lemma 1 of Xu, Sun and Cheng; not in the paper",
         experiment="xu/phase_transition",
         measure=_error_over(
@@ -238,8 +263,10 @@ CLAIMS = (
             lambda d: released_sample(d) >= VERY_LARGE,
         ),
         tolerance=AtMost(1.3),
-        why="Debiasing weighs all comparisons alike, the likelihood does not: for θ* uniform on (−2, 2) this costs up "
-        "to a quarter at small ε, and less as ε grows. No lower limit is claimed: the bound is for unbiased "
+        why="Debiasing weighs all comparisons alike, the likelihood does not: for θ* uniform on "
+        "(−2, 2) this costs up "
+        "to a quarter at small ε, and less as ε grows. No lower limit is claimed: the bound is "
+        "for unbiased "
         "estimators, and the ridge is a bias.",
         conditions=f"Cells with mL/G(ε) ≥ {VERY_LARGE}.",
         control=_TENTH_MORE,

@@ -1,4 +1,4 @@
-"""Common to several modules of claims on rankings: metrics, schemes, the cells in use, measures, negative controls."""
+"""What several modules of claims on rankings share: cells, measures, negative controls."""
 
 from collections.abc import Callable, Mapping
 
@@ -29,9 +29,8 @@ SCHEMES = {  # order of the budget, and how the error goes as users are added
     "inverse_log": ("1/(√(mL) log(mL))", "rises"),
 }
 COMMON = "1:1"  # the profile in which all users have one budget
-SMALL_BUDGET = (
-    0.75  # t(ε) within 5 % of ε/2, and a comparison's own variance below 15 % of privacy's
-)
+# t(ε) within 5 % of ε/2, and a comparison's own variance below 15 % of privacy's.
+SMALL_BUDGET = 0.75
 LARGE = 200  # mL/G(ε) from which the ridge hardly changes an exponent
 VERY_LARGE = 800  # mL/G(ε) from which the ridge hardly changes a constant
 DIRECTION = "The statement is one of direction."
@@ -54,17 +53,18 @@ def tilted(metric: str, power: float) -> Make:
     return scaled(metric, lambda results: (results["m"] * results["L"] / 1000) ** power)
 
 
-# ----------------------------------------------------------------------------------------------------- cells in use
+# ------------------------------------------------------------------------------------- cells in use
 
 
 def one_budget(results: xr.Dataset) -> xr.Dataset:
-    """`results`, if all users of the study have one budget; raises `NotTested` for budgets of their own."""
-    recorded = (
-        results["profile"].values
-        if "profile" in results.coords
-        else constant(results, "profile") or COMMON
-    )
-    profiles = np.atleast_1d(recorded).tolist()
+    """`results`, if all users of the study have one budget.
+
+    Raises `NotTested` for budgets of their own.
+    """
+    if "profile" in results.coords:
+        profiles = np.atleast_1d(results["profile"].values).tolist()
+    else:
+        profiles = [constant(results, "profile") or COMMON]
     if any(profile != COMMON for profile in profiles):
         raise NotTested(
             f"is stated for one budget of all users, not for profile={', '.join(profiles)}"
@@ -79,7 +79,10 @@ def phase(
     x: int = 3,
     within: Condition | None = None,
 ) -> xr.Dataset:
-    """Cells (m, L, x) of one estimator in xu/phase_transition, with at least three L and `x` levels of x = ε√(mL)."""
+    """Cells (m, L, x) of one estimator in xu/phase_transition.
+
+    At least three levels of L and `x` levels of x = ε√(mL) are needed.
+    """
     return select(
         one_budget(results),
         *variables,
@@ -90,7 +93,7 @@ def phase(
 
 
 def gain(data: xr.Dataset) -> xr.DataArray:
-    """G(ε) = coth²(ε/2), by which privacy multiplies the variance of a comparison of equal items."""
+    """G(ε) = coth²(ε/2), factor of privacy in the variance of a comparison of equal items."""
     squared: xr.DataArray = xr.apply_ufunc(amplification, data["epsilon"]) ** 2
     return squared
 
@@ -101,7 +104,7 @@ def released_sample(data: xr.Dataset) -> xr.DataArray:
 
 
 def large_sample_small_budget(data: xr.Dataset) -> xr.DataArray:
-    """Cells where the ridge hardly changes an exponent, and where the error is not yet smaller than the rate."""
+    """Cells whose exponent the ridge hardly changes, and whose error is not yet below the rate."""
     return (released_sample(data) >= LARGE) & (data["epsilon"] <= SMALL_BUDGET)
 
 
@@ -111,13 +114,13 @@ def above_log(data: xr.Dataset) -> xr.DataArray:
     return data["x"] >= least
 
 
-# --------------------------------------------------------------------------------------------------------- measures
+# ----------------------------------------------------------------------------------------- measures
 
 
 def over_common(
     mean: xr.DataArray, mcse: xr.DataArray, n: xr.DataArray, confidence: float
 ) -> Cells:
-    """Mean with mixed budgets over that with one budget, which is another cell with data of its own."""
+    """Mean with mixed budgets over that with one budget, another cell with data of its own."""
     cells = xr.Dataset(dict(mean=mean, relative=mcse / mean))
     common = at_levels(cells, dict(profile=COMMON))
     ratio = cells["mean"] / common["mean"]
@@ -130,7 +133,7 @@ def over_common(
 def exponent_in_users(
     estimand: str, metric: str, at: Mapping[str, str], least: int = LEAST
 ) -> Measure:
-    """Exponent of a mean in the number of users L, common to all m, at these levels of the other axes."""
+    """Exponent of a mean in the users L, common to all m, at these levels of the other axes."""
 
     @measure(estimand)
     def in_users(results: xr.Dataset) -> Estimate:
@@ -151,11 +154,12 @@ def rate_and_ratio(
     over_rate: Callable[[xr.Dataset], xr.DataArray],
     power: float | None = None,
 ) -> Measure:
-    """Exponent of a mean in the released sample, and that of its ratio to a theorem's rate in the number of users.
+    """Exponents of a mean in the released sample, and of its ratio to a rate in the users.
 
     power: also the exponent of mean · (mL/G(ε))^power in the number of items.
     """
-    share = 1 / 3 if power else 1 / 2
+    exponents_claimed = 2 if power is None else 3
+    share = 1 / exponents_claimed
 
     @measure(f"exponents of the mean {symbol}")
     def exponents(results: xr.Dataset) -> Mapping[str, Estimate]:
@@ -173,7 +177,7 @@ def rate_and_ratio(
     return exponents
 
 
-# ------------------------------------------------------------------------------------------------------- tolerances
+# --------------------------------------------------------------------------------------- tolerances
 
 
 def trend(scheme: str, size: float) -> Tolerance:

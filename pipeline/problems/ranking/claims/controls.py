@@ -1,7 +1,7 @@
 """Wrong worlds of rankings: what is simulated in place of what labels say, and claims must see.
 
-L users compare all pairs of m items; a group of users shares a budget, as in `ReleasedWins`. Unless a world says
-otherwise, a release says what the right one would say.
+L users compare all pairs of m items; a group of users shares a budget, as in `ReleasedWins`.
+Unless a world says otherwise, a release says what the right one would say.
 """
 
 from collections.abc import Callable
@@ -26,9 +26,9 @@ from pipeline.study.arrays import Floats
 from pipeline.study.protocols import Components
 from pipeline.study.wrong_worlds import Change
 
-from ..budgets import Budgets
+from ..design import Budgets
 from ..estimators.moments import PreferenceEstimate
-from ..mechanisms import Laplace
+from ..mechanisms.laplace import Laplace
 from ..misspecified import PartialComparisons
 from ..model import Comparisons
 from ..releases import ReleasedWins
@@ -44,20 +44,20 @@ COINS = in_secret(with_parameters("mechanism", epsilon=NOTHING))
 
 
 @dataclass(frozen=True)
-class Told(Wrapper):
-    """An estimator that is told that no answer was flipped."""
+class Misinformed(Wrapper):
+    """An estimator that takes all answers for unflipped."""
 
     def fit(self, release: ReleasedWins, rng: np.random.Generator) -> PreferenceEstimate:
         """The declared estimator's estimate from answers that nobody flipped."""
-        told = replace(release, epsilon=np.full(len(release.epsilon), UNLIMITED))
-        estimate: PreferenceEstimate = self.declared.fit(told, rng)
+        unflipped = replace(release, epsilon=np.full(len(release.epsilon), UNLIMITED))
+        estimate: PreferenceEstimate = self.declared.fit(unflipped, rng)
         return estimate
 
 
 def counted(release: ReleasedWins, share: Floats, rng: np.random.Generator) -> ReleasedWins:
-    """Only this share of each group's users counts, at least one, and each of them 1/share times. share: (reps or 1,).
+    """Only this share of each group's users counts, at least one, and each of them 1/share times.
 
-    Wins are those of users drawn without replacement.
+    share: (reps or 1,). Wins are those of users drawn without replacement.
     """
     users = release.users[:, None]
     drawn_users = np.maximum(np.rint(users * share[:, None, None]), 1).astype(np.int64)
@@ -67,7 +67,10 @@ def counted(release: ReleasedWins, share: Floats, rng: np.random.Generator) -> R
 
 
 def followed(first: int, power: float) -> Change:
-    """Users beyond the first ones release what others did, so that L of them are worth first·(L/first)^(1 − power)."""
+    """Users beyond the first ones release what others did.
+
+    L of them are then worth first·(L/first)^(1 − power).
+    """
 
     def followers(release: ReleasedWins, rng: np.random.Generator) -> ReleasedWins:
         share = np.minimum(1, first / release.users.sum()) ** power
@@ -109,8 +112,8 @@ def _neighbours_only(data: Comparisons, rng: np.random.Generator) -> Comparisons
     first, second = np.triu_indices(data.items, 1)
     apart = second - first
     nearby = (apart == 1) | (apart == data.items - 1)
-    made = np.broadcast_to(nearby.astype(float), data.probability.shape)
-    return PartialComparisons(made, data.probability, data.users, data.items, rng.spawn(1)[0])
+    presence = np.broadcast_to(nearby.astype(float), data.probability.shape)
+    return PartialComparisons(presence, data.probability, data.users, data.items, rng.spawn(1)[0])
 
 
 def _alike(profile: str) -> str:
@@ -168,7 +171,9 @@ def _of_laplace(change: Change) -> Change:
     """A change of cells with Laplace noise only."""
 
     def changed(parts: Components) -> Components:
-        return change(parts) if isinstance(parts.mechanism, Laplace) else parts
+        if not isinstance(parts.mechanism, Laplace):
+            return parts
+        return change(parts)
 
     return changed
 
@@ -184,7 +189,7 @@ NO_CHANCE = SimulatedControl(
 )
 NO_PRIVACY = SimulatedControl(
     "answers that nobody flips, and estimators that know it",
-    all_of(UNFLIPPED, replaced_part("estimator", Told)),
+    all_of(UNFLIPPED, replaced_part("estimator", Misinformed)),
 )
 FOLLOWERS = SimulatedControl(
     "beyond 100 users they release what others did: L users are worth L^⅔", followed(FEWEST, 1 / 3)
@@ -196,7 +201,8 @@ CROWDS = SimulatedControl(
     "users in groups of a random size, P(size ≥ k) = k^(−3/2), who release the same answers",
     changed_release(_crowds),
 )
-PAIRS, FOURS = repeated(2), repeated(4)
+PAIRS = repeated(2)
+FOURS = repeated(4)
 GUESSERS = SimulatedControl("all users beyond the first 50 guess", changed_data(_guessing))
 ALIKE = SimulatedControl(
     "all users of a mixture have its smallest budget", with_parameters("mechanism", profile=_alike)

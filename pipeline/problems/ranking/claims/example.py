@@ -1,4 +1,4 @@
-"""Claim on Example 1 of Xu, Sun and Cheng: no BTL model has the probabilities of released comparisons."""
+"""Claim on Example 1 of Xu, Sun and Cheng: released comparisons follow no BTL model."""
 
 from collections.abc import Mapping
 
@@ -46,9 +46,11 @@ def _raw(results: xr.Dataset) -> xr.Dataset:
 CLAIMS = (
     Claim(
         id="xu.example_1",
-        statement="Of three items log 2 apart, released comparisons are won with probability 5/9 against the next and "
+        statement="Of three items log 2 apart, released comparisons are won with probability 5/9 "
+        "against the next and "
         "3/5 against the last: in a BTL model the first would make the second 25/41.",
-        source="Xu, Sun and Cheng, Example 1 (which prints these as probabilities of the worse item's win)",
+        source="Xu, Sun and Cheng, Example 1 (which prints these as probabilities of the worse "
+        "item's win)",
         experiment="xu/example_1",
         measure=_wins,
         tolerance={
@@ -56,7 +58,8 @@ CLAIMS = (
             _LAST: Within(3 / 5, _MARGIN),
             _GAP: AtMost(-0.005),
         },
-        why="25/41 − 3/5 = 0.0098; shares over 1,000 users and 4,000 replications are known to ±0.001.",
+        why="25/41 − 3/5 = 0.0098; shares over 1,000 users and 4,000 replications are known to "
+        "±0.001.",
         conditions="θ* = (−log 2, 0, log 2), flipping probability 1/3, which is ε = log 2.",
         control=NegativeControl("raw comparisons, not flipped: 2/3 and 4/5", _raw),
         simulated=NO_FLIPS,

@@ -57,7 +57,8 @@ def _tail(results: xr.Dataset) -> Mapping[str, Measured]:
 def ratio_of_means(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Ratio of two means over the same replications, and its standard error by the delta method.
 
-    That of the mean of (first − ratio·second)/mean(second): both means have errors, and these are correlated.
+    That of the mean of (first − ratio·second)/mean(second): both means have errors, and these are
+    correlated.
     """
     below = mean_over_replications(second)[0]
     ratio = mean_over_replications(first)[0] / below
@@ -65,7 +66,10 @@ def ratio_of_means(first: xr.DataArray, second: xr.DataArray) -> tuple[xr.DataAr
 
 
 def _batch_quantiles(values: xr.DataArray) -> tuple[xr.DataArray, ...]:
-    """The quantiles of each of `BATCHES` batches of replications, over (grid axes…, batch named replication)."""
+    """The quantiles of each of `BATCHES` batches of replications.
+
+    Over the axes of the grid and the batches, which are named replication.
+    """
     length = values.sizes[REPLICATION] // BATCHES
     if length < LEAST_BATCH:
         raise InsufficientEvidence(
@@ -88,7 +92,10 @@ def _batch_quantiles(values: xr.DataArray) -> tuple[xr.DataArray, ...]:
 
 
 def _falls(distance: xr.DataArray, log_ratio: float, confidence: float) -> Cells:
-    """log_ratio over the mean distance of two quantiles; its interval is that of the distance, inverted."""
+    """log_ratio over the mean distance of two quantiles.
+
+    Its interval is that of the distance, inverted.
+    """
     gap, error, n = mean_over_replications(distance)
     low, high = t_interval(gap, error, n, confidence)
     cells = xr.Dataset(
@@ -104,7 +111,7 @@ def _falls(distance: xr.DataArray, log_ratio: float, confidence: float) -> Cells
 
 
 def _heavy(results: xr.Dataset) -> xr.Dataset:
-    """Excess risks of the same means with the tail of a Pareto law, P(e ≥ δ) ∝ δ^(−3), in 10 % of their size."""
+    """Excess risks of the same means, of which a Pareto law, P(e ≥ δ) ∝ δ^(−3), makes 10 %."""
     mean = results["excess_risk"].mean(REPLICATION)
     n = results.sizes[REPLICATION]
     ranks = np.random.default_rng(0).permutation(n)
@@ -134,24 +141,31 @@ CLAIMS = (
         experiment="xu/phase_transition",
         measure=rate_and_ratio("excess_risk", "excess risk", _over_rate, power=1),
         tolerance={IN_SAMPLE: Within(-1, 0.1), **_RATIOS},
-        why="The theorem is an upper rate: a ratio that grew with L would break it whatever its constant. ±0.1 "
+        why="The theorem is an upper rate: a ratio that grew with L would break it whatever its "
+        "constant. ±0.1 "
         "distinguishes −1 from −2/3. With more items θ* spreads more: 0.06 in the exponent.",
-        conditions=f"Exponents in mL/G and in m: cells with mL/G ≥ {LARGE} and ε ≤ {SMALL_BUDGET:g}. Ratio to the "
-        "rate: all cells. λ = G/L meets the theorem's condition where ‖θ*‖² ≤ m log(mL). κ is not tested.",
+        conditions=f"Exponents in mL/G and in m: cells with mL/G ≥ {LARGE} and ε ≤ "
+        f"{SMALL_BUDGET:g}. Ratio to the "
+        "rate: all cells. λ = G/L meets the theorem's condition where ‖θ*‖² ≤ m log(mL). κ is not "
+        "tested.",
         control=PLUG_IN_FOR_DEBIASED,
         simulated=FOLLOWERS,
     ),
     Claim(
         id="xu.theorem_1.tail",
-        statement="The probability that the excess risk exceeds δ falls exponentially in m²Lδ/G(ε), up to its 99 % "
+        statement="The probability that the excess risk exceeds δ falls exponentially in "
+        "m²Lδ/G(ε), up to its 99 % "
         "quantile.",
         source=_SOURCE,
         experiment="xu/phase_transition",
         measure=_tail,
         tolerance={_FALL: AtLeast(0.1), _STEADY: AtLeast(0)},
-        why="The theorem's C/(1 + κ) is open. e is about a weighted χ² with m − 1 degrees of freedom, half of it for "
-        "equal items: that falls by 0.24 to 0.36 here. A tail heavier than exponential falls ever more slowly.",
-        conditions=f"Cells with mL/G ≥ {LARGE}. The theorem is about δ beyond G log(mL)/(mL) times κ, which 4,000 "
+        why="The theorem's C/(1 + κ) is open. e is about a weighted χ² with m − 1 degrees of "
+        "freedom, half of it for "
+        "equal items: that falls by 0.24 to 0.36 here. A tail heavier than exponential falls ever "
+        "more slowly.",
+        conditions=f"Cells with mL/G ≥ {LARGE}. The theorem is about δ beyond G log(mL)/(mL) "
+        "times κ, which 4,000 "
         "replications never reach: tested is the tail up to the 99 % quantile.",
         control=NegativeControl(
             "excess risks with a tenth of their size from a Pareto law, P(e ≥ δ) ∝ δ^(−3)", _heavy

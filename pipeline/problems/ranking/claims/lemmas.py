@@ -1,4 +1,4 @@
-"""Claims on randomized response itself, Lemmas 1 to 3 of Xu, Sun and Cheng: exact laws, tested as exact."""
+"""Claims on Lemmas 1 to 3 of Xu, Sun and Cheng: exact laws, tested as exact."""
 
 from collections.abc import Callable, Mapping
 
@@ -30,7 +30,10 @@ def _t(data: xr.Dataset) -> xr.DataArray:
 def _law(
     estimand: str, measured: str, predict: Callable[[xr.Dataset], xr.DataArray], *inputs: str
 ) -> Measure:
-    """Mean of a metric over the mean of predict(dataset), paired in every replication; `inputs`: what it reads."""
+    """Mean of a metric over the mean of predict(dataset), paired in every replication.
+
+    `inputs`: what it reads.
+    """
 
     @measure(estimand)
     def over_prediction(results: xr.Dataset) -> Mapping[str, Cells]:
@@ -48,11 +51,13 @@ def _sum_not_zero(results: xr.Dataset) -> Estimate:
 
 
 _WHY = (
-    "The laws are exact, so any clear difference contradicts. One per cent is a tenth of the least change that a "
+    "The laws are exact, so any clear difference contradicts. One per cent is a tenth of the "
+    "least change that a "
     "wrong formula makes: t in place of t² changes ε = 3 by 10 %, and smaller ε by more."
 )
 _CELLS = (
-    "Any m, L and ε > 0: all cells. θ* is redrawn, so every replication is compared with its own prediction. "
+    "Any m, L and ε > 0: all cells. θ* is redrawn, so every replication is compared with its own "
+    "prediction. "
     "Pairs are signed so that the truly better item comes first."
 )
 
@@ -60,7 +65,8 @@ _CELLS = (
 CLAIMS = (
     Claim(
         id="xu.lemma_1",
-        statement="Released comparisons lean towards the better item by tanh(ε/2) times their true lean, on average "
+        statement="Released comparisons lean towards the better item by tanh(ε/2) times their "
+        "true lean, on average "
         "over pairs.",
         source="Xu, Sun and Cheng, Lemma 1",
         experiment="xu/lemmas",
@@ -101,7 +107,8 @@ CLAIMS = (
     ),
     Claim(
         id="xu.lemma_2.variance",
-        statement="Debiased comparisons have the variance a(ε)²·(¼ − t(ε)²·(true lean)²), a = 1/t, on average over "
+        statement="Debiased comparisons have the variance a(ε)²·(¼ − t(ε)²·(true lean)²), a = "
+        "1/t, on average over "
         "pairs.",
         source="Xu, Sun and Cheng, Lemma 2 (variance)",
         experiment="xu/lemmas",
@@ -127,10 +134,13 @@ CLAIMS = (
         experiment="xu/lemmas",
         measure=_sum_not_zero,
         tolerance=NoException(1e-3),
-        why="40 numbers of size 4 sum up with a rounding error of about 1e-13. 1e-9 is far above that, and far below "
+        why="40 numbers of size 4 sum up with a rounding error of about 1e-13. 1e-9 is far above "
+        "that, and far below "
         "any error that matters.",
-        conditions="λ > 0: all cells. The solver works in the subspace of sum zero, as the lemma allows, so that this "
-        "holds for any release, and shows that it stays there. That the free minimum lies there is a test.",
+        conditions="λ > 0: all cells. The solver works in the subspace of sum zero, as the lemma "
+        "allows, so that this "
+        "holds for any release, and shows that it stays there. That the free minimum lies there "
+        "is a test.",
         control=NegativeControl(
             "one estimate of every replication shifted by 1e-8 logits",
             lambda r: r.assign(estimate_sum=r["estimate_sum"] + 1e-8),

@@ -1,4 +1,7 @@
-"""Claims on mixed budgets that have one G(ε): Theorems 1, 2 and 4 to 6 of Xu, Sun and Cheng, also beyond H ≲ mG."""
+"""Claims on mixed budgets that have one G(ε): Theorems 1, 2 and 4 to 6 of Xu, Sun and Cheng.
+
+Some are beyond the condition H ≲ mG.
+"""
 
 from collections.abc import Mapping
 
@@ -8,7 +11,7 @@ from pipeline.analysis.claims import Claim, NegativeControl
 from pipeline.analysis.controls import scaled
 from pipeline.analysis.exact import TOGETHER, law_ratios
 from pipeline.analysis.measures import Cells, Measure, confidence_for, measure, measure_every_cell
-from pipeline.analysis.selection import select
+from pipeline.analysis.selection import Condition, select
 from pipeline.analysis.summary import summarise
 from pipeline.analysis.tolerances import Within
 
@@ -25,9 +28,15 @@ ORDERS = {
     "theorem_5": ("hamming_top_k", "top-K error H_K"),
     "theorem_6": ("kendall", "Kendall distance"),
 }
+STORED = {"missed": "exact_top_k"}  # under another name than the claim's
 FREQUENT = 2  # signal up to which wrong orders are frequent enough to compare their shares
+WITHIN: dict[str, Condition | None] = {
+    "redrawn": None,
+    "spaced": lambda data: data["signal"] <= FREQUENT,
+}
 _MIXED = (
-    "Profiles of the axis profile, all with the G(ε) of one budget 1. In the last, one user of a million has 79 "
+    "Profiles of the axis profile, all with the G(ε) of one budget 1. In the last, one user of a "
+    "million has 79 "
     "% of the noise and H(ε) is 20 or 41 times mG(ε)."
 )
 
@@ -35,15 +44,16 @@ _MIXED = (
 def _over_one_budget(metric: str, theta: str) -> Measure:
     @measure_every_cell("mean with mixed budgets over that with one budget of the same G(ε)")
     def ratios(results: xr.Dataset) -> Cells:
-        stored = "exact_top_k" if metric == "missed" else metric
+        stored = STORED.get(metric, metric)
         data = select(
             results,
             stored,
             at=dict(theta=theta),
             min_levels=dict(m=1, signal=1, profile=2),
-            within=(lambda d: d["signal"] <= FREQUENT) if theta == "spaced" else None,
+            within=WITHIN[theta],
         )
-        data[metric] = 1 - data[stored] if metric == "missed" else data[stored]
+        if metric == "missed":
+            data[metric] = 1 - data[stored]
         cells = summarise(data[[metric, "status"]])
         return over_common(
             cells[metric], cells[f"{metric}_mcse"], cells[f"{metric}_n"], confidence_for(data)
@@ -67,17 +77,21 @@ def _over_prediction(results: xr.Dataset) -> Mapping[str, Cells]:
 def _claim(
     name: str, metric: str, error: str, theta: str, margin: float, why: str, conditions: str
 ) -> Claim:
-    stored = "exact_top_k" if metric == "missed" else metric
+    stored = STORED.get(metric, metric)
 
     def make(results: xr.Dataset) -> xr.Dataset:
         """Half as much again where H(ε) > mG(ε), as if it and not G(ε) counted."""
-        far, values = 1 + 0.5 * (results["concentration"] > 1), results[stored]
-        wrong = 1 - (1 - values) * far if metric == "missed" else values * far
+        far = 1 + 0.5 * (results["concentration"] > 1)
+        values = results[stored]
+        wrong = values * far
+        if metric == "missed":
+            wrong = 1 - (1 - values) * far
         return results.assign({stored: wrong.transpose(*values.dims)})
 
     return Claim(
         id=f"xu.personal.{name}",
-        statement=f"With mixed budgets the {error} depends on them through G(ε) alone, also where H(ε) ≫ mG(ε).",
+        statement=f"With mixed budgets the {error} depends on them through G(ε) alone, also where "
+        "H(ε) ≫ mG(ε).",
         source=f"Xu, Sun and Cheng, Theorem {name[8]}",
         experiment="xu/mixed",
         measure=_over_one_budget(metric, theta),
@@ -97,8 +111,10 @@ CLAIMS = (
             error,
             "redrawn",
             0.1,
-            "By the first order it is exactly so: all users' noise enters through the variance of z̄. Theorem 2's "
-            "probability is 1 − O(1) where H(ε) ≫ G(ε); the noise of one user is bounded, and no worse than normal.",
+            "By the first order it is exactly so: all users' noise enters through the variance of "
+            "z̄. Theorem 2's "
+            "probability is 1 − O(1) where H(ε) ≫ G(ε); the noise of one user is bounded, and no "
+            "worse than normal.",
             "θ* uniform on (−2, 2), mL/G(ε) = 2·10⁶ and more.",
         )
         for name, (metric, error) in ERRORS.items()
@@ -110,7 +126,8 @@ CLAIMS = (
             error,
             "spaced",
             0.15,
-            "Scores order the items, and by the central limit theorem and by Hoeffding's inequality (theory.tails) "
+            "Scores order the items, and by the central limit theorem and by Hoeffding's "
+            "inequality (theory.tails) "
             "only G(ε) matters: the condition H(ε) ≲ mG(ε) of Theorems 5 and 6 is not needed.",
             "θ* evenly spaced, signal mLΔ²/G(ε) = 2, κ near 1.",
         )
@@ -118,12 +135,15 @@ CLAIMS = (
     ),
     Claim(
         id="xu.personal.kendall",
-        statement="With mixed budgets the Kendall distance is that of items ordered by Gaussian scores.",
-        source="scores Σ_j z̄_ij of eq. (3), Lemma 2 and the central limit theorem; the paper has a rate only",
+        statement="With mixed budgets the Kendall distance is that of items ordered by Gaussian "
+        "scores.",
+        source="scores Σ_j z̄_ij of eq. (3), Lemma 2 and the central limit theorem; the paper has "
+        "a rate only",
         experiment="xu/mixed",
         measure=_over_prediction,
         tolerance={TOGETHER: Within(1, 0.03)},
-        why="The estimator orders items as their scores do. One user's noise is not normal, but sums over 2(m − 1) "
+        why="The estimator orders items as their scores do. One user's noise is not normal, but "
+        "sums over 2(m − 1) "
         "comparisons.",
         conditions=f"θ* evenly spaced, signal from 2 to 16. {_MIXED}",
         control=NegativeControl("predictions 10 % smaller", scaled("kendall_predicted", 0.9)),

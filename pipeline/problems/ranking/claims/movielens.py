@@ -1,10 +1,17 @@
-"""Claims of Xu, Sun and Cheng on films: Figure 7, the error that privacy adds, and the share of coin flips."""
+"""Claims on films: Figure 7 of Xu, Sun and Cheng, the error of privacy, the share of coin flips."""
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import xarray as xr
 
-from pipeline.analysis.claims import Claim, NegativeControl, NotSimulated, PositiveControl
+from pipeline.analysis.claims import (
+    Claim,
+    NegativeControl,
+    NotSimulated,
+    PositiveControl,
+    SimulatedControl,
+)
 from pipeline.analysis.controls import exchanged, scaled
 from pipeline.analysis.estimate import Estimate
 from pipeline.analysis.measures import (
@@ -45,7 +52,7 @@ def _films(
     at: Mapping[str, str],
     min_levels: Mapping[str, int],
 ) -> xr.Dataset:
-    """`select` at the rules of the paper, for the users' own comparisons or for independent ones."""
+    """`select` at the rules of the paper, for users' own comparisons or for independent ones."""
     return select(
         one_budget(results),
         *variables,
@@ -83,17 +90,26 @@ def _in_users(metric: str, name: str, comparisons: str) -> Measure:
 
 
 def _added(scheme: str) -> Measure:
-    """Exponent of the squared error that privacy adds, over that under the critical scheme for other schemes."""
+    """Exponent of the squared error that privacy adds.
 
-    @measure(
-        "exponent in L of mean ‖θ̂ − θ*‖₂²/m with randomized response less the same without, on the same users "
-        "and coins" + ("" if scheme == "critical" else "; over that under the critical scheme")
+    For other schemes than the critical, of its ratio to that under the critical scheme.
+    """
+
+    estimand = (
+        "exponent in L of mean ‖θ̂ − θ*‖₂²/m with randomized response less the same without, on "
+        "the same users "
+        "and coins"
     )
+    if scheme != "critical":
+        estimand += "; over that under the critical scheme"
+
+    @measure(estimand)
     def in_users(results: xr.Dataset) -> Estimate:
         data = _films(results, "error_l2", at={}, min_levels=dict(scheme=3, mechanism=2, L=3))
         data["square"] = (data["error_l2"] ** 2).assign_attrs(units="logits²")
         added = difference(data, "square", "mechanism", "randomized_response", "none")
-        mean, mcse = added["mean"].sel(scheme=scheme), added["mcse"].sel(scheme=scheme)
+        mean = added["mean"].sel(scheme=scheme)
+        mcse = added["mcse"].sel(scheme=scheme)
         if scheme != "critical":
             base = added.sel(scheme="critical")
             mcse = xr.ufuncs.hypot(mcse / mean, base["mcse"] / base["mean"]) * mean / base["mean"]
@@ -113,7 +129,8 @@ def _deciders(results: xr.Dataset) -> Mapping[str, Cells]:
 
 
 _OURS = (
-    "Rule paper, L = 100 to 600 of the 610 users without replacement, ε = 1 at L = 100: the paper leaves the L "
+    "Rule paper, L = 100 to 600 of the 610 users without replacement, ε = 1 at L = 100: the paper "
+    "leaves the L "
     "and the way of drawing open."
 )
 _FIGURE_7 = "Xu, Sun and Cheng, MovieLens, Figure 7 (schemes by formula: the text swaps 1 and 3)"
@@ -122,18 +139,44 @@ _EXCHANGED = NegativeControl(
 )
 
 
+_FALLING_WORLDS = {"top_k": FADING_SUPPORTS}  # where another world than independent comparisons
+
+
+class _Added(NamedTuple):
+    """What differs between schemes in the claims on the error that privacy adds.
+
+    relative: to what. power, written: of L/100 in the negative control. margin: of the tolerance.
+    """
+
+    relative: str
+    power: float
+    written: str
+    margin: float
+    world: SimulatedControl
+
+
+_RELATIVE = ", relative to ε ∝ 1/√(mL),"
+_ADDED = {
+    "log": _Added(_RELATIVE, 0.5, "1/2", 0.05, SWAPPED),
+    "critical": _Added("", 0.5, "1/2", 0.15, FOLLOWERS),
+    "inverse_log": _Added(_RELATIVE, -0.5, "−1/2", 0.05, SWAPPED),
+}
+
+
 def _log_claim(error: str) -> Claim:
     metric, name = _ERRORS[error]
     return Claim(
         id=f"xu.figure_7.log.{error}",
-        statement=f"With ε ∝ log(mL)/√(mL) the {name} of the films' ranking falls as users are added, and ends below "
+        statement=f"With ε ∝ log(mL)/√(mL) the {name} of the films' ranking falls as users are "
+        "added, and ends below "
         "that with ε ∝ 1/(√(mL) log(mL)).",
         source=_FIGURE_7,
         experiment="xu/movielens",
         measure=_falls(metric, name),
         tolerance={_SLOPE: AtMost(-0.05), _APART: AtMost(0)},
         simulated=FADING,
-        why="A tenth of −½. The error falls under every scheme, so the difference between schemes is judged as well.",
+        why="A tenth of −½. The error falls under every scheme, so the difference between schemes "
+        "is judged as well.",
         conditions=_OURS,
         control=_EXCHANGED,
         recorded=_RECORDED,
@@ -145,7 +188,8 @@ def _inverse_log_claim(error: str) -> Claim:
     return Claim(
         id=f"xu.figure_7.inverse_log.{error}",
         row="X11",
-        statement=f"With ε ∝ 1/(√(mL) log(mL)) the {name} of the films' ranking rises as users are added.",
+        statement=f"With ε ∝ 1/(√(mL) log(mL)) the {name} of the films' ranking rises as users "
+        "are added.",
         source=_FIGURE_7,
         experiment="xu/movielens",
         measure=_in_users(metric, name, "users"),
@@ -160,7 +204,7 @@ def _inverse_log_claim(error: str) -> Claim:
         positive=PositiveControl(
             "errors multiplied by √(L/100)", scaled(metric, lambda r: (r["L"] / 100) ** 0.5)
         ),
-        simulated=FADING_SUPPORTS if error == "top_k" else INDEPENDENT,
+        simulated=_FALLING_WORLDS.get(error, INDEPENDENT),
         recorded=_RECORDED,
     )
 
@@ -169,7 +213,8 @@ def _independent_claim(error: str) -> Claim:
     metric, name = _ERRORS[error]
     return Claim(
         id=f"xu.figure_7.independent.{error}",
-        statement=f"With ε ∝ 1/(√(mL) log(mL)) the {name} rises as users are added, if films are compared "
+        statement=f"With ε ∝ 1/(√(mL) log(mL)) the {name} rises as users are added, if films are "
+        "compared "
         "independently, as in the model at θ*.",
         source=_FIGURE_7,
         experiment="xu/movielens",
@@ -186,27 +231,29 @@ def _independent_claim(error: str) -> Claim:
 
 def _added_claim(scheme: str) -> Claim:
     order, verb = SCHEMES[scheme]
-    relative = "" if scheme == "critical" else ", relative to ε ∝ 1/√(mL),"
-    power, written = (-0.5, "−1/2") if scheme == "inverse_log" else (0.5, "1/2")
+    of_scheme = _ADDED[scheme]
 
     def tilt(results: xr.Dataset) -> xr.Dataset:
         chosen = results["scheme"] == scheme
         return results.assign(
-            error_l2=results["error_l2"] * (results["L"] / 100) ** (power * chosen)
+            error_l2=results["error_l2"] * (results["L"] / 100) ** (of_scheme.power * chosen)
         )
 
     return Claim(
         id=f"xu.figure_7.added.{scheme}",
-        statement=f"With ε ∝ {order} the squared error that privacy adds to the films' preferences {verb}{relative} as "
+        statement=f"With ε ∝ {order} the squared error that privacy adds to the films' "
+        f"preferences {verb}{of_scheme.relative} as "
         "users are added.",
         source="Xu, Sun and Cheng, Table 1 and Figure 7; the separation is not in the paper",
         experiment="xu/movielens",
         measure=_added(scheme),
-        tolerance=trend(scheme, 0.15 if scheme == "critical" else 0.05),
+        tolerance=trend(scheme, of_scheme.margin),
         why="From L = 100 to 600 the factor log²(mL) changes the exponent by ±0.2 or more.",
         conditions=_OURS,
-        control=NegativeControl(f"this scheme's errors multiplied by (L/100)^({written})", tilt),
-        simulated=FOLLOWERS if scheme == "critical" else SWAPPED,
+        control=NegativeControl(
+            f"this scheme's errors multiplied by (L/100)^({of_scheme.written})", tilt
+        ),
+        simulated=of_scheme.world,
         recorded=_RECORDED,
     )
 
@@ -221,15 +268,18 @@ CLAIMS = (
     *map(_added_claim, SCHEMES),
     Claim(
         id="xu.movielens.coins",
-        statement="Of the comparisons that the paper's rules make of ratings, more than half are coin flips and few "
+        statement="Of the comparisons that the paper's rules make of ratings, more than half are "
+        "coin flips and few "
         "come from two unequal ratings.",
-        source="Xu, Sun and Cheng, section 5.4: equal ratings and two missing ones are decided by a coin, a missing "
+        source="Xu, Sun and Cheng, section 5.4: equal ratings and two missing ones are decided by "
+        "a coin, a missing "
         "one loses",
         experiment="xu/movielens",
         measure=_deciders,
         tolerance={_RATED: AtMost(0.15), _COINS: AtLeast(0.5)},
         why="A count, not an estimate: MovieLens has 12.4 % and 54.4 %.",
-        conditions="All users and the 40 films with most ratings, whatever L. The study is also run without the coins "
+        conditions="All users and the 40 films with most ratings, whatever L. The study is also "
+        "run without the coins "
         "(rule decided) and on two ratings alone (rule rated).",
         control=NegativeControl(
             "the two shares under each other's name",

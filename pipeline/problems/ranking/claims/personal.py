@@ -1,7 +1,8 @@
-"""Claims on users with budgets of their own: which mean of the budgets determines the error of which estimator.
+"""Claims on mixed budgets: which mean of them determines the error of which estimator.
 
-Theorem 2 of Xu, Sun and Cheng bounds the plain estimator by G(ε), the mean of coth²(ε_l/2); Theorem 3 bounds all
-estimators by Σ_l tanh²(ε_l/2). With one budget for all these are one number; with mixed budgets they differ.
+Theorem 2 of Xu, Sun and Cheng bounds the plain estimator by G(ε), the mean of coth²(ε_l/2);
+Theorem 3 bounds all estimators by Σ_l tanh²(ε_l/2). With one budget for all these are one number;
+with mixed budgets they differ.
 """
 
 from collections.abc import Mapping
@@ -102,7 +103,8 @@ def _mixed_over_common(estimator: str, matched: str, shared: str) -> Measure:
 
 
 @measure(
-    "mean squared error of the weighted estimator over that of the plain one on the same release, in the mixture "
+    "mean squared error of the weighted estimator over that of the plain one on the same release, "
+    "in the mixture "
     "that gains most"
 )
 def _best_mixture(results: xr.Dataset) -> Cells:
@@ -114,19 +116,20 @@ def _best_mixture(results: xr.Dataset) -> Cells:
 
 def _over_cramer_rao(estimator: str) -> Measure:
     @measure_every_cell("mean squared error over the mean Cramér–Rao bound")
-    def ratios(results: xr.Dataset) -> Cells:
+    def over_bound(results: xr.Dataset) -> Cells:
         cells: dict[str, Estimate] = {}
         for matched in ("G", "information"):
             data = _cells(results, estimator, matched, "cramer_rao_risk", within=_much_information)
-            own = ratio_cells(data, "error_l2", "cramer_rao_risk", error_share=0.5)
-            cells |= {f"matched={matched}, {label}": ratio for label, ratio in own.items()}
+            ratios = ratio_cells(data, "error_l2", "cramer_rao_risk", error_share=0.5)
+            cells |= {f"matched={matched}, {label}": ratio for label, ratio in ratios.items()}
         return cells
 
-    return ratios
+    return over_bound
 
 
 @measure(
-    "mean error over the mean minimax bound with mixed budgets, over that with one budget of equal Σ tanh²"
+    "mean error over the mean minimax bound with mixed budgets, over that with one budget of "
+    "equal Σ tanh²"
 )
 def _over_theorem_3(results: xr.Dataset) -> Mapping[str, Cells]:
     return {
@@ -151,25 +154,28 @@ _PLAIN_FOR_WEIGHTED = NegativeControl(
     "the plain estimator in place of the weighted", exchanged("estimator", "debiased", "weighted")
 )
 _PROFILES = (
-    " Shares and multiples of the budgets are in the axis profile; the axis matched names what they have in "
+    " Shares and multiples of the budgets are in the axis profile; the axis matched names what "
+    "they have in "
     "common with one budget ε = 1 for all."
 )
 _LARGE_SAMPLE = f"Cells with mL/G(ε) ≥ {VERY_LARGE}, where the ridge changes little." + _PROFILES
 _FIRST_ORDER = (
-    f"Cells with m Σ tanh²(ε_l/2) ≥ {INFORMATION:,}, where the bound, which is of first order, applies."
-    + _PROFILES
+    f"Cells with m Σ tanh²(ε_l/2) ≥ {INFORMATION:,}, where the bound, which is of first order, "
+    "applies." + _PROFILES
 )
 
 
 CLAIMS = (
     Claim(
         id="xu.personal.plain",
-        statement="The plain estimator's mean squared error depends on mixed budgets through G(ε) alone.",
+        statement="The plain estimator's mean squared error depends on mixed budgets through G(ε) "
+        "alone.",
         source="Xu, Sun and Cheng, Theorem 2 (the constant by eq. (3) and Lemma 2)",
         experiment="xu/personalised",
         measure=_mixed_over_common("debiased", "G", "G(ε)"),
         tolerance=Within(1, 0.15),
-        why="By the sandwich formula the ratio is exactly 1 where the ridge changes nothing; Σ tanh² differs threefold "
+        why="By the sandwich formula the ratio is exactly 1 where the ridge changes nothing; Σ "
+        "tanh² differs threefold "
         "between these mixtures. A ratio of two means over 4,000 replications is known to ±0.06.",
         conditions=_LARGE_SAMPLE,
         control=_OTHER_MATCH,
@@ -177,27 +183,33 @@ CLAIMS = (
     ),
     Claim(
         id="xu.personal.weighted",
-        statement="With users weighted by tanh²(ε_l/2) the error depends on mixed budgets through Σ tanh² up to a "
+        statement="With users weighted by tanh²(ε_l/2) the error depends on mixed budgets through "
+        "Σ tanh² up to a "
         "quarter.",
-        source="Xu, Sun and Cheng, Theorem 3's Σ_l t(ε_l)²; the weighted estimator is not in the paper",
+        source="Xu, Sun and Cheng, Theorem 3's Σ_l t(ε_l)²; the weighted estimator is not in the "
+        "paper",
         experiment="xu/personalised",
         measure=_mixed_over_common("weighted", "information", "Σ tanh²"),
         tolerance=Within(1, 0.25),
-        why="Exact for items that are equal; for others a comparison's own variance counts for less where budgets are "
-        "large, which changes the ratio by up to 16 %. G differs up to sixfold between these mixtures.",
+        why="Exact for items that are equal; for others a comparison's own variance counts for "
+        "less where budgets are "
+        "large, which changes the ratio by up to 16 %. G differs up to sixfold between these "
+        "mixtures.",
         conditions=_LARGE_SAMPLE,
         control=_OTHER_MATCH,
         simulated=ALIKE,
     ),
     Claim(
         id="xu.theorem_3.personal",
-        statement="With mixed budgets the weighted estimator stays as far from Theorem 3's bound as with one budget; "
+        statement="With mixed budgets the weighted estimator stays as far from Theorem 3's bound "
+        "as with one budget; "
         "the plain estimator does not.",
         source="Xu, Sun and Cheng, Theorem 3; the weighted estimator is not in the paper",
         experiment="xu/personalised",
         measure=_over_theorem_3,
         tolerance={_WEIGHTED: Within(1, 0.15), _PLAIN: AtLeast(1.5)},
-        why="With equal Σ tanh² the bound is the same. The sandwich formula has 0.92 to 0.99 and 2.5.",
+        why="With equal Σ tanh² the bound is the same. The sandwich formula has 0.92 to 0.99 and "
+        "2.5.",
         conditions=_LARGE_SAMPLE,
         control=NegativeControl(
             "the plain and the weighted estimator under each other's name",
@@ -208,13 +220,16 @@ CLAIMS = (
     Claim(
         id="xu.personal.gap",
         headline=True,
-        statement="With mixed budgets the plain estimator is far from the best: weighting users by tanh²(ε_l/2) more "
+        statement="With mixed budgets the plain estimator is far from the best: weighting users "
+        "by tanh²(ε_l/2) more "
         "than halves its squared error in one of the mixtures.",
-        source="Xu, Sun and Cheng, between Theorems 2 and 3: mean coth² against mean tanh²; not in the paper",
+        source="Xu, Sun and Cheng, between Theorems 2 and 3: mean coth² against mean tanh²; not "
+        "in the paper",
         experiment="xu/personalised",
         measure=_best_mixture,
         tolerance=AtMost(0.5),
-        why="As budgets move apart the ratio has no lower bound: the smallest budget determines G, the largest Σ "
+        why="As budgets move apart the ratio has no lower bound: the smallest budget determines "
+        "G, the largest Σ "
         "tanh².",
         conditions=_LARGE_SAMPLE,
         control=_PLAIN_FOR_WEIGHTED,
@@ -222,7 +237,8 @@ CLAIMS = (
     ),
     Claim(
         id="xu.personal.weighted_bound",
-        statement="Weighted by tanh², the squared error is at most 40 % above the Cramér–Rao bound in all mixtures "
+        statement="Weighted by tanh², the squared error is at most 40 % above the Cramér–Rao "
+        "bound in all mixtures "
         "tried.",
         source="Fisher information of Lemma 1 of Xu, Sun and Cheng; not in the paper",
         experiment="xu/personalised",
@@ -235,13 +251,15 @@ CLAIMS = (
     ),
     Claim(
         id="xu.personal.likelihood_bound",
-        statement="The maximum-likelihood estimator's squared error is at most 10 % above the Cramér–Rao bound in all "
+        statement="The maximum-likelihood estimator's squared error is at most 10 % above the "
+        "Cramér–Rao bound in all "
         "mixtures tried.",
         source="Fisher information of Lemma 1 of Xu, Sun and Cheng; not in the paper",
         experiment="xu/personalised",
         measure=_over_cramer_rao("likelihood"),
         tolerance=AtMost(1.1),
-        why="The bound is of first order; at m Σ tanh² = 10,000 the next order adds a few per cent.",
+        why="The bound is of first order; at m Σ tanh² = 10,000 the next order adds a few per "
+        "cent.",
         conditions=_FIRST_ORDER,
         control=NegativeControl(
             "the plain estimator in place of maximum likelihood",
@@ -251,12 +269,14 @@ CLAIMS = (
     ),
     Claim(
         id="xu.personal.plain_far",
-        statement="With mixed budgets the plain estimator can lose more than two thirds of the information.",
+        statement="With mixed budgets the plain estimator can lose more than two thirds of the "
+        "information.",
         source="Xu, Sun and Cheng, between Theorems 2 and 3; not in the paper",
         experiment="xu/personalised",
         measure=_worst_over_cramer_rao,
         tolerance=AtLeast(3),
-        why="The sandwich formula has 7.3 where a tenth of the users has an eighth of the others' budget.",
+        why="The sandwich formula has 7.3 where a tenth of the users has an eighth of the others' "
+        "budget.",
         conditions=_LARGE_SAMPLE,
         control=NegativeControl(
             "the weighted estimator in place of the plain",

@@ -1,7 +1,7 @@
-"""Claims of Xu, Sun and Cheng on ranking recovery: Lemma 4 and Theorems 4 to 6, on evenly spaced preferences.
+"""Claims on recovery of evenly spaced items: Lemma 4, Theorems 4 to 6 of Xu, Sun and Cheng.
 
-The signal is mLΔ²/G(ε). Theorem 4 needs a large signal over log(mL), Theorems 5 and 6 give errors that vanish
-exponentially in the signal.
+The signal is mLΔ²/G(ε). Theorem 4 needs a large signal over log(mL), Theorems 5 and 6 give errors
+that vanish exponentially in the signal.
 """
 
 import math
@@ -37,7 +37,9 @@ ONSET = 8  # signal from which the errors are in their tail
 RARE = 48  # signal beyond which 4,000 replications have too few errors
 LIKE = 1.0  # log κ = Δ(m−1) up to which problems of different κ are alike
 _LEVELS = dict(m=1, spacing=1, epsilon=1, signal=3)
-_GAP, _BUDGET, _ITEMS = "in Δ", "in G(ε)", "in m"
+_GAP = "in Δ"
+_BUDGET = "in G(ε)"
+_ITEMS = "in m"
 _FALL = "in the second of two steps that double the signal"
 _STEADY = "the same over the fall in the first step"
 
@@ -124,28 +126,26 @@ def _decay(metric: str, name: str) -> Measure:
 def _ratio_of_falls(
     first: float, second: float, signal: Floats, relative: Floats, confidence: float
 ) -> Estimate:
-    """Fall in the second step over that in the first; unknown where the errors do not fall in the first.
+    """Fall in the second step over that in the first.
 
-    signal, relative: (3,) signal and relative standard errors of the mean errors.
+    Unknown where the errors do not fall in the first. signal, relative: (3,) signal and relative
+    standard errors of the mean errors.
     """
     if first <= 0:
         return Estimate(math.nan, -math.inf, math.inf, math.inf)
     ratio = second / first
     first_step, second_step = np.diff(signal)
-    of_first, of_second = (
-        ratio / first_step,
-        1 / second_step,
-    )  # how the ratio changes, times `first`, with log errors
+    # How the ratio changes, times `first`, with log errors.
+    of_first = ratio / first_step
+    of_second = 1 / second_step
     weights = np.array([of_first, of_first + of_second, of_second]) / first
     return normal(ratio, float(np.linalg.norm(relative * weights)), confidence)
 
 
 def _first_signal(data: xr.Dataset) -> float:
-    """The largest signal from `ONSET` on the grid whose double and fourfold are on the grid too, up to `RARE`."""
+    """The largest signal from `ONSET` whose double and fourfold, up to `RARE`, are there too."""
     levels = data["signal"].values.tolist()
-    starts = [
-        one for one in levels if one >= ONSET and {2 * one, 4 * one} < {*levels} and 4 * one <= RARE
-    ]
+    starts = [level for level in levels if _is_start(level, levels)]
     if not starts:
         raise NotTested(
             f"needs a level of signal from {ONSET} with its double and fourfold, up to {RARE}"
@@ -153,23 +153,29 @@ def _first_signal(data: xr.Dataset) -> float:
     return float(max(starts))
 
 
+def _is_start(level: float, levels: list[float]) -> bool:
+    has_both_steps = {2 * level, 4 * level} < {*levels}
+    return has_both_steps and ONSET <= level and 4 * level <= RARE
+
+
 def _curve(data: xr.Dataset, metric: str, levels: list[float]) -> tuple[Floats, Floats, Floats]:
-    """Mean signal at some levels, the sum of the mean errors of all cells there, and its relative standard error.
+    """Mean signal at some levels, sum of all cells' mean errors there, its relative standard error.
 
     Raises InsufficientEvidence for a level without an error.
     """
-    cells, signal = summarise(data), _signal(data)
+    cells = summarise(data)
+    signal = _signal(data)
     points = dict(signal=levels)
     others = [axis for axis in cells[metric].dims if axis != "signal"]
-    positions: Floats = (
-        signal.mean([axis for axis in signal.dims if axis != "signal"]).sel(points).values
-    )
+    other_axes = [axis for axis in signal.dims if axis != "signal"]
+    positions: Floats = signal.mean(other_axes).sel(points).values
     total: Floats = cells[metric].sum(others).sel(points).values
     if not total.all():
         raise InsufficientEvidence(
             "no replication has an error at some signal: more replications are needed"
         )
-    error: Floats = xr.ufuncs.sqrt((cells[f"{metric}_mcse"] ** 2).sum(others)).sel(points).values
+    variance = (cells[f"{metric}_mcse"] ** 2).sum(others)
+    error: Floats = xr.ufuncs.sqrt(variance).sel(points).values
     return positions, total, error / total
 
 
@@ -201,14 +207,17 @@ def _decay_claim(theorem: int, ranking: str) -> Claim:
     metric, name = RANKINGS[ranking]
     return Claim(
         id=f"xu.theorem_{theorem}",
-        statement=f"The {name} falls exponentially in the signal mLΔ²/G(ε): its logarithm is linear in it.",
+        statement=f"The {name} falls exponentially in the signal mLΔ²/G(ε): its logarithm is "
+        "linear in it.",
         source=f"Xu, Sun and Cheng, Theorem {theorem}, with C₀/κ⁴ = 1/20",
         experiment="xu/recovery",
         measure=_decay(metric, name),
         tolerance={_FALL: AtLeast(0.05), _STEADY: AtLeast(2 / 3)},
-        why="Neighbours are confused with probability Φ(−√(signal/8)), near exp(−signal/16). A power law halves its "
+        why="Neighbours are confused with probability Φ(−√(signal/8)), near exp(−signal/16). A "
+        "power law halves its "
         "rate where the signal doubles, an exponential keeps it.",
-        conditions=f"Signal from {ONSET} to {RARE}; θ* evenly spaced, K = m/2, κ = exp(Δ(m−1)) from 1.2 to 6.7. "
+        conditions=f"Signal from {ONSET} to {RARE}; θ* evenly spaced, K = m/2, κ = exp(Δ(m−1)) "
+        "from 1.2 to 6.7. "
         "Budgets are common, so H(ε) ≤ G(ε).",
         control=NegativeControl("mean errors that fall like signal^(−4)", _power_law(metric)),
         simulated=CROWDS,
@@ -218,7 +227,8 @@ def _decay_claim(theorem: int, ranking: str) -> Claim:
 CLAIMS = (
     Claim(
         id="xu.lemma_4",
-        statement="The top-K error is at most the number of items on the wrong side of the midpoint between the true "
+        statement="The top-K error is at most the number of items on the wrong side of the "
+        "midpoint between the true "
         "K-th and (K+1)-th, over K.",
         source="Xu, Sun and Cheng, Lemma 4",
         identity=True,
@@ -226,7 +236,8 @@ CLAIMS = (
         measure=_above_lemma_4,
         tolerance=NoException(1e-3),
         why="The inequality holds in every replication, not only on average.",
-        conditions="K = m/2, θ* evenly spaced: all cells. It counts, and holds for any numbers in place of θ̂.",
+        conditions="K = m/2, θ* evenly spaced: all cells. It counts, and holds for any numbers in "
+        "place of θ̂.",
         control=NegativeControl("half of the bound", scaled("lemma_4_bound", 0.5)),
         simulated=NotSimulated(
             "The inequality holds for every vector θ̂, whatever is released and however it is made."
@@ -234,14 +245,17 @@ CLAIMS = (
     ),
     Claim(
         id="xu.theorem_4",
-        statement="Where the signal mLΔ²/G(ε) is at least 4 log(mL), the top K are recovered exactly.",
+        statement="Where the signal mLΔ²/G(ε) is at least 4 log(mL), the top K are recovered "
+        "exactly.",
         source="Xu, Sun and Cheng, Theorem 4, with 4 for its constant times κ⁴",
         experiment="xu/recovery",
         measure=_recovered,
         tolerance=AtLeast(0.95),
-        why="The theorem's probability tends to 1, and its constant is open: with 4 Gaussian scores give 0.98 or more "
+        why="The theorem's probability tends to 1, and its constant is open: with 4 Gaussian "
+        "scores give 0.98 or more "
         "here. 4,000 replications are enough to distinguish 0.95 from 0.9.",
-        conditions="Cells with mLΔ²/G(ε) ≥ 4 log(mL); θ* evenly spaced, K = m/2, κ from 1.2 to 6.7.",
+        conditions="Cells with mLΔ²/G(ε) ≥ 4 log(mL); θ* evenly spaced, K = m/2, κ from 1.2 to "
+        "6.7.",
         control=DOUBLED_BUDGETS,
         simulated=FOURS,
     ),
@@ -253,9 +267,11 @@ CLAIMS = (
         experiment="xu/recovery",
         measure=_users_needed,
         tolerance={_GAP: Within(-2, 0.15), _BUDGET: Within(1, 0.15), _ITEMS: Within(-1, 0.15)},
-        why="The theorem is sufficient: its log(mL) is not needed here, where it would change the exponents by 0.1 to "
+        why="The theorem is sufficient: its log(mL) is not needed here, where it would change the "
+        "exponents by 0.1 to "
         "0.2. The tolerance distinguishes 2 from 2 ± 1/6.",
-        conditions="Gaps with κ = exp(Δ(m−1)) ≤ e at every m: the users needed grow a little with κ.",
+        conditions="Gaps with κ = exp(Δ(m−1)) ≤ e at every m: the users needed grow a little with "
+        "κ.",
         control=NegativeControl(
             "gaps Δ raised to the power 7/6",
             lambda r: r.assign_coords(spacing=r["spacing"] ** (7 / 6)),
@@ -267,12 +283,15 @@ CLAIMS = (
     Claim(
         id="xu.sharp.kendall",
         statement="The Kendall distance is that of items ordered by Gaussian scores.",
-        source="scores Σ_j z̄_ij of eq. (3), Lemma 2 and the central limit theorem; the paper has a rate only",
+        source="scores Σ_j z̄_ij of eq. (3), Lemma 2 and the central limit theorem; the paper has "
+        "a rate only",
         experiment="xu/recovery",
         measure=_over_prediction,
         tolerance=exact_law(0.02, each=0.02),
-        why="The estimator orders items as their scores do, whatever the ridge; κ enters through the scores' means "
-        "only, not as κ⁴. Scores are normal in the limit only: at m = 10, Δ = 0.1, ε = 2 and signal 1 the distance "
+        why="The estimator orders items as their scores do, whatever the ridge; κ enters through "
+        "the scores' means "
+        "only, not as κ⁴. Scores are normal in the limit only: at m = 10, Δ = 0.1, ε = 2 and "
+        "signal 1 the distance "
         "is 0.26 % larger (400,000 replications, ± 0.06 %).",
         conditions="Signal up to 32: beyond, 4,000 replications have too few errors.",
         control=NegativeControl("predictions 5 % smaller", scaled("kendall_predicted", 0.95)),

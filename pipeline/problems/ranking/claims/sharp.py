@@ -1,4 +1,7 @@
-"""Claims on constants, where Xu, Sun and Cheng have rates: sandwich formula, Cramér–Rao bound, and κ in Theorem 2."""
+"""Claims on constants: sandwich formula, Cramér–Rao bound, and κ in Theorem 2.
+
+Xu, Sun and Cheng have rates.
+"""
 
 from collections.abc import Mapping
 
@@ -52,7 +55,8 @@ def _over_prediction(estimand: str, estimator: str, yardstick: str) -> Measure:
 
 
 @measure(
-    "mean squared error of the debiased estimator over that of maximum likelihood, on the same release"
+    "mean squared error of the debiased estimator over that of maximum likelihood, on the same "
+    "release"
 )
 def _loss(results: xr.Dataset) -> Mapping[str, Cells]:
     data = _cells(results, "debiased", "error_l2")
@@ -65,15 +69,18 @@ def _loss(results: xr.Dataset) -> Mapping[str, Cells]:
         _NARROW: cells.sel(spread=[spreads.min()]),
         _WIDE: cells.sel(spread=[spreads.max()], epsilon=[data["epsilon"].values.min()]),
     }
-    return {part: labelled(one, "ratio", "low", "high", "mcse") for part, one in chosen.items()}
+    return {
+        part: labelled(ratios, "ratio", "low", "high", "mcse") for part, ratios in chosen.items()
+    }
 
 
 def _in_condition(norm: str) -> Measure:
-    """Exponent in κ between the two largest spreads, where it is largest, at every ε and kind of θ*."""
+    """Exponent in κ between the two largest spreads, at every ε and kind of θ*."""
     metric, symbol = NORMS[norm]
 
     @measure_every_cell(
-        f"exponent of the mean {symbol} in κ = exp(mean of max θ* − min θ*) between the two largest "
+        f"exponent of the mean {symbol} in κ = exp(mean of max θ* − min θ*) between the two "
+        "largest "
         "spreads, at fixed mL/G(ε)"
     )
     def exponents(results: xr.Dataset) -> Cells:
@@ -92,18 +99,20 @@ def _in_condition(norm: str) -> Measure:
 
 
 def _last_slope(cells: xr.Dataset, metric: str) -> tuple[xr.DataArray, xr.DataArray]:
-    """Slope of the log mean in log κ over the last two spreads that were run, and its standard error, over epsilon."""
+    """Slope of the log mean in log κ over the last two spreads, and its standard error.
+
+    Of the spreads that were run; over epsilon.
+    """
     run = cells[metric].notnull().all("epsilon")
     wide = cells.sel(spread=run).isel(spread=slice(-2, None))
     if wide.sizes["spread"] < 2:
         raise NotTested("needs two spreads")
     stretch = wide["log_condition"].diff("spread").squeeze("spread")
     relative = (wide[f"{metric}_mcse"] / wide[metric]).transpose("spread", ...)
-    error = (
-        xr.ufuncs.hypot(relative.isel(spread=0, drop=True), relative.isel(spread=1, drop=True))
-        / stretch
-    )
-    return xr.ufuncs.log(wide[metric]).diff("spread").squeeze("spread") / stretch, error
+    narrower = relative.isel(spread=0, drop=True)
+    wider = relative.isel(spread=1, drop=True)
+    rise = xr.ufuncs.log(wide[metric]).diff("spread").squeeze("spread")
+    return rise / stretch, xr.ufuncs.hypot(narrower, wider) / stretch
 
 
 def _kappa_claim(norm: str) -> Claim:
@@ -111,16 +120,19 @@ def _kappa_claim(norm: str) -> Claim:
     power, order = _POWERS[norm]
     return Claim(
         id=f"xu.theorem_2.kappa.{norm}",
-        statement=f"As preferences spread out, the error {symbol} grows no faster than the theorem's {order}.",
+        statement=f"As preferences spread out, the error {symbol} grows no faster than the "
+        f"theorem's {order}.",
         source=THEOREM_2[norm],
         experiment="xu/sharp_constants",
         measure=_in_condition(norm),
         tolerance=AtMost(power),
-        only_refutable=norm
-        == "inf",  # the largest exponent is 0.6, far below 2 for any estimator here
-        why="An upper rate. For items in two groups at the ends the ℓ₂ error comes to grow like κ itself: its power is "
+        # The largest exponent is 0.6, far below 2 for any estimator here.
+        only_refutable=norm == "inf",
+        why="An upper rate. For items in two groups at the ends the ℓ₂ error comes to grow like κ "
+        "itself: its power is "
         "sharp for the worst θ*, and far too large for θ* spread evenly.",
-        conditions="mL/G(ε) = 10⁶ in every cell; κ up to 140 (θ* uniform, mean range) and e⁵ (two groups).",
+        conditions="mL/G(ε) = 10⁶ in every cell; κ up to 140 (θ* uniform, mean range) and e⁵ (two "
+        "groups).",
         control=NegativeControl(
             f"errors multiplied by {order}",
             scaled(metric, lambda results: xr.ufuncs.exp(power * results["log_condition"])),
@@ -130,7 +142,8 @@ def _kappa_claim(norm: str) -> Claim:
 
 
 _ASYMPTOTIC = (
-    "mL/G(ε) = 10⁶ and λ a hundredth of G/L, so that the ridge and the next order change nothing; θ* "
+    "mL/G(ε) = 10⁶ and λ a hundredth of G/L, so that the ridge and the next order change nothing; "
+    "θ* "
     "uniform on (−s, s), s up to 3."
 )
 
@@ -139,7 +152,8 @@ CLAIMS = (
     Claim(
         id="xu.sharp.exact.debiased",
         statement="The debiased estimator's mean squared error is that of the sandwich formula.",
-        source="eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng by the delta method; the paper has rates only",
+        source="eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng by the delta method; the paper has "
+        "rates only",
         experiment="xu/sharp_constants",
         measure=_over_prediction(
             "mean ‖θ̂ − θ*‖₂²/m over mean predicted risk", "debiased", "sandwich_risk"
@@ -172,13 +186,16 @@ CLAIMS = (
     ),
     Claim(
         id="xu.sharp.efficiency",
-        statement="Debiasing loses no information where preferences are close, and a third of it or more where they "
+        statement="Debiasing loses no information where preferences are close, and a third of it "
+        "or more where they "
         "are spread out and ε is small.",
-        source="beside the sandwich formula and Cramér–Rao bound of the model of Xu, Sun and Cheng; not in the paper",
+        source="beside the sandwich formula and Cramér–Rao bound of the model of Xu, Sun and "
+        "Cheng; not in the paper",
         experiment="xu/sharp_constants",
         measure=_loss,
         tolerance={_NARROW: AtMost(1.02), _WIDE: AtLeast(1.5)},
-        why="Debiasing weighs all comparisons alike, the likelihood by w/(w + privacy's variance). With w alike for "
+        why="Debiasing weighs all comparisons alike, the likelihood by w/(w + privacy's "
+        "variance). With w alike for "
         "all pairs that is the same.",
         conditions=_ASYMPTOTIC + " xu.sharp.exact compares both errors with their formulas.",
         control=NegativeControl(

@@ -11,21 +11,21 @@ from pipeline.study.parameters import Checked, parameter
 from ..releases import ReleasedWins
 from .moments import PreferenceEstimate
 
-SLICE_BYTES = (
-    1 << 21
-)  # of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls
+# Of one (rep, item, item) array: near the L2 cache, yet long enough to amortise calls.
+SLICE_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
 class RankCentrality(Checked):
-    """θ̂ = log π, centred; π is the stationary law of the chain that moves from i to j at rate z̄_ji.
+    """θ̂ = log π, centred.
 
-    z̄_ji is the debiased share of comparisons that j wins over i; at the true shares, e^θ_j/(e^θ_i + e^θ_j), the chain
-    is reversible and π ∝ e^θ. Debiased shares can leave [0, 1], but a rate that is not positive would make an item
-    impossible to leave or to reach, and θ̂ infinite. So shares are clipped to [1/(2n), 1 − 1/(2n)], n the number of
-    comparisons of the pair: half of the smallest positive share that n comparisons can have. (The share of a pair
-    compared once is therefore ½.) Pairs that no user compared have no edge. `ridge` is 0. Source: Negahban, Oh and Shah
-    (2016).
+    π is the stationary law of the chain that moves from i to j at rate z̄_ji. z̄_ji is the
+    debiased share of comparisons that j wins over i; at the true shares, e^θ_j/(e^θ_i + e^θ_j),
+    the chain is reversible and π ∝ e^θ. Debiased shares can leave [0, 1], but a rate that is not
+    positive would make an item impossible to leave or to reach, and θ̂ infinite. So shares are
+    clipped to [1/(2n), 1 − 1/(2n)], n the number of comparisons of the pair: half of the smallest
+    positive share that n comparisons can have. (The share of a pair compared once is therefore ½.)
+    Pairs that no user compared have no edge. `ridge` is 0. Source: Negahban, Oh and Shah (2016).
     """
 
     m: int = parameter("items", unit="items", low=2)
@@ -34,18 +34,26 @@ class RankCentrality(Checked):
     by_replication: ClassVar[bool] = True
 
     def fit(self, release: ReleasedWins, rng: np.random.Generator) -> PreferenceEstimate:
-        """Estimate of a block; NaN, not converged, where comparisons do not connect the items. O(reps · m³)."""
-        made = release.users.sum() if release.compared is None else release.compared.sum(axis=1)
-        least = 0.5 / np.maximum(made, 1)
+        """Estimate of a block; NaN, not converged, where comparisons do not connect the items.
+
+        O(reps · m³).
+        """
+        if release.compared is None:
+            trials = release.users.sum()
+        else:
+            trials = release.compared.sum(axis=1)
+        least = 0.5 / np.maximum(trials, 1)
         share = np.clip(release.debiased_mean(), least, 1 - least)
-        made, m = np.broadcast_to(made > 0, share.shape), release.items
+        is_compared = np.broadcast_to(trials > 0, share.shape)
+        reps, m = len(share), release.items
         first, second = np.triu_indices(m, 1)
-        theta, length = np.empty((len(share), m)), max(1, SLICE_BYTES // (8 * m * m))
-        for start in range(0, len(share), length):
+        theta = np.empty((reps, m))
+        length = max(1, SLICE_BYTES // (8 * m * m))
+        for start in range(0, reps, length):
             rows = slice(start, start + length)
             rates = np.zeros((len(share[rows]), m, m))
-            rates[:, second, first] = np.where(made[rows], share[rows], 0)
-            rates[:, first, second] = np.where(made[rows], 1 - share[rows], 0)
+            rates[:, second, first] = np.where(is_compared[rows], share[rows], 0)
+            rates[:, first, second] = np.where(is_compared[rows], 1 - share[rows], 0)
             with np.errstate(all="ignore"):
                 theta[rows] = np.log(stationary(rates))
         theta -= theta.mean(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""How recorded comparisons came about: shares of all users' pairs, known before anything is simulated."""
+"""How recorded comparisons came about: shares of all users' pairs, known beforehand."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,11 +8,13 @@ import numpy as np
 from pipeline.study.arrays import Floats
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
-from ..recorded import RecordedPreferences
+from ..data.recorded import RecordedPreferences
 
 
 @dataclass(frozen=True)
 class _Share(Checked):
+    """A share that the truth of recorded data holds by the name `share`."""
+
     model: str = parameter("model, whose truth must hold the shares")
 
     units: ClassVar[str] = "share of users' pairs"
@@ -23,19 +25,17 @@ class _Share(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.model != "recorded":
-            raise InvalidInput(
-                "model",
-                self.model,
-                "shares of coin flips and ratings are known of model=recorded only",
-            )
+            allowed = "shares of coin flips and ratings are known of model=recorded only"
+            raise InvalidInput("model", self.model, allowed)
 
     def __call__(self, truth: RecordedPreferences, release: object, estimate: object) -> Floats:
+        """The share, (reps,) times."""
         return np.full(len(truth.theta), getattr(truth, self.share))
 
 
 @dataclass(frozen=True)
 class ShareCoinFlips(_Share):
-    """Share of all users' pairs that a coin decides under the paper's rule: rated alike, or both unrated.
+    """Share of users' pairs that a coin decides under the paper's rule: rated alike, or unrated.
 
     Source: Xu, Sun and Cheng, §5.4.
     """
@@ -46,7 +46,7 @@ class ShareCoinFlips(_Share):
 
 @dataclass(frozen=True)
 class ShareTwoRatings(_Share):
-    """Share of all users' pairs that two unequal ratings decide, or that the user compared himself."""
+    """Share of all users' pairs that two unequal ratings decide, or the user himself."""
 
     long_name: ClassVar[str] = "comparisons from two unequal ratings"
     share: ClassVar[str] = "two_ratings"

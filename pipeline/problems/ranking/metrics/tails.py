@@ -1,18 +1,17 @@
 """Exact tail probabilities for two items, as −log P; the same in every replication.
 
-They are about the debiased estimator from randomized response: NaN for more items, other releases, and users who are
-weighted.
+They are about the debiased estimator from randomized response: NaN for more items, other releases,
+and users who are weighted. O(L) for each gap that differs.
 """
 
 import math
-from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable
 
 import numpy as np
 
 from pipeline.privacy.randomized_response_laws import amplification, mean_squared_amplification
 from pipeline.study.arrays import Floats
+from pipeline.study.metric import metric
 
 from ..estimators.moments import PreferenceEstimate
 from ..model import Preferences
@@ -20,94 +19,86 @@ from ..releases import FlippedWins, ReleasedWins
 from ..theory import tails
 from ..theory.rates import excess_risk_rate, l2_rate
 
-DEPTH = 1 / 64  # excess risk over L/G(ε) of `DeepExcess`
+DEPTH = 1 / 64  # excess risk over L/G(ε) of `deep_excess`
 
 
-@dataclass(frozen=True)
-class _Tail(ABC):
-    units: ClassVar[str] = "nats"
-
-    def __call__(
-        self, truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
-    ) -> Floats:
-        """The metric's `value` for the gap of each replication, (reps,). O(L) for each gap that differs."""
-        weighted = estimate.weights is not None and np.ptp(estimate.weights) > 0
-        if (
-            release.items != 2
-            or release.compared is not None
-            or weighted
-            or not isinstance(release, FlippedWins)
-        ):
-            return np.full(len(truth.theta), np.nan)
-        gaps = np.ptp(truth.theta, axis=1)
-        values = {gap: self.value(gap, estimate.ridge, release) for gap in np.unique(gaps).tolist()}
-        return np.array([values[gap] for gap in gaps.tolist()])
-
-    @abstractmethod
-    def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
-        """The number for a gap ≥ 0."""
-
-
-def _gain(release: ReleasedWins) -> float:
-    return float(mean_squared_amplification(release.epsilon, release.users))
-
-
-@dataclass(frozen=True)
-class InversionSurprisal(_Tail):
+@metric("−log of the probability that two items change ranks", units="nats")
+def inversion_surprisal(
+    truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+) -> Floats:
     """−log P(the better item is not ranked first). Source: Xu, Sun and Cheng, Theorems 4 to 6."""
 
-    long_name: ClassVar[str] = "−log of the probability that two items change ranks"
-
-    def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
-        """−log P, nats."""
+    def surprisal(gap: float) -> float:
         return tails.inversion_surprisal(gap, release.epsilon, release.users)
 
+    return _by_gap(surprisal, truth, release, estimate)
 
-@dataclass(frozen=True)
-class LargeErrorSurprisal(_Tail):
-    """−log P(‖θ̂ − θ*‖∞ ≥ 4κ√(G log(mL)/(mL))), the constant being that of the proof of Theorem 2, part 1.
 
-    Source: Xu, Sun and Cheng, Theorem 2.
+@metric("−log of the probability of an error beyond Theorem 2's", units="nats")
+def large_error_surprisal(
+    truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+) -> Floats:
+    """−log P(‖θ̂ − θ*‖∞ ≥ 4κ√(G log(mL)/(mL))).
+
+    The constant is that of the proof of Theorem 2, part 1. Source: Xu, Sun and Cheng, Theorem 2.
     """
 
-    long_name: ClassVar[str] = "−log of the probability of an error beyond Theorem 2's"
+    def surprisal(gap: float) -> float:
+        rate = l2_rate(math.exp(gap), _gain(release), 2, int(release.users.sum()))
+        radius = float(4 * rate)
+        return tails.error_surprisal(radius, gap, estimate.ridge, release.epsilon, release.users)
 
-    def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
-        """−log P, nats."""
-        radius = float(4 * l2_rate(math.exp(gap), _gain(release), 2, int(release.users.sum())))
-        return tails.error_surprisal(radius, gap, ridge, release.epsilon, release.users)
+    return _by_gap(surprisal, truth, release, estimate)
 
 
-@dataclass(frozen=True)
-class LargeExcessSurprisal(_Tail):
-    """−log P(e_L ≥ δ) over m²Lδ/ρ at the least δ of Theorem 1, κG log(mL)/(mL): the C that holds there.
+@metric("C in Theorem 1 at its least δ")
+def large_excess_surprisal(
+    truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate
+) -> Floats:
+    """−log P(e_L ≥ δ) over m²Lδ/ρ at Theorem 1's least δ, κG log(mL)/(mL): the C that holds there.
 
     ρ = (1 + κ) max{H, G}. Source: Xu, Sun and Cheng, Theorem 1, eq. (5).
     """
 
-    long_name: ClassVar[str] = "C in Theorem 1 at its least δ"
-    units: ClassVar[str] = "1"
+    def constant(gap: float) -> float:
+        rate = excess_risk_rate(math.exp(gap), _gain(release), 2, int(release.users.sum()))
+        return _constant(float(rate), gap, estimate.ridge, release)
 
-    def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
-        """The C, a number."""
-        users = int(release.users.sum())
-        return _constant(
-            float(excess_risk_rate(math.exp(gap), _gain(release), 2, users)), gap, ridge, release
-        )
+    return _by_gap(constant, truth, release, estimate)
 
 
-@dataclass(frozen=True)
-class DeepExcess(_Tail):
-    """m²Lδ/ρ over −log P(e_L ≥ δ), 1/C, at δ = L/(64 G), where θ̂ is far outside the range of θ*; 0 where P is 0."""
+@metric("1/C in Theorem 1 at δ = L/(64 G)")
+def deep_excess(truth: Preferences, release: ReleasedWins, estimate: PreferenceEstimate) -> Floats:
+    """m²Lδ/ρ over −log P(e_L ≥ δ), 1/C, at δ = L/(64 G); 0 where P is 0.
 
-    long_name: ClassVar[str] = "1/C in Theorem 1 at δ = L/(64 G)"
-    units: ClassVar[str] = "1"
+    There θ̂ is far outside the range of θ*.
+    """
 
-    def value(self, gap: float, ridge: float, release: ReleasedWins) -> float:
-        """1/C, a number."""
-        return 1 / _constant(
-            DEPTH * float(release.users.sum()) / _gain(release), gap, ridge, release
-        )
+    def inverse(gap: float) -> float:
+        excess = DEPTH * float(release.users.sum()) / _gain(release)
+        return 1 / _constant(excess, gap, estimate.ridge, release)
+
+    return _by_gap(inverse, truth, release, estimate)
+
+
+def _by_gap(
+    value: Callable[[float], float],
+    truth: Preferences,
+    release: ReleasedWins,
+    estimate: PreferenceEstimate,
+) -> Floats:
+    """(reps,): the value at the gap of each replication, ≥ 0."""
+    is_weighted = estimate.weights is not None and np.ptp(estimate.weights) > 0
+    is_flipped = isinstance(release, FlippedWins) and release.compared is None
+    if release.items != 2 or not is_flipped or is_weighted:
+        return np.full(len(truth.theta), np.nan)
+    gaps = np.ptp(truth.theta, axis=1)
+    values = {gap: value(gap) for gap in np.unique(gaps).tolist()}
+    return np.array([values[gap] for gap in gaps.tolist()])
+
+
+def _gain(release: ReleasedWins) -> float:
+    return float(mean_squared_amplification(release.epsilon, release.users))
 
 
 def _constant(excess: float, gap: float, ridge: float, release: ReleasedWins) -> float:

@@ -1,8 +1,9 @@
-"""Exact yardsticks of the private Bradley–Terry–Luce model: sandwich covariance and Cramér–Rao bound.
+"""Yardsticks of the private Bradley–Terry–Luce model: sandwich covariance, Cramér–Rao bound.
 
-Both are Laplacians of the complete graph on the m items. With p = σ(θ_i − θ_j), w = p(1 − p):
-H has weights w, the variance of the score has weights V_ij = Var(z̄_ij), the released comparisons carry
-information with weights Σ_l t²w²/(p̃(1 − p̃)). Xu, Sun and Cheng give rates only; these give the constants.
+Both are Laplacians of the complete graph on the m items. With p = σ(θ_i − θ_j), w = p(1 − p): H
+has weights w, the variance of the score has weights V_ij = Var(z̄_ij), the released comparisons
+carry information with weights Σ_l t²w²/(p̃(1 − p̃)). Xu, Sun and Cheng give rates only; these give
+the constants.
 """
 
 from collections.abc import Callable
@@ -18,8 +19,12 @@ from pipeline.study.kernels import function
 _WORST_CONDITION = 1e12
 # Up to this size a matrix is inverted as a whole: larger ones are split.
 _SMALL = 10
-# Items up to which risks are compiled, replications side by side; with more, LAPACK's blocks are as fast.
+# Items up to which risks are compiled, replications side by side; with more, LAPACK's blocks are as
+# fast.
 MANY = 400
+BOTH = (True, True)  # sandwich risk, Cramér–Rao risk
+SANDWICH = (True, False)
+BOUND = (False, True)
 _compiled = function(
     __file__,
     "risks",
@@ -43,12 +48,13 @@ _compiled = function(
 def debiased_variance(probability: Numbers, epsilon: Numbers) -> Floats:
     """Variance a²(¼ − t²(p − ½)²) of one debiased comparison z; broadcasts.
 
-    It is p(1 − p) + e^ε/(e^ε − 1)²: the comparison's own variance plus privacy's, whatever p. Equals the
-    paper's form, without its cancellation near p = 0 or 1. Source: Xu, Sun and Cheng, Lemma 2.
+    It is p(1 − p) + e^ε/(e^ε − 1)²: the comparison's own variance plus privacy's, whatever p.
+    Equals the paper's form, without its cancellation near p = 0 or 1. Source: Xu, Sun and Cheng,
+    Lemma 2.
     """
     probability = np.asarray(probability, float)
-    values: Floats = probability * (1 - probability) + _privacy_variance(epsilon)
-    return values
+    variance: Floats = probability * (1 - probability) + _privacy_variance(epsilon)
+    return variance
 
 
 def curvature(theta: Floats) -> Floats:
@@ -59,14 +65,13 @@ def curvature(theta: Floats) -> Floats:
     theta = np.asarray(theta, float)
     middle = (theta.max(axis=-1, keepdims=True) + theta.min(axis=-1, keepdims=True)) / 2
     odds = np.exp(theta - middle)
-    weights = pair_sums(odds)
+    weights: Floats = pair_sums(odds)
     np.divide(1.0, weights, out=weights)
     np.multiply(weights, weights, out=weights)
     weights *= odds[..., :, None]
     weights *= odds[..., None, :]
     np.einsum("...ii->...i", weights)[...] = 0
-    values: Floats = weights
-    return values
+    return weights
 
 
 def risks(
@@ -76,8 +81,11 @@ def risks(
     ridge: Numbers = 0.0,
     weights: Floats | None = None,
 ) -> Floats:
-    """`sandwich_risk` and `cramer_rao_risk` as two rows, (2, reps); arguments and source as theirs."""
-    return np.array(_risks(theta, epsilon, users, ridge, weights, True, True))
+    """`sandwich_risk` and `cramer_rao_risk` as two rows, (2, reps).
+
+    Arguments and source as theirs.
+    """
+    return np.array(_risks(theta, epsilon, users, ridge, weights, BOTH))
 
 
 def sandwich_risk(
@@ -90,26 +98,32 @@ def sandwich_risk(
     """Predicted E‖θ̂ − θ*‖₂²/m of the debiased M-estimator, to first order in its score; logits².
 
     [tr((H+2λI)⁺ V (H+2λI)⁺) + 4λ²‖(H+2λI)⁺θ*‖²]/m in the space Σθ = 0; at λ = 0 it is tr(H⁺VH⁺)/m.
-    V_ij = Σ_l v_l² Var(z_ij^(l))/(Σ_l v_l)², where z̄ weights users by v. The first order speaks when the
-    errors are small against 1; a ridge comparable to H's eigenvalues (m/4 at most) makes it rough.
+    V_ij = Σ_l v_l² Var(z_ij^(l))/(Σ_l v_l)², where z̄ weights users by v. The first order speaks
+    when the errors are small against 1; a ridge comparable to H's eigenvalues (m/4 at most) makes
+    it rough.
 
-    theta: (reps, m), rows summing to 0. epsilon, users, weights v: (group,) or scalar; weights None is equal
-    weights, and attenuation(epsilon)² is nearly optimal. ridge λ ≥ 0: scalar or (reps,). Returns (reps,),
-    NaN where H's condition number exceeds 1e12 (rows spanning about 28 logits). O(reps · m³).
-    Source: eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng, by the delta method.
+    theta: (reps, m), rows summing to 0. epsilon, users, weights v: (group,) or scalar; weights
+    None is equal weights, and attenuation(epsilon)² is nearly optimal. ridge λ ≥ 0: scalar or
+    (reps,). Returns (reps,), NaN where H's condition number exceeds 1e12 (rows spanning about 28
+    logits). O(reps · m³). Source: eq. (3), Lemmas 2 and S5 of Xu, Sun and Cheng, by the delta
+    method.
     """
-    return _risks(theta, epsilon, users, ridge, weights, True, False)[0]
+    sandwich, _ = _risks(theta, epsilon, users, ridge, weights, SANDWICH)
+    return sandwich
 
 
 def cramer_rao_risk(theta: Floats, epsilon: Numbers, users: Numbers) -> Floats:
     """Cramér–Rao bound tr(I⁺)/m on E‖θ̂ − θ*‖₂²/m of unbiased estimators with Σθ̂ = 0; logits².
 
-    I = Σ_l Σ_{i<j} t_l²w²/(p̃(1 − p̃)) (e_i − e_j)(e_i − e_j)ᵀ, from the law of the released comparisons.
+    I = Σ_l Σ_{i<j} t_l²w²/(p̃(1 − p̃)) (e_i − e_j)(e_i − e_j)ᵀ, from the law of the released
+    comparisons.
 
-    theta: (reps, m). epsilon, users: (group,) or scalar. Returns (reps,), NaN where I's condition number
-    exceeds 1e12. O(reps · (m³ + groups · m²)). Source: Fisher information of Lemma 1 of Xu, Sun and Cheng.
+    theta: (reps, m). epsilon, users: (group,) or scalar. Returns (reps,), NaN where I's condition
+    number exceeds 1e12. O(reps · (m³ + groups · m²)). Source: Fisher information of Lemma 1 of Xu,
+    Sun and Cheng.
     """
-    return _risks(theta, epsilon, users, 0.0, None, False, True)[1]
+    _, bound = _risks(theta, epsilon, users, 0.0, None, BOUND)
+    return bound
 
 
 def sandwich_covariance(
@@ -119,37 +133,39 @@ def sandwich_covariance(
     ridge: Numbers = 0.0,
     weights: Floats | None = None,
 ) -> Floats:
-    """Covariance (H+2λI)⁺V(H+2λI)⁺ of the debiased M-estimator to first order; (reps, m, m), logits².
+    """Covariance (H+2λI)⁺V(H+2λI)⁺ of the debiased M-estimator to first order.
 
-    Arguments and source as in `sandwich_risk`, without the ridge's bias. O(reps · m³).
+    (reps, m, m), logits². Arguments and source as in `sandwich_risk`, without the ridge's bias.
+    O(reps · m³).
     """
     theta = np.asarray(theta, float)
     ridge = np.broadcast_to(np.asarray(ridge, float), len(theta))
-    own, privacy = score_variance(epsilon, users, weights)
+    comparison, privacy = score_variance(epsilon, users, weights)
     inverse = inverse_laplacian(curvature(theta), ridge)
-    ridge = ridge[:, None, None]
-    values: Floats = own * inverse + (privacy * theta.shape[1] - 2 * own * ridge) * (
-        inverse @ inverse
-    )
-    return values
+    of_square = privacy * theta.shape[1] - 2 * comparison * ridge[:, None, None]
+    covariance: Floats = comparison * inverse + of_square * (inverse @ inverse)
+    return covariance
 
 
 def _privacy_variance(epsilon: Numbers) -> Floats:
     """(a² − 1)/4 = e^ε/(e^ε − 1)²; zero at ε = ∞."""
     epsilon = np.asarray(epsilon, float)
-    values: Floats = np.exp(-epsilon) / np.expm1(-epsilon) ** 2
-    return values
+    variance: Floats = np.exp(-epsilon) / np.expm1(-epsilon) ** 2
+    return variance
 
 
 def score_variance(
     epsilon: Numbers, users: Numbers, weights: Floats | None = None
 ) -> tuple[float, float]:
-    """Scalars s, c such that Var(z̄_ij) = s·w_ij + c, privacy's share being c; arguments as in `sandwich_risk`."""
-    privacy, users, weights = np.broadcast_arrays(
+    """Scalars s, c such that Var(z̄_ij) = s·w_ij + c: the comparison's own share and privacy's.
+
+    Arguments as in `sandwich_risk`.
+    """
+    of_one_user, users, weights = np.broadcast_arrays(
         _privacy_variance(epsilon), np.asarray(users, float), 1.0 if weights is None else weights
     )
     square = users * weights**2 / np.sum(users * weights) ** 2
-    return np.sum(square), np.sum(square * privacy)
+    return np.sum(square), np.sum(square * of_one_user)
 
 
 def _risks(
@@ -158,29 +174,31 @@ def _risks(
     users: Numbers,
     ridge: Numbers,
     weights: Floats | None,
-    *wanted: bool,
+    wanted: tuple[bool, bool],
 ) -> tuple[Floats, Floats]:
     """Sandwich risk and Cramér–Rao risk, each (reps,); what is not `wanted` is not computed."""
     theta = np.asarray(theta, float)
     reps, m = theta.shape
-    if reps > 1 and theta.strides[0] == 0 and np.ndim(ridge) == 0:  # one θ* for all
-        one, other = _risks(theta[:1], epsilon, users, ridge, weights, *wanted)
-        return np.repeat(one, reps), np.repeat(other, reps)
+    shares_theta = reps > 1 and theta.strides[0] == 0
+    if shares_theta and np.ndim(ridge) == 0:
+        sandwich, bound = _risks(theta[:1], epsilon, users, ridge, weights, wanted)
+        return np.repeat(sandwich, reps), np.repeat(bound, reps)
     ridge = np.array(np.broadcast_to(ridge, reps), float)
-    own, privacy = score_variance(epsilon, users, weights)
+    comparison, privacy = score_variance(epsilon, users, weights)
     # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
     noise, users = map(
         np.array,
         np.broadcast_arrays(np.atleast_1d(_privacy_variance(epsilon)), np.asarray(users, float)),
     )
-    sandwich, bound = np.empty(reps), np.empty(reps)
+    sandwich = np.empty(reps)
+    bound = np.empty(reps)
     if m <= MANY:
         _compiled(
             m,
             reps,
             np.ascontiguousarray(theta),
             ridge,
-            own,
+            comparison,
             privacy,
             len(noise),
             users,
@@ -193,31 +211,49 @@ def _risks(
     for row in range(reps):
         curve = curvature(theta[row : row + 1])
         if wanted[0]:
-            sandwich[row] = _sandwich_of_one(curve, theta[row], ridge[row : row + 1], own, privacy)
+            sandwich[row] = _sandwich_risk(
+                curve, theta[row], ridge[row : row + 1], comparison, privacy
+            )
         if wanted[1]:
-            scale = np.maximum(noise, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
-            edges = sum(n * curve / (curve + c) for n, c in zip(users, scale, strict=True)) * curve
-            bound[row] = np.trace(inverse_laplacian(edges, np.zeros(1))[0]) / m
+            bound[row] = _bound(curve, users, noise)
     return sandwich, bound
 
 
-def _sandwich_of_one(
-    curve: Floats, theta: Floats, ridge: Floats, own: float, privacy: float
+def _sandwich_risk(
+    curve: Floats, theta: Floats, ridge: Floats, comparison: float, privacy: float
 ) -> float:
-    # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is enough.
-    m, inverse = len(theta), inverse_laplacian(curve, ridge)[0]
+    """Sandwich risk of one θ*, (m,); curve: (1, m, m), ridge: (1,).
+
+    comparison, privacy: of `score_variance`.
+    """
+    # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is
+    # enough.
+    m = len(theta)
+    inverse = inverse_laplacian(curve, ridge)[0]
     bias = 2 * ridge[0] * inverse @ theta
-    variance = own * np.trace(inverse) + (privacy * m - 2 * own * ridge[0]) * np.vdot(
-        inverse, inverse
-    )
+    of_square = privacy * m - 2 * comparison * ridge[0]
+    variance = comparison * np.trace(inverse) + of_square * np.vdot(inverse, inverse)
     return float((variance + bias @ bias) / m)
 
 
-def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
-    """(Laplacian + 2λI)⁺ in the space orthogonal to 1; weights (reps, m, m), zero diagonal; ridge λ (reps,).
+def _bound(curve: Floats, users: Floats, noise: Floats) -> float:
+    """Cramér–Rao risk of one θ*; curve: (1, m, m).
 
-    The null space is lifted to the mean eigenvalue, whatever the units of the weights, so that the inverse is
-    as well conditioned as the problem.
+    users, noise: (groups,), noise is privacy's variance.
+    """
+    m = curve.shape[1]
+    positive_noise = np.maximum(noise, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
+    groups = zip(users, positive_noise, strict=True)
+    edges = sum(n * curve / (curve + c) for n, c in groups) * curve
+    inverse = inverse_laplacian(edges, np.zeros(1))[0]
+    return float(np.trace(inverse) / m)
+
+
+def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
+    """(Laplacian + 2λI)⁺ in the space orthogonal to 1; weights (reps, m, m), zero diagonal.
+
+    Ridge λ (reps,). The null space is lifted to the mean eigenvalue, whatever the units of the
+    weights, so that the inverse is as well conditioned as the problem.
     """
     m = weights.shape[1]
     degrees = weights.sum(axis=2)
@@ -232,8 +268,12 @@ def inverse_laplacian(weights: Floats, ridge: Floats) -> Floats:
 
 
 def _invert(matrix: Floats) -> Floats:
-    """Inverses of (reps, m, m) positive definite matrices; not finite for those that are singular."""
-    if matrix.shape[1] <= 2 * _SMALL:  # the more items, the fewer replications there are in a slice
+    """Inverses of (reps, m, m) positive definite matrices.
+
+    Not finite for those that are singular.
+    """
+    # The more items, the fewer replications there are in a slice.
+    if matrix.shape[1] <= 2 * _SMALL:
         return _split_inverse(matrix, _swept)
     try:
         return _split_inverse(matrix, np.linalg.inv)
@@ -245,9 +285,10 @@ def _invert(matrix: Floats) -> Floats:
 
 
 def _split_inverse(matrix: Floats, whole: Callable[[Floats], Any]) -> Floats:
-    """Inverse by Schur complements of halves: mostly matrix products, twice as fast as LAPACK's at m = 40.
+    """Inverse by Schur complements of halves: mostly matrix products.
 
-    Needs no pivoting, because every Schur complement of a positive definite matrix is one. whole: inverts small ones.
+    At m = 40 it is twice as fast as LAPACK's. Needs no pivoting, because every Schur complement of
+    a positive definite matrix is positive definite. whole: inverts small matrices.
     """
     m = matrix.shape[1]
     if m <= _SMALL:
@@ -266,7 +307,10 @@ def _split_inverse(matrix: Floats, whole: Callable[[Floats], Any]) -> Floats:
 
 
 def _swept(matrix: Floats) -> Floats:
-    """Inverse by sweeping rows, replications on the last axis: for hundreds of small matrices twice LAPACK's speed."""
+    """Inverse by sweeping rows, replications on the last axis.
+
+    For hundreds of small matrices it is twice as fast as LAPACK.
+    """
     swept = np.ascontiguousarray(np.moveaxis(matrix, 0, 2))
     work = np.empty_like(swept)
     with np.errstate(all="ignore"):

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from pipeline.cli.config import read_experiment
 from pipeline.problems.common.rating_files import SMALL_SHA256, Ratings
-from pipeline.problems.ranking import comparison_files
-from pipeline.problems.ranking.comparison_files import Choices
-from pipeline.problems.ranking.recorded import Recorded
+from pipeline.problems.ranking.data import files
+from pipeline.problems.ranking.data.choices import Choices
+from pipeline.problems.ranking.data.recorded import Recorded
 from pipeline.study.parameters import DataFile, InvalidInput
 from tests.helpers.real_data import real
 
@@ -32,7 +32,7 @@ def file(folder, content, name="data.csv"):
 
 def load(given, *rest, **more):
     """What a study takes that draws users: each compares a pair once."""
-    found = comparison_files.load(given, *rest, **more)
+    found = files.load(given, *rest, **more)
     return found.one_each(given.path) if isinstance(found, Choices) else found
 
 
@@ -69,7 +69,7 @@ def test_windows_text_is_read(tmp_path):
 ])
 def test_comparisons_of_nobody_in_particular_are_pooled(tmp_path, content):
     given = file(tmp_path, content)
-    found = comparison_files.load(given)
+    found = files.load(given)
     won, made = found.pooled(np.arange(3))  # pairs ab, ac, bc
     assert won.tolist() == [3, 0, 2] and made.tolist() == [4, 0, 2] and found.most == 1
     assert "A file of 6 comparisons of 3 items by users without names, each taken for another user's" in found.source
@@ -79,7 +79,7 @@ def test_comparisons_of_nobody_in_particular_are_pooled(tmp_path, content):
 
 def test_repeats_are_pooled_and_no_study_draws_their_users(tmp_path):
     given = file(tmp_path, "user,winner,loser\nu,a,b\nu,a,b\nv,b,a\n")
-    found = comparison_files.load(given)
+    found = files.load(given)
     assert found.pooled(np.arange(2))[0].tolist() == [2] and found.most == 2
     with pytest.raises(InvalidInput, match="row 3: this user compared these two items before, in row 2"):
         load(given)
@@ -90,7 +90,7 @@ def test_repeats_are_pooled_and_no_study_draws_their_users(tmp_path):
     ",x,y,z\nu,9,-3,\nv,,5,5\n", "user,item,rank\nu,x,1\nu,y,2\nv,y,1\nv,z,1\n",
 ])
 def test_any_ratings_make_comparisons(tmp_path, content):
-    found = comparison_files.load(file(tmp_path, content))
+    found = files.load(file(tmp_path, content))
     lead, both = found.verdicts(np.arange(3))
     assert (lead * both).tolist() == [[1, 0, 0], [0, 0, 0]] and found.names == ("x", "y", "z") and found.users == 2
 
@@ -266,7 +266,7 @@ def test_mistakes_are_reported_where_a_person_gave_them(tmp_path):
 def test_a_file_that_changed_is_an_error(tmp_path):
     given = file(tmp_path, GOOD)
     Path(given.path).write_text(HEADER + "u1,a,b\nu2,b,a\n")
-    comparison_files.load.cache_clear()
+    files.load.cache_clear()
     with pytest.raises(OSError, match="has changed"):  # so that units stay not run
         load(given)
 

@@ -1,4 +1,4 @@
-"""All comparisons of a person's own file, none drawn: the effect of privacy alone on their ranking."""
+"""All comparisons of a person's own file, none drawn: privacy's effect alone."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -9,14 +9,16 @@ import numpy as np
 from pipeline.privacy.budget_groups import groups_of
 from pipeline.problems.common.components import unconnected
 from pipeline.problems.common.own_items import of_item, ranks, with_all
+from pipeline.problems.common.rating_files import Ratings
 from pipeline.study.arrays import Floats, Integers
 from pipeline.study.frozen import read_only
 from pipeline.study.parameters import LISTED, Checked, DataFile, InvalidInput, parameter, shorten
 
+from ..model import Comparisons, Preferences
+from ..theory.fit import weighted_fit
 from . import stand_in
-from .comparison_files import Choices, load
-from .model import Comparisons, Preferences
-from .theory.fit import weighted_fit
+from .choices import Choices
+from .files import load
 
 MOST_VERDICTS = 10**9  # users × pairs of items held at once, a byte each
 
@@ -26,14 +28,15 @@ Most = Annotated[int, "items at most: those compared most"]
 
 
 class Pool(NamedTuple):
-    """Comparisons by everybody. won, made: (pairs,), wins of i over j and comparisons, i < j.
+    """Comparisons by everybody.
 
-    theta: θ*, (m,), the fit without privacy. names: (m,). times: (m,), comparisons of an item. users: L. most:
-    comparisons of one user at most. source: a sentence.
+    won, compared: (pairs,), wins of i over j and comparisons, i < j. theta: θ*, (m,), the fit
+    without privacy. names: (m,). times: (m,), comparisons of an item. users: L. most: comparisons
+    of one user at most. source: a sentence.
     """
 
     won: Integers
-    made: Integers
+    compared: Integers
     theta: Floats
     names: tuple[str, ...]
     times: Integers
@@ -45,56 +48,64 @@ class Pool(NamedTuple):
 @lru_cache(maxsize=8)
 @read_only
 def pool_of(path: DataFile | None, items: DataFile | None, most_items: int) -> Pool:
-    """Everybody's comparisons in a file; InvalidInput where they cannot be read or do not connect all items.
+    """Everybody's comparisons in a file.
 
-    In a file of ratings, two unequal ratings of a user make a comparison. O(rows); with ratings O(users · m²).
+    InvalidInput where they cannot be read or do not connect all items. In a file of ratings, two
+    unequal ratings of a user make a comparison. O(rows); with ratings O(users · m²).
     """
     if path is None and items is not None:
         raise InvalidInput("data_items", items.path, "goes with data.path only; give that too")
     records = stand_in.ratings() if path is None else load(path, items, other_ratings=True)
     m = min(most_items, len(records.names))
     if m < 2:
-        raise InvalidInput(
-            "most_items", most_items, f"there are {len(records.names)} items; needs two at least"
-        )
+        allowed = f"there are {len(records.names)} items; needs two at least"
+        raise InvalidInput("most_items", most_items, allowed)
     chosen = np.sort(np.argsort(-records.popularity, kind="stable")[:m])
     names = tuple(records.names[k] for k in chosen)
     if isinstance(records, Choices):
-        (won, made), most = records.pooled(chosen), records.most
+        won, compared = records.pooled(chosen)
+        most = records.most
     else:
-        if records.users * m * (m - 1) // 2 > MOST_VERDICTS:
-            raise InvalidInput(
-                "most_items",
-                most_items,
-                f"{records.users:,} users and all pairs of {m:,} items are "
-                "too many to hold; must be smaller",
-            )
-        verdict, direct = records.verdicts(chosen)
-        verdict *= direct
-        won, made = (verdict > 0).sum(axis=0), (verdict != 0).sum(axis=0)
-        most = int((verdict != 0).sum(axis=1).max())
+        won, compared, most = _pooled_ratings(records, chosen, most_items)
     first, second = np.triu_indices(m, 1)
-    apart = unconnected(first[made > 0], second[made > 0], m, names)
+    apart = unconnected(first[compared > 0], second[compared > 0], m, names)
     if apart:
+        key, value = ("data_path", path.path) if path else ("most_items", most_items)
         raise InvalidInput(
-            "data_path" if path else "most_items",
-            path.path if path else most_items,
+            key,
+            value,
             "no comparisons link these items to the others: "
             f"{shorten(', '.join(apart), LISTED)}; leave them out, or give a smaller "
             "parameters.most_items",
         )
-    theta = weighted_fit(won / records.users, made / records.users, m, 1 / records.users)
-    times = np.bincount(first, made, m) + np.bincount(second, made, m)
-    source = (
-        records.source
-        if m == len(records.names)
-        else (
-            f"{records.source.rstrip('.')}; the {m} items compared most, and {int(made.sum()):,} comparisons of these."
+    users = records.users
+    theta = weighted_fit(won / users, compared / users, m, 1 / users)
+    times = np.bincount(first, compared, m) + np.bincount(second, compared, m)
+    source = records.source
+    if m < len(records.names):
+        total = int(compared.sum())
+        whole = source.rstrip(".")
+        source = f"{whole}; the {m} items compared most, and {total:,} comparisons of these."
+    return Pool(won, compared, theta, names, times.astype(np.int64), users, max(most, 1), source)
+
+
+def _pooled_ratings(
+    ratings: Ratings, chosen: Integers, most_items: int
+) -> tuple[Integers, Integers, int]:
+    """Wins of i over j, comparisons of the pair, (pairs,) both, and the most of one user."""
+    m = len(chosen)
+    if ratings.users * m * (m - 1) // 2 > MOST_VERDICTS:
+        raise InvalidInput(
+            "most_items",
+            most_items,
+            f"{ratings.users:,} users and all pairs of {m:,} items are "
+            "too many to hold; must be smaller",
         )
-    )
-    return Pool(
-        won, made, theta, names, times.astype(np.int64), records.users, max(most, 1), source
-    )
+    verdict, is_rated = ratings.verdicts(chosen)
+    verdict *= is_rated
+    is_decided = verdict != 0
+    won = (verdict > 0).sum(axis=0)
+    return won, is_decided.sum(axis=0), int(is_decided.sum(axis=1).max())
 
 
 @dataclass(frozen=True)
@@ -105,15 +116,20 @@ class PooledPreferences(Preferences):
 
 
 class PooledComparisons(Comparisons):
-    """The comparisons of a file, the same in every replication; a user may have made any number of them."""
+    """The comparisons of a file, the same in every replication.
+
+    A user may have made any number of them.
+    """
 
     def __init__(self, pool: Pool, reps: int, rng: np.random.Generator):
         super().__init__(None, pool.users, len(pool.names), rng)
-        self._pool, self._reps = pool, reps
+        self._pool = pool
+        self._reps = reps
 
     def compared(self, sizes: Integers) -> Integers:
         """(reps, 1, pairs): comparisons made by all users, who are one group."""
-        return np.broadcast_to(self._pool.made, (self._reps, 1, len(self._pool.made)))
+        compared = self._pool.compared
+        return np.broadcast_to(compared, (self._reps, 1, len(compared)))
 
     @cached_property
     def wins(self) -> Integers:
@@ -125,10 +141,11 @@ class PooledComparisons(Comparisons):
 class Pooled(Checked):
     """All comparisons of a file, in every replication: only what privacy adds is random.
 
-    θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ = 1/L, L the users of the file; so that
-    `mechanism: none` gives it back. Files: all of `comparison_files`, also those without users, whose comparisons
-    each count as another user's. `derive: {m: file_items, L: file_users, given: file_answers}` takes sizes from the
-    file, `grid: {item: file_names}` the names. Source: Xu, Sun and Cheng, eq. (2) and (3).
+    θ*: the fit of `debiased` without privacy, argmin of eq. (3) with λ = 1/L, L the users of the
+    file; so that `mechanism: none` gives it back. Files: all of `files`, also those without users,
+    whose comparisons each count as another user's. `derive: {m: file_items, L: file_users, given:
+    file_answers}` takes sizes from the file, `grid: {item: file_names}` the names. Source: Xu, Sun
+    and Cheng, eq. (2) and (3).
     """
 
     m: int = parameter("items of the file", unit="items", low=2)
@@ -149,18 +166,16 @@ class Pooled(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, given, actual in (
-            ("m", self.m, len(self._pool.names)),
-            ("L", self.L, self._pool.users),
-        ):
-            if given != actual:
-                raise InvalidInput(
-                    name, given, f"the file has {actual:,}; leave it to derive.{name}"
-                )
+        self._check_size("m", self.m, len(self._pool.names))
+        self._check_size("L", self.L, self._pool.users)
         if len(groups_of(self.profile)) > 1:
             raise InvalidInput(
                 "profile", self.profile, "pooled comparisons have one budget for all; must be 1:1"
             )
+
+    def _check_size(self, name: str, size: int, actual: int) -> None:
+        if size != actual:
+            raise InvalidInput(name, size, f"the file has {actual:,}; leave it to derive.{name}")
 
     @property
     def _pool(self) -> Pool:
@@ -168,7 +183,10 @@ class Pooled(Checked):
 
     @property
     def source(self) -> str:
-        """One sentence for the report: what data, how many, their hash; or that they are made up."""
+        """One sentence for the report: what data, how many, their hash.
+
+        Or it says that they are made up.
+        """
         return self._pool.source
 
     def truth(
@@ -184,7 +202,10 @@ class Pooled(Checked):
         return PooledComparisons(self._pool, len(truth.theta), rng)
 
     def cost(self) -> float:
-        """Predicted cost of one replication, in steps of about a nanosecond; of fits too, whose pairs have weights."""
+        """Predicted cost of one replication, in steps of about a nanosecond.
+
+        Of fits too, whose pairs have weights.
+        """
         return 350 * self.m**2
 
 
@@ -212,7 +233,8 @@ def file_answers(
 def file_names(data_path: Path, data_items: Items, most_items: Most) -> tuple[str, ...]:
     """Levels of the axis `item`: all items, then each, by its rank without privacy."""
     pool = pool_of(data_path, data_items, most_items)
-    return with_all(tuple(pool.names[k] for k in np.argsort(-pool.theta, kind="stable")))
+    best_first = np.argsort(-pool.theta, kind="stable")
+    return with_all(tuple(pool.names[k] for k in best_first))
 
 
 def rank(

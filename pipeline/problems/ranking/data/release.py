@@ -1,4 +1,4 @@
-"""`task=release` for comparisons: how often each item won against each other one, with noise that nothing can seed.
+"""`task=release` for comparisons: wins of each item over each other, with unseeded noise.
 
 What is released is made of the noisy counts and of settings alone. A file is refused for its header
 alone; a row that is wrong by itself is left out without a word.
@@ -11,11 +11,11 @@ import numpy as np
 
 from pipeline.problems.common.count_release import (
     Answer,
-    Asked,
+    Request,
     answers_of,
-    asked_for,
     checked,
     published,
+    request_of,
     statement,
 )
 from pipeline.problems.common.release_arguments import is_check, receipt, target_of
@@ -25,8 +25,9 @@ from pipeline.problems.common.tables import Unreadable
 from pipeline.study.arrays import Integers
 from pipeline.study.parameters import shorten
 
-from .comparison_files import ROLES, check_sides, pair_index, winner_and_loser
-from .theory.fit import weighted_fit
+from ..theory.fit import weighted_fit
+from .choices import pair_index
+from .files import ROLES, check_sides, winner_and_loser
 
 HEADERS = (
     "winner,loser or left,right,label, with a column user if persons are to be protected as a whole"
@@ -35,30 +36,33 @@ RIDGE = 1.0  # λ of the fit, which keeps scores finite
 
 
 def release(arguments: Mapping[str, Any]) -> str:
-    """Release the comparisons of the file `data.path` into the new folder `outputs`; returns the account to print.
+    """Release the comparisons of the file `data.path` into the new folder `outputs`.
 
-    data.items names the items; check=true releases nothing, and returns what rows are left out.
-    arguments: key -> value, as typed on the command line. Raises InvalidInput for any mistake in
-    them or in the header of the file, before anything is written; OSError where the disk is full.
+    Returns the account to print. data.items names the items; check=true releases nothing, and
+    returns what rows are left out. arguments: key -> value, as typed on the command line. Raises
+    InvalidInput for any mistake in them or in the header of the file, before anything is written;
+    OSError where the disk is full.
     """
-    asked = asked_for(arguments, "comparisons, one a row", "items", {})
+    request = request_of(arguments, "comparisons, one a row", "items", {})
     checks = is_check(arguments)
     target = None if checks else target_of(arguments)
-    answers = answers_of(asked, HEADERS, lambda sheet: _Reader(sheet, asked.names))
+    answers = answers_of(request, HEADERS, lambda sheet: _Reader(sheet, request.names))
     if target is None:
         return checked(answers)
-    pairs = len(asked.names) * (len(asked.names) - 1) // 2
-    result, most = published(asked, answers, pairs, "one comparison")
-    account = statement(
-        asked, result, most, answers.person is not None, "one comparison", "pair"
-    ) | {
-        "comparisons.csv": "comparisons that first won against second, and second against first, plus noise; may be "
-        "negative",
-        "items.csv": "scores in logits, centred, of the Bradley-Terry-Luce fit to comparisons.csv alone: counts "
-        f"below 0 as 0, ridge λ = {RIDGE:g}",
-    }
+    pairs = len(request.names) * (len(request.names) - 1) // 2
+    result, most = published(request, answers, pairs, "one comparison")
+    has_persons = answers.person is not None
+    account = statement(request, result, most, has_persons, "one comparison", "pair")
+    account["comparisons.csv"] = (
+        "comparisons that first won against second, and second against first, plus noise; may be "
+        "negative"
+    )
+    account["items.csv"] = (
+        "scores in logits, centred, of the Bradley-Terry-Luce fit to comparisons.csv alone: counts "
+        f"below 0 as 0, ridge λ = {RIDGE:g}"
+    )
     with new_folder(target, arguments["outputs"]) as folder:
-        write(folder, _tables(asked, result.counts), account)
+        write(folder, _tables(request, result.counts), account)
     return receipt(target, account)
 
 
@@ -79,14 +83,14 @@ class _Reader:
 
     def answer(self, row: int) -> Answer | None:
         """A comparison, None for a tie. Raises `Unreadable` with the reason if the row is wrong."""
-        both = winner_and_loser(self._sheet, self._roles, row)
-        if both is None:
+        pair = winner_and_loser(self._sheet, self._roles, row)
+        if pair is None:
             return None
-        for name in both:
+        for name in pair:
             if name not in self._index:
                 raise Unreadable(f"{shorten(name, 30)!r} is not in data.items")
-        if both[0] == both[1]:
-            raise Unreadable(f"compares {shorten(both[0], 30)!r} with itself")
+        if pair[0] == pair[1]:
+            raise Unreadable(f"compares {shorten(pair[0], 30)!r} with itself")
         person = None
         if self.named:
             person = self._sheet.columns[self._roles["user"]][row]
@@ -95,22 +99,25 @@ class _Reader:
         times = 1
         if "count" in self._roles:
             times = whole_number(self._sheet.columns[self._roles["count"]][row])
-        winner, loser = (self._index[name] for name in both)
-        pair = int(pair_index(winner, loser, len(self._index)))
-        return Answer(person, pair, int(winner > loser), times)
+        winner = self._index[pair[0]]
+        loser = self._index[pair[1]]
+        group = int(pair_index(winner, loser, len(self._index)))
+        return Answer(person, group, int(winner > loser), times)
 
 
-def _tables(asked: Asked, counts: Integers) -> dict[str, Table]:
-    """The tables of a release by the names of their files. counts: (pairs, 2), noisy: first won, second won."""
-    names = [plain_text(name) for name in asked.names]
+def _tables(request: Request, counts: Integers) -> dict[str, Table]:
+    """The tables of a release by the names of their files.
+
+    counts: (pairs, 2), noisy: first won, second won.
+    """
+    names = [plain_text(name) for name in request.names]
     first, second = np.triu_indices(len(names), 1)
     won = np.maximum(counts, 0).astype(float)
     scores = weighted_fit(won[:, 0], won.sum(axis=1), len(names), RIDGE)
-    rows = [
-        (names[i], names[j], *both)
-        for i, j, both in zip(first.tolist(), second.tolist(), counts.tolist(), strict=True)
-    ]
+    pairs = zip(first.tolist(), second.tolist(), counts.tolist(), strict=True)
+    comparisons = [(names[i], names[j], *wins) for i, j, wins in pairs]
+    items = list(zip(names, scores.tolist(), strict=True))
     return {
-        "comparisons.csv": (("first", "second", "first_won", "second_won"), rows),
-        "items.csv": (("item", "score"), list(zip(names, scores.tolist(), strict=True))),
+        "comparisons.csv": (("first", "second", "first_won", "second_won"), comparisons),
+        "items.csv": (("item", "score"), items),
     }
