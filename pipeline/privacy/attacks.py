@@ -1,7 +1,7 @@
 """What the best attacker, who knows all but which of two neighbours is true, learns of a release.
 
-An attack is a likelihood-ratio test of one neighbour against the other: no test has more true
-alarms at the same probability of a false one (Neyman and Pearson).
+An attack is a likelihood-ratio test of one neighbour against the other: no test has
+more true alarms at the same probability of a false one (Neyman and Pearson).
 """
 
 import math
@@ -50,11 +50,11 @@ class Attack(Protocol):
 class FlippedBits:
     """All of `bits` bits differ, each released by randomized response at budget `each`.
 
-    Counts with discrete Laplace noise of scale 1/each that differ by one are the same experiment:
-    whether the noisy count is nearer to one or to the other is all that a likelihood ratio sees.
-    The number of bits that agree with one neighbour is binomial, with chance 1/(1 + e^−each) if
-    that is the truth, and 1/(1 + e^each) if not. Source: Neyman and Pearson's lemma; Warner
-    (1965).
+    Counts with discrete Laplace noise of scale 1/each that differ by one are the same
+    experiment: whether the noisy count is nearer to one or to the other is all that a
+    likelihood ratio sees. The number of bits that agree with one neighbour is binomial,
+    with chance 1/(1 + e^−each) if that is the truth, and 1/(1 + e^each) if not.
+    Source: Neyman and Pearson's lemma; Warner (1965).
 
     >>> round(FlippedBits(1.0, 1).power(0.01), 5)  # e · 0.01
     0.02718
@@ -83,16 +83,17 @@ class FlippedBits:
 class ShuffledBit:
     """One bit of a person's report, which leaves among `others` reports in random order: a bound.
 
-    Every report has `bits` bits, each released by randomized response at budget ε = `each`, flipped
-    with probability f. Whatever another person's answers are, their bits have at least e^−ε of the
-    chance that they have under the person's answers, and any bit is a fair coin with chance 2f. So
-    with chance λ = 2f e^−(bits − 1)ε another's report is one whose bit is a coin, and whose other
-    bits follow the person's law. An attacker who is told all reports that are not so, and which
-    ones they are, has as many left as are so, C, and the person's. These tell C, which is binomial
-    (`others`, λ), and how many of the C + 1 bits are 1, and no more.
+    Every report has `bits` bits, each released by randomized response at budget
+    ε = `each`, flipped with probability f. Whatever another person's answers are, their
+    bits have at least e^−ε of the chance that they have under the person's answers, and
+    any bit is a fair coin with chance 2f. So with chance λ = 2f e^−(bits − 1)ε
+    another's report is one whose bit is a coin, and whose other bits follow the
+    person's law. An attacker who is told all reports that are not so, and which ones
+    they are, has as many left as are so, C, and the person's. These tell C, which is
+    binomial (`others`, λ), and how many of the C + 1 bits are 1, and no more.
 
-    A coin less tells more, so that of C only `COINS` values above its quantile of `RARE` are told
-    apart, and `RARE` is added. Without others it is `FlippedBits`.
+    A coin less tells more, so that of C only `COINS` values above its quantile of
+    `RARE` are told apart, and `RARE` is added. Without others it is `FlippedBits`.
     Source: the clones of Feldman, McMillan and Talwar (2022), for one bit of a report.
 
     >>> ShuffledBit(1.0, 2, others=200).power(0.05) < FlippedBits(1.0, 1).power(0.05)
@@ -169,8 +170,9 @@ class LaplaceShift:
 class GaussianShifts:
     """`entries` counts that differ by 1 each, with discrete Gaussian noise of parameter `variance`.
 
-    The likelihood ratio grows with the sum of the noisy counts, whose law is the convolution of
-    `entries` discrete Gaussians. The loss is not bounded, so the budget is one at `delta`.
+    The likelihood ratio grows with the sum of the noisy counts, whose law is the
+    convolution of `entries` discrete Gaussians. The loss is not bounded, so the budget
+    is one at `delta`.
     """
 
     variance: float
@@ -209,8 +211,8 @@ class GaussianShifts:
 class Bound:
     """What (ε, δ) allows any attack on any mechanism: min(e^ε α + δ, 1 − e^−ε (1 − α − δ)).
 
-    Attained by few. Source: Kairouz, Oh and Viswanath (2015), Theorem 2.1; Wasserman and Zhou
-    (2010).
+    Attained by few.
+    Source: Kairouz, Oh and Viswanath (2015), Theorem 2.1; Wasserman and Zhou (2010).
     """
 
     epsilon: float

@@ -1,12 +1,14 @@
 """Exact laws of noise on the integers: the discrete Gaussian N_Z(0, σ²) and Laplace.
 
-N_Z(0, σ²): P(x) = exp(−x²/(2σ²))/Z, x ∈ ℤ. Discrete Laplace of scale t: P(x) = tanh(1/(2t))
-exp(−|x|/t). `variance` is the parameter σ², above the variance of the noise, which is
-`gaussian_variance`. The theta function Z(c) = Σ_x exp(−(x − c)²/(2σ²)) = √(2πσ²) Σ_y cos(2πcy)
-exp(−2π²σ²y²) (Poisson summation) is summed on the side that converges faster, where the sixth
-terms are below 1e-48: relative error about 1e-15 at worst, cost O(1). All raise `InvalidInput` for
-a variance or scale that is not positive and finite. Sources: Canonne, Kamath and Steinke (2020),
-Definition 1 and Facts 17–23; Ghosh, Roughgarden and Sundararajan (2009).
+N_Z(0, σ²): P(x) = exp(−x²/(2σ²))/Z, x ∈ ℤ. Discrete Laplace of scale t:
+P(x) = tanh(1/(2t)) exp(−|x|/t). `variance` is the parameter σ², above the variance of
+the noise, which is `gaussian_variance`. The theta function Z(c) = Σ_x
+exp(−(x − c)²/(2σ²)) = √(2πσ²) Σ_y cos(2πcy) exp(−2π²σ²y²) (Poisson summation) is summed
+on the side that converges faster, where the sixth terms are below 1e-48: relative error
+about 1e-15 at worst, cost O(1). All raise `InvalidInput` for a variance or scale that
+is not positive and finite.
+Sources: Canonne, Kamath and Steinke (2020), Definition 1 and Facts 17–23; Ghosh,
+Roughgarden and Sundararajan (2009).
 """
 
 import math
@@ -65,9 +67,9 @@ def gaussian_pmf(x: Numbers, variance: float) -> Floats:
 def gaussian_variance(variance: float) -> float:
     """Var X of N_Z(0, σ²), in (0, σ²); scalar.
 
-    Falls short of σ² by 4π²σ⁴·2e^(−2π²σ²) or so: much for σ < ½. Below 1/(2π) it is Σ x² P(x);
-    above, σ²(1 − 4π²σ² Σ y² w_y/Σ w_y), w_y = exp(−2π²σ²y²). Source: Canonne, Kamath and Steinke
-    (2020), Proposition 21.
+    Falls short of σ² by 4π²σ⁴·2e^(−2π²σ²) or so: much for σ < ½. Below 1/(2π) it is Σ
+    x² P(x); above, σ²(1 − 4π²σ² Σ y² w_y/Σ w_y), w_y = exp(−2π²σ²y²).
+    Source: Canonne, Kamath and Steinke (2020), Proposition 21.
     """
     variance = _number("variance", variance)
     if variance < _DUAL:
@@ -79,7 +81,8 @@ def gaussian_variance(variance: float) -> float:
 def gaussian_tail(k: Numbers, variance: float) -> Floats:
     """P(X ≥ k) of N_Z(0, σ²) for integers k; shape of k. Relative error about (1 + k²/2σ²)·1e-16.
 
-    Summed from where a term is 1e-17 of the last one needed: time and memory O(max |k| + 9σ).
+    Summed from where a term is 1e-17 of the last one needed: time and memory
+    O(max |k| + 9σ).
     """
     k = np.asarray(k, int)
     start = np.where(k > 0, k, 1 - k)  # P(X ≥ k) = 1 − P(X ≥ 1 − k)
@@ -93,9 +96,10 @@ def gaussian_tail(k: Numbers, variance: float) -> Floats:
 def gaussian_renyi(order: float, shift: int, variance: float) -> float:
     """D_α(N_Z(s, σ²) ‖ N_Z(0, σ²)) in nats, of order α > 1 and a whole shift s; scalar.
 
-    Completing the square, αs²/(2σ²) + log(Z(αs)/Z(0))/(α − 1), where Z(c) ≤ Z(0): at most
-    αs²/(2σ²), which is zCDP with ρ = s²/(2σ²), and equal where αs is whole. Raises `InvalidInput`
-    for another order. Source: Canonne, Kamath and Steinke (2020), Theorem 4 and Proposition 5.
+    Completing the square, αs²/(2σ²) + log(Z(αs)/Z(0))/(α − 1), where Z(c) ≤ Z(0): at
+    most αs²/(2σ²), which is zCDP with ρ = s²/(2σ²), and equal where αs is whole. Raises
+    `InvalidInput` for another order.
+    Source: Canonne, Kamath and Steinke (2020), Theorem 4 and Proposition 5.
     """
     if not _number("order", order) > 1:
         raise InvalidInput("order", order, "must be > 1")

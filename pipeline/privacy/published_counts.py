@@ -44,10 +44,11 @@ def bounded_counts(
 ) -> Integers:
     """(groups, 2): answers by group and side, of each person the first `most` groups.
 
-    First in the order of the rows. person: (rows,), names, or None where rows name no person: then
-    every answer counts. group, side, times: (rows,), which of `groups`, 0 or 1, and how many
-    answers a row stands for, 1 where persons are named. Of several answers of a person in one
-    group the first counts. So a person adds 1 to `most` of the counts at most. O(rows).
+    First in the order of the rows. person: (rows,), names, or None where rows name no
+    person: then every answer counts. group, side, times: (rows,), which of `groups`, 0
+    or 1, and how many answers a row stands for, 1 where persons are named. Of several
+    answers of a person in one group the first counts. So a person adds 1 to `most` of
+    the counts at most. O(rows).
 
     >>> group, side, times = np.array([0, 0, 1]), np.array([1, 0, 1]), np.ones(3, int)
     >>> bounded_counts(["u", "u", "u"], group, side, times, groups=2, most=1).tolist()
@@ -79,10 +80,10 @@ def _first_groups(person: Sequence[str], group: Integers, most: int) -> list[int
 class CountNoise(Checked, ABC):
     """Integer noise on every count of a table, in which a person adds 1 to at most k of the counts.
 
-    k is the number of groups, or `most` if that is less.
-    Where rows name no person, one answer is the unit: it adds 1 to one count. Where they do,
-    neighbours differ in all rows of one name, which are replaced by others of that name or of a new
-    one (there or not, with neighbours_are=add_remove), or in any one row, whatever name stands in
+    k is the number of groups, or `most` if that is less. Where rows name no person, one
+    answer is the unit: it adds 1 to one count. Where they do, neighbours differ in all
+    rows of one name, which are replaced by others of that name or of a new one (there
+    or not, with neighbours_are=add_remove), or in any one row, whatever name stands in
     it afterwards. For `bounded_counts`:
 
     - All rows of a name: k counts less and k others more by 1, so that both sums are at most 2k, or
@@ -93,8 +94,9 @@ class CountNoise(Checked, ABC):
     - One row replaced by another name's is one less of the one, −A + B, and one more of the other,
       N − C. Absolute values add up to at most 4, squares to 8, where A = C and B = N.
 
-    What is charged is the larger, and is attained: max(2k, 4) in absolute values and max(2k, 8) in
-    squares, or max(k, 2) in both. What is spent is by OpenDP's own map, which rounds up.
+    What is charged is the larger, and is attained: max(2k, 4) in absolute values and
+    max(2k, 8) in squares, or max(k, 2) in both. What is spent is by OpenDP's own map,
+    which rounds up.
     """
 
     epsilon_user: float = parameter(
@@ -111,8 +113,9 @@ class CountNoise(Checked, ABC):
     def publish(self, counts: Integers, most: int, named: bool) -> PublishedCounts:
         """The counts, (groups, 2), each with its own noise, once; 10 µs a count.
 
-        most: groups in which one person is counted, 1 where rows name none. named: whether they do.
-        Raises InvalidInput for a budget whose noise is too wide or none, and without OpenDP.
+        most: groups in which one person is counted, 1 where rows name none. named:
+        whether they do. Raises InvalidInput for a budget whose noise is too wide or
+        none, and without OpenDP.
         """
         sensitivity = self.sensitivity(min(most, len(counts)), named)
         with np.errstate(all="ignore"):
@@ -125,7 +128,7 @@ class CountNoise(Checked, ABC):
             allowed = f"asks for noise wider than {WIDEST['scale']:g}; must be larger"
             raise InvalidInput("epsilon_user", self.epsilon_user, allowed)
         norm = self._norm(sensitivity)
-        noise = vetted_noise.within_budget(self.law, value, norm, self._asked)
+        noise = vetted_noise.within_budget(self.law, value, norm, self._budget)
         noisy = vetted_noise.release(counts, **noise)
         spent = self._account(vetted_noise.spent(norm, **noise))
         return PublishedCounts(noisy, noise, sensitivity, spent)
@@ -147,7 +150,7 @@ class CountNoise(Checked, ABC):
 
     @property
     @abstractmethod
-    def _asked(self) -> float:
+    def _budget(self) -> float:
         """Budget in OpenDP's measure, ρ or ε."""
 
     @abstractmethod
@@ -163,7 +166,8 @@ class CountNoise(Checked, ABC):
 class GaussianCounts(CountNoise):
     """Discrete Gaussian noise of variance Δ²/(2ρ): ρ-zCDP, hence (ε, δ)-DP.
 
-    For all answers of a person. Source: Canonne, Kamath and Steinke (2020), Theorem 4.
+    For all answers of a person.
+    Source: Canonne, Kamath and Steinke (2020), Theorem 4.
     """
 
     delta: float = parameter("δ of the (ε, δ)-guarantee", default=1e-6, above=0, below=1)
@@ -174,13 +178,13 @@ class GaussianCounts(CountNoise):
     law = "variance"
 
     def _parameter(self, sensitivity: Sensitivity) -> float:
-        rho = self._asked
+        rho = self._budget
         if 0 < rho < math.inf:
             return float(accounting.calibrated_variance(sensitivity.squared, rho))
         return math.inf if rho == 0 else 0.0
 
     @property
-    def _asked(self) -> float:
+    def _budget(self) -> float:
         with np.errstate(all="ignore"):
             return float(CONVERSIONS[self.conversion](self.epsilon_user, self.delta))
 
@@ -204,7 +208,7 @@ class LaplaceCounts(CountNoise):
         return sensitivity.absolute / self.epsilon_user
 
     @property
-    def _asked(self) -> float:
+    def _budget(self) -> float:
         return self.epsilon_user
 
     def _norm(self, sensitivity: Sensitivity) -> float:

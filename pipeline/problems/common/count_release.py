@@ -62,8 +62,8 @@ class RowReader(Protocol):
 class Answers:
     """Answers in a file, row by row.
 
-    person: names, or None where the header has no column of them. group, side, times: (rows,), as
-    in `bounded_counts`. left_out: rows that count as not there.
+    person: names, or None where the header has no column of them. group, side, times:
+    (rows,), as in `bounded_counts`. left_out: rows that count as not there.
     """
 
     person: Sequence[str] | None
@@ -77,8 +77,8 @@ class Answers:
 class Request:
     """The checked arguments of a release.
 
-    name: of the mechanism. settings: others than its own. data: the file of the rows. names: those
-    that are public.
+    name: of the mechanism. settings: others than its own. data: the file of the rows.
+    names: those that are public.
     """
 
     name: str
@@ -134,8 +134,9 @@ def listed(items: DataFile, of: str) -> tuple[str, ...]:
 def answers_of(request: Request, expected: str, reader_of: Callable[[Sheet], RowReader]) -> Answers:
     """The answers in the file; a row that is wrong by itself is left out, as `release_rows` says.
 
-    expected: the header in words. reader_of: makes the reader of the rows below a header; it raises
-    `Unreadable` for a header that does not fit. Raises InvalidInput for the header alone.
+    expected: the header in words. reader_of: makes the reader of the rows below a
+    header; it raises `Unreadable` for a header that does not fit. Raises InvalidInput
+    for the header alone.
     """
     try:
         encoding = request.settings.get("encoding", ENCODING.default)
@@ -170,8 +171,8 @@ def published(
 ) -> tuple[PublishedCounts, int]:
     """Noisy counts, (groups, 2), and how many answers of a person count.
 
-    answer: one of them, in words. Where persons are named, parameters.most is needed; else an
-    answer is a unit by itself. This depends on the header alone.
+    answer: one of them, in words. Where persons are named, parameters.most is needed;
+    else an answer is a unit by itself. This depends on the header alone.
     """
     most = request.settings.get("most")
     has_persons = answers.person is not None
@@ -199,8 +200,8 @@ def statement(
 ) -> dict[str, Any]:
     """What was released, how private it is, and what was not released.
 
-    Nothing in it depends on the rows of the data. named: whether the file names persons. answer:
-    one of them, of: what it is counted by, in words.
+    Nothing in it depends on the rows of the data. named: whether the file names
+    persons. answer: one of them, of: what it is counted by, in words.
     """
     (noise,) = result.noise
     sensitivity = result.sensitivity

@@ -1,7 +1,7 @@
 """What privacy does to each item of a person's own data.
 
-Metrics of one item, by its name, or of all on average. Truth and estimate hold `theta`, (reps, m),
-and the truth `names`, (m,): θ* is the fit to the same data without privacy.
+Metrics of one item, by its name, or of all on average. Truth and estimate hold `theta`,
+(reps, m), and the truth `names`, (m,): θ* is the fit to the same data without privacy.
 """
 
 from collections.abc import Callable
@@ -97,8 +97,8 @@ def ranks_moved(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
 def pairs_reversed(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
     """Share of the other items whose order with the item is reversed by privacy.
 
-    a tie counts one half. The mean over all items is the Kendall distance of the two rankings,
-    where neither has ties.
+    a tie counts one half. The mean over all items is the Kendall distance of the two
+    rankings, where neither has ties.
     """
     return _of_item(_reversed, truth, estimate, item)
 

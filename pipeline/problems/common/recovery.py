@@ -1,7 +1,8 @@
 """Errors of an estimated ranking: each metric gives one value per replication.
 
-A metric is called with (truth, release, estimate) of a block; theta is (reps, m) in both truth and
-estimate. `units`, `long_name`, `least` and `most` (its range) go into the dataset.
+A metric is called with (truth, release, estimate) of a block; theta is (reps, m) in
+both truth and estimate. `units`, `long_name`, `least` and `most` (its range) go into
+the dataset.
 """
 
 from dataclasses import dataclass
@@ -71,8 +72,9 @@ class TopK(Checked):
 class HammingTopK(TopK):
     """H_K: share of the true top K items that are missed.
 
-    Ties at the edge are resolved by the item's number. Source: Xu, Sun and Cheng, §4.2; with as
-    many wrongly in as wrongly out, its 1/(2K) sum is this share.
+    Ties at the edge are resolved by the item's number.
+    Source: Xu, Sun and Cheng, §4.2; with as many wrongly in as wrongly out, its 1/(2K)
+    sum is this share.
     """
 
     long_name: ClassVar[str] = "top-K Hamming error H_K"
@@ -89,7 +91,8 @@ class HammingTopK(TopK):
 class ExactTopK(TopK):
     """1 where the set of the top K items is recovered exactly, else 0.
 
-    Its mean is the chance of that. Ties as in `HammingTopK`. Source: Xu, Sun and Cheng, Theorem 4.
+    Its mean is the chance of that. Ties as in `HammingTopK`.
+    Source: Xu, Sun and Cheng, Theorem 4.
     """
 
     long_name: ClassVar[str] = "exact recovery of the top K"
@@ -106,9 +109,10 @@ class ExactTopK(TopK):
 class Lemma4Bound(TopK):
     """K⁻¹ [#{i in the top K: θ̂_i ≤ t} + #{i not in it: θ̂_i ≥ t}].
 
-    t is midway between θ*_(K) and θ*_(K+1). Its mean is the right side of Lemma 4; it is at least
-    H_K in every replication. An estimate that ties with t counts on both sides. Source: Xu, Sun
-    and Cheng, Lemma 4.
+    t is midway between θ*_(K) and θ*_(K+1). Its mean is the right side of Lemma 4; it
+    is at least H_K in every replication. An estimate that ties with t counts on both
+    sides.
+    Source: Xu, Sun and Cheng, Lemma 4.
     """
 
     long_name: ClassVar[str] = "Lemma 4's bound on H_K"
@@ -133,7 +137,8 @@ class Lemma4Bound(TopK):
 def kendall(truth: Any, estimate: Any) -> Floats:
     """Share of pairs of items in the wrong order; a tie counts one half.
 
-    O(reps · m²) comparisons. Source: Xu, Sun and Cheng, §4.3.
+    O(reps · m²) comparisons.
+    Source: Xu, Sun and Cheng, §4.3.
     """
     return kendall_distance(truth.theta, estimate.theta)
 

@@ -39,7 +39,8 @@ def budget_from_x(
 ) -> float:
     """Budget ε = x/√(mL) at x times the critical one; broadcasts.
 
-    Errors at one x agree across m and L while ε is small. Source: Xu, Sun and Cheng, Table 1.
+    Errors at one x agree across m and L while ε is small.
+    Source: Xu, Sun and Cheng, Table 1.
     """
     budget: float = x / np.sqrt(m * L)
     return budget
@@ -54,10 +55,11 @@ def scheme_budget(
 ) -> float:
     """Budget ε ∝ log(mL)^k/√(mL), with k = 1 (`log`), 0 (`critical`), −1 (`inverse_log`).
 
-    Scalar or (L,). The constant makes ε = reference_epsilon at L = reference_L for the same m. mL
-    ≥ 2. As L grows the error falls, stays and grows. Raises `InvalidInput` for another scheme.
-    Source: Xu, Sun and Cheng, §5.1, Scenario II, schemes 1, 2, 3 as the formulas define them (the
-    text on the figures swaps 1 and 3).
+    Scalar or (L,). The constant makes ε = reference_epsilon at L = reference_L for the
+    same m. mL ≥ 2. As L grows the error falls, stays and grows. Raises `InvalidInput`
+    for another scheme.
+    Source: Xu, Sun and Cheng, §5.1, Scenario II, schemes 1, 2, 3 as the formulas define
+    them (the text on the figures swaps 1 and 3).
     """
     if scheme not in _SCHEMES:
         raise InvalidInput("scheme", scheme, nearest(scheme, _SCHEMES))
@@ -81,12 +83,13 @@ def matched_budget(
 ) -> float:
     """Budget ε at which L users in the groups of a profile are worth as much as at a common budget.
 
-    matched: `G`, the mean of coth²(ε_l/2), which Theorem 2's rate depends on, or `information`,
-    the mean of tanh²(ε_l/2), which Theorem 3's does. Both are monotone in ε, and at
-    common_epsilon/multiple all budgets lie on one side of the common one for the largest and for
-    the smallest multiple: these enclose the root. Relative accuracy 1e-12. Raises `InvalidInput`
-    for another `matched`, a bad profile, or a budget that is not positive and finite. Source: Xu,
-    Sun and Cheng, Theorems 2 and 3.
+    matched: `G`, the mean of coth²(ε_l/2), which Theorem 2's rate depends on, or
+    `information`, the mean of tanh²(ε_l/2), which Theorem 3's does. Both are monotone
+    in ε, and at common_epsilon/multiple all budgets lie on one side of the common one
+    for the largest and for the smallest multiple: these enclose the root. Relative
+    accuracy 1e-12. Raises `InvalidInput` for another `matched`, a bad profile, or a
+    budget that is not positive and finite.
+    Source: Xu, Sun and Cheng, Theorems 2 and 3.
     """
     from scipy.optimize import brentq  # slow to import, and needed here only
 
@@ -186,7 +189,8 @@ def signal(
 ) -> Annotated[float, "signal mLΔ²/G(ε)", "1"]:
     """Signal mLΔ²/G(ε) between items Δ = `spacing` logits apart; broadcasts.
 
-    The ranking errors fall as exp(−C · signal/κ⁴). Source: Xu, Sun and Cheng, Theorems 5 and 6.
+    The ranking errors fall as exp(−C · signal/κ⁴).
+    Source: Xu, Sun and Cheng, Theorems 5 and 6.
     """
     return size(epsilon, m, L) * spacing**2
 
@@ -196,7 +200,8 @@ def signal_over_log(
 ) -> Annotated[float, "signal over log(mL), mLΔ²/(G(ε) log(mL))", "1"]:
     """Signal over log(mL), which must be large for the top K to be recovered exactly.
 
-    Broadcasts, mL ≥ 2. Source: Xu, Sun and Cheng, Theorem 4.
+    Broadcasts, mL ≥ 2.
+    Source: Xu, Sun and Cheng, Theorem 4.
     """
     over_log: float = signal(epsilon, m, L, spacing) / np.log(m * L)
     return over_log
@@ -205,7 +210,8 @@ def signal_over_log(
 def signal_share(epsilon: float) -> Annotated[float, "t(ε) = tanh(ε/2) = 1/√G(ε)", "1"]:
     """t(ε), by which randomized response multiplies a lean; broadcasts.
 
-    t√(mL) is the root of the released sample. Source: Xu, Sun and Cheng, Lemma 1 and Theorem 2.
+    t√(mL) is the root of the released sample.
+    Source: Xu, Sun and Cheng, Lemma 1 and Theorem 2.
     """
     share: float = np.tanh(epsilon / 2)
     return share
@@ -216,7 +222,8 @@ def mean_gain(
 ) -> Annotated[float, "G(ε), mean of coth²(ε/2)", "1"]:
     """G(ε) of L users who share out as `profile` says; scalar.
 
-    Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorem 1.
+    Raises `InvalidInput` for a bad profile.
+    Source: Xu, Sun and Cheng, Theorem 1.
     """
     shares = group_sizes(profile, L) / L
     return float(mean_squared_amplification(epsilon * multiples_of(profile), shares))
@@ -227,7 +234,8 @@ def concentration(
 ) -> Annotated[float, "H(ε)/(mG(ε)), which Theorems 5 and 6 ask to be bounded", "1"]:
     """H(ε)/(mG(ε)), H the largest coth(ε_l/2): above 1 one user's noise stands out; scalar.
 
-    Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorems 1, 5 and 6.
+    Raises `InvalidInput` for a bad profile.
+    Source: Xu, Sun and Cheng, Theorems 1, 5 and 6.
     """
     largest = float(amplification(epsilon * multiples_of(profile).min()))
     return largest / (m * mean_gain(epsilon, profile, L))
@@ -238,7 +246,8 @@ def information_share(
 ) -> Annotated[float, "mean of tanh²(ε/2)", "1"]:
     """Mean t(ε_l)² of L users in the groups of a profile: what is left of a user's information.
 
-    Raises `InvalidInput` for a bad profile. Source: Xu, Sun and Cheng, Theorem 3.
+    Raises `InvalidInput` for a bad profile.
+    Source: Xu, Sun and Cheng, Theorem 3.
     """
     shares = group_sizes(profile, L) / L
     return float(information(epsilon * multiples_of(profile), shares) / shares.sum())

@@ -16,9 +16,10 @@ from pipeline.study.parameters import Checked, InvalidInput, parameter
 class Budgets(Checked):
     """L users who compare all pairs of m items, their groups and the budgets of these.
 
-    profile: groups of users as "share:multiple, …"; a group's budget is multiple · epsilon, its
-    size share · L rounded so that sizes add up. "1:1" is one budget for all. given: comparisons of
-    the user who made most, from which the budget of all his comparisons follows.
+    profile: groups of users as "share:multiple, …"; a group's budget is
+    multiple · epsilon, its size share · L rounded so that sizes add up. "1:1" is one
+    budget for all. given: comparisons of the user who made most, from which the budget
+    of all his comparisons follows.
     """
 
     m: int = parameter("items", unit="items", low=2)

@@ -25,9 +25,10 @@ class Preferences:
 class Comparisons:
     """Raw comparisons of a block, drawn when first asked for; asking again gives the same numbers.
 
-    probability: (reps, pairs), P(i beats j) for i < j in the order of `numpy.triu_indices(m, 1)`.
-    users: L. items: m. Given the truth users are exchangeable, so counts are sufficient.
-    Data of another origin offer the same; their probability is None where the law is not known.
+    probability: (reps, pairs), P(i beats j) for i < j in the order of
+    `numpy.triu_indices(m, 1)`. users: L. items: m. Given the truth users are
+    exchangeable, so counts are sufficient. Data of another origin offer the same; their
+    probability is None where the law is not known.
     """
 
     plain_release: ClassVar[type] = FlippedWins
@@ -82,7 +83,8 @@ class Comparisons:
     def split(self, sizes: Integers, rng: np.random.Generator) -> Integers:
         """(reps, groups, pairs): wins within disjoint groups of users of the given sizes.
 
-        Given the total, the wins of a group of exchangeable users are hypergeometric: exact in law.
+        Given the total, the wins of a group of exchangeable users are hypergeometric:
+        exact in law.
         """
         if len(sizes) == 1:
             return self.wins[:, None]
@@ -94,8 +96,8 @@ def divided(
 ) -> Integers:
     """(reps, groups, pairs): wins in each group, drawn without replacement, and in the rest.
 
-    wins, losses: (reps, pairs), of all groups. sizes: comparisons of each group but the last, as
-    numbers or (reps, pairs).
+    wins, losses: (reps, pairs), of all groups. sizes: comparisons of each group but the
+    last, as numbers or (reps, pairs).
     """
     groups = []
     for size in sizes:
@@ -121,7 +123,8 @@ class CountedComparisons(Comparisons):
     def compared(self, sizes: Integers) -> Integers | None:
         """(1, 1, pairs): comparisons made; None if all users made all.
 
-        Raises InvalidInput for more groups than one, and for fewer users than compared a pair.
+        Raises InvalidInput for more groups than one, and for fewer users than compared
+        a pair.
         """
         if len(sizes) > 1:
             allowed = "wins are counted over all users: give one budget for all"

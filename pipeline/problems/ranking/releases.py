@@ -17,7 +17,8 @@ from pipeline.study.arrays import Array, Booleans, Floats, Integers
 def trials_of(users: Integers, compared: Integers | None) -> Integers:
     """Comparisons made of each pair in each group, broadcast against (reps, groups, pairs).
 
-    users: (groups,). compared: as in `ReleasedWins`; None where all users compared all pairs.
+    users: (groups,). compared: as in `ReleasedWins`; None where all users compared all
+    pairs.
     """
     return users[:, None] if compared is None else compared
 
@@ -27,12 +28,13 @@ class ReleasedWins(Abstract):
     """What the public sees: noisy win counts of each group of users that share a budget.
 
     A mechanism of one's own derives a release with two properties, `slope` and
-    `equivalent_epsilon`: estimators know of a mechanism no more than how to make its comparisons
-    unbiased, and how noisy they then are.
+    `equivalent_epsilon`: estimators know of a mechanism no more than how to make its
+    comparisons unbiased, and how noisy they then are.
 
-    wins: (reps, groups, pairs). users: (groups,), sizes of the groups. epsilon: (groups,), budget
-    of one comparison. items: m. compared: (reps, groups, pairs), comparisons made, or None where
-    all users made all: which pairs somebody compared is public, what he answered is not.
+    wins: (reps, groups, pairs). users: (groups,), sizes of the groups. epsilon:
+    (groups,), budget of one comparison. items: m. compared: (reps, groups, pairs),
+    comparisons made, or None where all users made all: which pairs somebody compared is
+    public, what he answered is not.
     """
 
     wins: Annotated[Array, "reps", "groups", "pairs"]
@@ -60,8 +62,8 @@ class ReleasedWins(Abstract):
     def linked(self) -> Booleans | bool:
         """Whether the comparisons made link all items, (reps or 1,).
 
-        If not, no gap between some items is identified. Decided once for replications that share
-        one array; only those without some pair are examined, O(m²) each.
+        If not, no gap between some items is identified. Decided once for replications
+        that share one array; only those without some pair are examined, O(m²) each.
         """
         if self.compared is None:
             return True
@@ -96,9 +98,9 @@ class ReleasedWins(Abstract):
     def debiased_mean(self, weights: Floats | None = None) -> Floats:
         """(reps, pairs): z̄ = ½ + Σ_g v_g a_g (wins_g − n_g/2)/Σ_g v_g n_g.
 
-        It is unbiased, and may be outside [0, 1]. a_g: `slope`. weights v: (groups,), all 1 if
-        None. n_g: comparisons made in the group; ½ where there is none. Source: Xu, Sun and Cheng,
-        eq. (1), averaged over users.
+        It is unbiased, and may be outside [0, 1]. a_g: `slope`. weights v: (groups,),
+        all 1 if None. n_g: comparisons made in the group; ½ where there is none.
+        Source: Xu, Sun and Cheng, eq. (1), averaged over users.
         """
         if weights is None:
             weights = np.ones(len(self.users))

@@ -145,7 +145,8 @@ _FALLING_WORLDS = {"top_k": FADING_SUPPORTS}  # where another world than indepen
 class _Added(NamedTuple):
     """What differs between schemes in the claims on the error that privacy adds.
 
-    relative: to what. power, written: of L/100 in the negative control. margin: of the tolerance.
+    relative: to what. power, written: of L/100 in the negative control. margin: of the
+    tolerance.
     """
 
     relative: str

@@ -1,7 +1,7 @@
 """`task=release` for comparisons: wins of each item over each other, with unseeded noise.
 
-What is released is made of the noisy counts and of settings alone. A file is refused for its header
-alone; a row that is wrong by itself is left out without a word.
+What is released is made of the noisy counts and of settings alone. A file is refused
+for its header alone; a row that is wrong by itself is left out without a word.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,10 +38,10 @@ RIDGE = 1.0  # λ of the fit, which keeps scores finite
 def release(arguments: Mapping[str, Any]) -> str:
     """Release the comparisons of the file `data.path` into the new folder `outputs`.
 
-    Returns the account to print. data.items names the items; check=true releases nothing, and
-    returns what rows are left out. arguments: key -> value, as typed on the command line. Raises
-    InvalidInput for any mistake in them or in the header of the file, before anything is written;
-    OSError where the disk is full.
+    Returns the account to print. data.items names the items; check=true releases
+    nothing, and returns what rows are left out. arguments: key -> value, as typed on
+    the command line. Raises InvalidInput for any mistake in them or in the header of
+    the file, before anything is written; OSError where the disk is full.
     """
     request = request_of(arguments, "comparisons, one a row", "items", {})
     checks = is_check(arguments)

@@ -15,7 +15,8 @@ from ..theory import ordering as theory
 def excess_risk(truth: Preferences, estimate: PreferenceEstimate) -> Floats:
     """Excess risk e_L(θ̂, θ*), the mean divergence of estimated from true comparisons.
 
-    O(reps · m²). Source: Xu, Sun and Cheng, eq. (4).
+    O(reps · m²).
+    Source: Xu, Sun and Cheng, eq. (4).
     """
     return theory.excess_risk(estimate.theta, truth.theta)
 
@@ -26,7 +27,8 @@ def kendall_predicted(
 ) -> Floats:
     """Prediction of the debiased estimator's mean Kendall distance from Gaussian scores.
 
-    O(reps · m²). NaN where users compared only some pairs: the formula is for the complete graph.
+    O(reps · m²). NaN where users compared only some pairs: the formula is for the
+    complete graph.
     """
     if release.compared is not None:
         return np.full(len(truth.theta), np.nan)
@@ -39,7 +41,8 @@ def kendall_predicted(
 def lean_next(truth: Preferences, release: ReleasedWins) -> Floats:
     """Mean released share of wins of an item over the one next below it.
 
-    With θ* evenly spaced all such pairs have one law. Source: Xu, Sun and Cheng, Example 1.
+    With θ* evenly spaced all such pairs have one law.
+    Source: Xu, Sun and Cheng, Example 1.
     """
     return _wins_apart(truth, release, 1)
 
@@ -48,7 +51,8 @@ def lean_next(truth: Preferences, release: ReleasedWins) -> Floats:
 def lean_two_apart(truth: Preferences, release: ReleasedWins) -> Floats:
     """Mean released share of wins of an item over the one two ranks below it.
 
-    With θ* evenly spaced all such pairs have one law. Source: Xu, Sun and Cheng, Example 1.
+    With θ* evenly spaced all such pairs have one law.
+    Source: Xu, Sun and Cheng, Example 1.
     """
     return _wins_apart(truth, release, 2)
 

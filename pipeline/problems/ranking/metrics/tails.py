@@ -1,7 +1,7 @@
 """Exact tail probabilities for two items, as −log P; the same in every replication.
 
-They are about the debiased estimator from randomized response: NaN for more items, other releases,
-and users who are weighted. O(L) for each gap that differs.
+They are about the debiased estimator from randomized response: NaN for more items,
+other releases, and users who are weighted. O(L) for each gap that differs.
 """
 
 import math
@@ -40,7 +40,8 @@ def large_error_surprisal(
 ) -> Floats:
     """−log P(‖θ̂ − θ*‖∞ ≥ 4κ√(G log(mL)/(mL))).
 
-    The constant is that of the proof of Theorem 2, part 1. Source: Xu, Sun and Cheng, Theorem 2.
+    The constant is that of the proof of Theorem 2, part 1.
+    Source: Xu, Sun and Cheng, Theorem 2.
     """
 
     def surprisal(gap: float) -> float:
@@ -57,7 +58,8 @@ def large_excess_surprisal(
 ) -> Floats:
     """−log P(e_L ≥ δ) over m²Lδ/ρ at Theorem 1's least δ, κG log(mL)/(mL): the C that holds there.
 
-    ρ = (1 + κ) max{H, G}. Source: Xu, Sun and Cheng, Theorem 1, eq. (5).
+    ρ = (1 + κ) max{H, G}.
+    Source: Xu, Sun and Cheng, Theorem 1, eq. (5).
     """
 
     def constant(gap: float) -> float:

@@ -30,8 +30,8 @@ _excess_risks = function(
 def bernoulli_divergence(gap: Numbers, error: Numbers) -> Floats:
     """KL divergence of Bernoulli(σ(gap + error)) from Bernoulli(σ(gap)), nats; broadcasts, ≥ 0.
 
-    log(1 + p(e^δ − 1)) − pδ with p = σ(gap), δ = error, and by its cumulants, Σ_k κ_k δ^k/k!,
-    where that would lose digits. Relative accuracy 1e-12.
+    log(1 + p(e^δ − 1)) − pδ with p = σ(gap), δ = error, and by its cumulants, Σ_k κ_k
+    δ^k/k!, where that would lose digits. Relative accuracy 1e-12.
     """
     gap, error = np.broadcast_arrays(np.asarray(gap, float), np.asarray(error, float))
     return _divergence(gap.flatten(), error.flatten()).reshape(gap.shape)
@@ -66,7 +66,8 @@ def _divergence(gap: Floats, error: Floats) -> Floats:
 def _series(p: Floats, error: Floats) -> Floats:
     """The divergence up to δ⁶, by its cumulants.
 
-    With s = 1 − 2p: κ₂ = w, κ₃ = ws, κ₄ = w(1 − 6w), κ₅ = ws(1 − 12w), κ₆ = w(1 − 30w + 120w²).
+    With s = 1 − 2p: κ₂ = w, κ₃ = ws, κ₄ = w(1 − 6w), κ₅ = ws(1 − 12w),
+    κ₆ = w(1 − 30w + 120w²).
     """
     w = p * (1 - p)
     s = 1 - 2 * p
@@ -83,9 +84,10 @@ def _series(p: Floats, error: Floats) -> Floats:
 def excess_risk(estimate: Floats, theta: Floats) -> Floats:
     """Excess risk e_L(θ̂, θ*) = m⁻² Σ_{i<j} KL(σ(θ*_i − θ*_j), σ(θ̂_i − θ̂_j)), nats.
 
-    The same as m⁻² Σ_{i<j} [σ(θ*_i−θ*_j)(θ̂_j−θ̂_i) + log(1+e^{θ̂_i−θ̂_j})] minus its value at θ*,
-    but accurate however small. estimate, theta: (reps, m) -> (reps,). O(reps · m²). Source: Xu,
-    Sun and Cheng, eq. (4).
+    The same as m⁻² Σ_{i<j} [σ(θ*_i−θ*_j)(θ̂_j−θ̂_i) + log(1+e^{θ̂_i−θ̂_j})] minus its
+    value at θ*, but accurate however small. estimate, theta: (reps, m) -> (reps,).
+    O(reps · m²).
+    Source: Xu, Sun and Cheng, eq. (4).
     """
     estimate, theta = np.broadcast_arrays(np.asarray(estimate, float), np.asarray(theta, float))
     reps, m = theta.shape
@@ -99,12 +101,12 @@ def kendall_prediction(
 ) -> Floats:
     """Expected Kendall distance of the debiased M-estimator where its scores are Gaussian.
 
-    It is the mean over pairs of Φ(−|μ_i − μ_j|/sd_ij). θ̂ orders items as their scores s_i =
-    Σ_{k≠i} z̄_ik do, whatever the ridge. So this needs no linearisation of the estimator: μ_i =
-    Σ_{k≠i} σ(θ_i − θ_k), sd_ij² = Var(s_i − s_j) = V_i + V_j + 2V_ij, with V_ij = Var(z̄_ij) and
-    V_i its sum over the others. theta: (reps, m); epsilon, users, weights: (group,) or scalar ->
-    (reps,). O(reps · m²). Source: Xu, Sun and Cheng, eq. (3) and Lemma 2, by the central limit
-    theorem.
+    It is the mean over pairs of Φ(−|μ_i − μ_j|/sd_ij). θ̂ orders items as their scores
+    s_i = Σ_{k≠i} z̄_ik do, whatever the ridge. So this needs no linearisation of the
+    estimator: μ_i = Σ_{k≠i} σ(θ_i − θ_k), sd_ij² = Var(s_i − s_j) = V_i + V_j + 2V_ij,
+    with V_ij = Var(z̄_ij) and V_i its sum over the others. theta: (reps, m); epsilon,
+    users, weights: (group,) or scalar -> (reps,). O(reps · m²).
+    Source: Xu, Sun and Cheng, eq. (3) and Lemma 2, by the central limit theorem.
     """
     theta = np.asarray(theta, float)
     reps, m = theta.shape
