@@ -74,7 +74,7 @@ def test_many_items_are_interpolated(spread, shift, monkeypatch):
     """From fewer points than items the same as from all; with too few, or items too far apart for it, another."""
     rng = np.random.default_rng(3)
     theta, ability = rng.uniform(-spread, spread, (3, 60)), rng.normal(shift, 1, (3, 40))
-    assert all((basis.shape[2] < 60) == (spread < 4) for _, _, basis, _ in cramer_rao._parts(theta, ability))
+    assert all((part.basis.shape[2] < 60) == (spread < 4) for part in cramer_rao._parts(theta, ability))
     expected = information_by_definition(theta, ability)
     found = item_information(theta, ability)
     assert np.abs(found - expected).max() < 1e-13 * expected.max()

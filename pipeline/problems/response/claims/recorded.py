@@ -61,10 +61,8 @@ def _levels(mechanism: str, calibration: str, **graph: Level) -> dict[str, Level
     Randomized response has one calibration and two estimators.
     """
     if mechanism == "randomized_response":
-        return (
-            dict(mechanism=mechanism, calibration="tight", estimator=_ESTIMATORS[calibration])
-            | graph
-        )
+        estimator = _ESTIMATORS[calibration]
+        return dict(mechanism=mechanism, calibration="tight", estimator=estimator) | graph
     return dict(mechanism=mechanism, calibration=calibration, estimator="spectral") | graph
 
 
@@ -91,15 +89,14 @@ def _less_randomized(calibration: str, epsilon: float, epsilon_randomized: float
         f"ε = {epsilon_randomized:g}"
     )
     def less(results: xr.Dataset) -> Mapping[str, Estimate]:
-        def errors(mechanism: str, level: float) -> xr.DataArray:
-            at = _levels(mechanism, calibration, epsilon_user=level)
-            return select(results, "error_l2", at=at, least=FEW)["error_l2"]
-
-        randomized = errors("randomized_response", epsilon_randomized)
-        return {
-            name: mean_difference(errors(mechanism, epsilon), randomized, error_share=0.5)
-            for name, mechanism in _LESS_RANDOMIZED.items()
-        }
+        at = _levels("randomized_response", calibration, epsilon_user=epsilon_randomized)
+        randomized = select(results, "error_l2", at=at, least=FEW)["error_l2"]
+        differences: dict[str, Estimate] = {}
+        for name, mechanism in _LESS_RANDOMIZED.items():
+            at = _levels(mechanism, calibration, epsilon_user=epsilon)
+            noisy = select(results, "error_l2", at=at, least=FEW)["error_l2"]
+            differences[name] = mean_difference(noisy, randomized, error_share=0.5)
+        return differences
 
     return less
 
@@ -171,41 +168,39 @@ def _education_claims(calibration: str) -> Iterator[Claim]:
 def _gaussian_less(calibration: str) -> Measure:
     @measure("difference of mean ‖β̃ − β̂‖₂/√m, mean over cells, all pairs")
     def less(results: xr.Dataset) -> Mapping[str, Estimate]:
-        def errors(mechanism: str) -> xr.DataArray:
-            data = select(
-                results,
-                "error_l2",
-                at=_levels(mechanism, calibration, graph="dense"),
-                min_levels=dict(m=2, epsilon_user=2),
-                least=FEW,
-            )
-            return data["error_l2"].sel(epsilon_user=data["epsilon_user"] >= MODERATE)
-
-        gaussian = errors("discrete_gaussian")
-        return {
-            name: mean_difference(gaussian, errors(mechanism), error_share=0.5)
-            for name, mechanism in _GAUSSIAN_LESS.items()
-        }
+        gaussian = _dense_errors(results, "discrete_gaussian", calibration)
+        differences: dict[str, Estimate] = {}
+        for name, mechanism in _GAUSSIAN_LESS.items():
+            other = _dense_errors(results, mechanism, calibration)
+            differences[name] = mean_difference(gaussian, other, error_share=0.5)
+        return differences
 
     return less
+
+
+def _dense_errors(results: xr.Dataset, mechanism: str, calibration: str) -> xr.DataArray:
+    """Errors from ε = 1 on, all pairs released."""
+    at = _levels(mechanism, calibration, graph="dense")
+    levels = dict(m=2, epsilon_user=2)
+    data = select(results, "error_l2", at=at, min_levels=levels, least=FEW)
+    return data["error_l2"].sel(epsilon_user=data["epsilon_user"] >= MODERATE)
 
 
 def _sparse_less_dense(calibration: str, m: int) -> Measure:
     @measure(f"difference of mean ‖β̃ − β̂‖₂/√m, sparse less dense graph, mean over ε, at m = {m}")
     def less(results: xr.Dataset) -> Estimate:
-        def errors(graph: str) -> xr.DataArray:
-            data = select(
-                results,
-                "error_l2",
-                at=_levels("discrete_gaussian", calibration, graph=graph, m=m),
-                min_levels=dict(epsilon_user=2),
-                least=FEW,
-            )
-            return data["error_l2"].sel(epsilon_user=data["epsilon_user"] >= LOW_PRIVACY)
-
-        return mean_difference(errors("sparse"), errors("dense"))
+        sparse = _low_privacy_errors(results, calibration, "sparse", m)
+        dense = _low_privacy_errors(results, calibration, "dense", m)
+        return mean_difference(sparse, dense)
 
     return less
+
+
+def _low_privacy_errors(results: xr.Dataset, calibration: str, graph: str, m: int) -> xr.DataArray:
+    """Errors of Gaussian noise at large ε, on one graph and of m items."""
+    at = _levels("discrete_gaussian", calibration, graph=graph, m=m)
+    data = select(results, "error_l2", at=at, min_levels=dict(epsilon_user=2), least=FEW)
+    return data["error_l2"].sel(epsilon_user=data["epsilon_user"] >= LOW_PRIVACY)
 
 
 _FILMS = (
