@@ -336,7 +336,7 @@ def test_joint_law_of_all_ratings(w):
             return found
         return of_classes(one, (2, 1))
 
-    assert (release.asked == 3).all() and release.users == 3
+    assert (release.users_asked == 3).all() and release.users == 3
     assert follows((release.positive, release.seen), law(w), "law")
     assert not follows((release.positive, release.seen), law(w % 4 + 1), "control: another w")
 
