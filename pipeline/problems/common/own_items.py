@@ -97,7 +97,7 @@ def ranks_moved(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
 def pairs_reversed(truth: Any, estimate: Any, *, item: str = ITEM) -> Floats:
     """Share of the other items whose order with the item is reversed by privacy.
 
-    a tie counts one half. The mean over all items is the Kendall distance of the two
+    A tie counts one half. The mean over all items is the Kendall distance of the two
     rankings, where neither has ties.
     """
     return _of_item(_reversed, truth, estimate, item)

@@ -7,7 +7,7 @@ and Cheng give rates only; these give the constants.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -169,6 +169,19 @@ def score_variance(
     return np.sum(square), np.sum(square * of_one_user)
 
 
+class _Law(NamedTuple):
+    """What risks need of a release.
+
+    comparison, privacy: of `score_variance`. users: (groups,). noise: (groups,), variance
+    that privacy adds to a debiased comparison.
+    """
+
+    comparison: float
+    privacy: float
+    users: Floats
+    noise: Floats
+
+
 def _risks(
     theta: Floats,
     epsilon: Numbers,
@@ -184,67 +197,70 @@ def _risks(
     if shares_theta and np.ndim(ridge) == 0:
         sandwich, bound = _risks(theta[:1], epsilon, users, ridge, weights, wanted)
         return np.repeat(sandwich, reps), np.repeat(bound, reps)
-    ridge = np.array(np.broadcast_to(ridge, reps), float)
+    ridges = np.array(np.broadcast_to(ridge, reps), float)
     comparison, privacy = score_variance(epsilon, users, weights)
-    # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
-    noise, users = map(
-        np.array,
-        np.broadcast_arrays(np.atleast_1d(_privacy_variance(epsilon)), np.asarray(users, float)),
-    )
+    noise = np.atleast_1d(_privacy_variance(epsilon))
+    noise, groups = np.broadcast_arrays(noise, np.asarray(users, float))
+    law = _Law(comparison, privacy, np.array(groups), np.array(noise))
+    if m <= MANY:
+        return _compiled_risks(theta, ridges, law, wanted)
+    return _risks_one_by_one(theta, ridges, law, wanted)
+
+
+def _compiled_risks(
+    theta: Floats, ridges: Floats, law: _Law, wanted: tuple[bool, bool]
+) -> tuple[Floats, Floats]:
+    reps, m = theta.shape
     sandwich = np.empty(reps)
     bound = np.empty(reps)
-    if m <= MANY:
-        _compiled(
-            m,
-            reps,
-            np.ascontiguousarray(theta),
-            ridge,
-            comparison,
-            privacy,
-            len(noise),
-            users,
-            noise,
-            np.array(wanted, np.uint8),
-            sandwich,
-            bound,
-        )
-        return sandwich, bound
-    for row in range(reps):
-        curve = curvature(theta[row : row + 1])
-        if wanted[0]:
-            sandwich[row] = _sandwich_risk(
-                curve, theta[row], ridge[row : row + 1], comparison, privacy
-            )
-        if wanted[1]:
-            bound[row] = _bound(curve, users, noise)
+    _compiled(
+        m,
+        reps,
+        np.ascontiguousarray(theta),
+        ridges,
+        law.comparison,
+        law.privacy,
+        len(law.noise),
+        law.users,
+        law.noise,
+        np.array(wanted, np.uint8),
+        sandwich,
+        bound,
+    )
     return sandwich, bound
 
 
-def _sandwich_risk(
-    curve: Floats, theta: Floats, ridge: Floats, comparison: float, privacy: float
-) -> float:
-    """Sandwich risk of one θ*, (m,); curve: (1, m, m), ridge: (1,).
+def _risks_one_by_one(
+    theta: Floats, ridges: Floats, law: _Law, wanted: tuple[bool, bool]
+) -> tuple[Floats, Floats]:
+    sandwich = np.empty(len(theta))
+    bound = np.empty(len(theta))
+    for row in range(len(theta)):
+        curve = curvature(theta[row : row + 1])
+        if wanted[0]:
+            sandwich[row] = _sandwich_risk(curve, theta[row], ridges[row : row + 1], law)
+        if wanted[1]:
+            bound[row] = _bound(curve, law)
+    return sandwich, bound
 
-    comparison, privacy: of `score_variance`.
-    """
-    # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺ and one inverse is
-    # enough.
+
+def _sandwich_risk(curve: Floats, theta: Floats, ridge: Floats, law: _Law) -> float:
+    """Sandwich risk of one θ*, (m,); curve: (1, m, m), ridge: (1,)."""
+    # V = s·H + c·(mI − 11ᵀ), so that AVA is a polynomial in A = (H + 2λI)⁺: one inverse is enough.
     m = len(theta)
     inverse = inverse_laplacian(curve, ridge)[0]
     bias = 2 * ridge[0] * inverse @ theta
-    of_square = privacy * m - 2 * comparison * ridge[0]
-    variance = comparison * np.trace(inverse) + of_square * np.vdot(inverse, inverse)
+    of_square = law.privacy * m - 2 * law.comparison * ridge[0]
+    variance = law.comparison * np.trace(inverse) + of_square * np.vdot(inverse, inverse)
     return float((variance + bias @ bias) / m)
 
 
-def _bound(curve: Floats, users: Floats, noise: Floats) -> float:
-    """Cramér–Rao risk of one θ*; curve: (1, m, m).
-
-    users, noise: (groups,), noise is privacy's variance.
-    """
+def _bound(curve: Floats, law: _Law) -> float:
+    """Cramér–Rao risk of one θ*; curve: (1, m, m)."""
     m = curve.shape[1]
-    positive_noise = np.maximum(noise, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
-    groups = zip(users, positive_noise, strict=True)
+    # p̃(1 − p̃) = t²·Var(z), so a group's weight is users·w²/(w + its privacy variance).
+    positive_noise = np.maximum(law.noise, np.finfo(float).tiny)  # keeps 0/0 off the diagonal
+    groups = zip(law.users, positive_noise, strict=True)
     edges = sum(n * curve / (curve + c) for n, c in groups) * curve
     inverse = inverse_laplacian(edges, np.zeros(1))[0]
     return float(np.trace(inverse) / m)
