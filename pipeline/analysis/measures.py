@@ -160,11 +160,11 @@ def exponent_cells(
     Intervals are those of `summarise` for the mean, simultaneous over the cells in use. Raises
     InsufficientEvidence where a mean is 0: errors that were never seen have no logarithm.
     """
-    cells = summarise(data[[metric, "status"]], confidence_for(data, error_share))
-    mean = cells[metric]
-    low = cells[f"{metric}_low"]
-    high = cells[f"{metric}_high"]
-    error = cells[f"{metric}_mcse"]
+    summary = summarise(data[[metric, "status"]], confidence_for(data, error_share))
+    mean = summary[metric]
+    low = summary[f"{metric}_low"]
+    high = summary[f"{metric}_high"]
+    error = summary[f"{metric}_mcse"]
     if bool((mean == 0).any()):
         raise InsufficientEvidence(f"{metric} is 0 in all replications of a cell")
     with np.errstate(divide="ignore"):  # an interval that reaches 0
