@@ -1,7 +1,8 @@
 """The atlas: cells that were solved in advance, as a problem's package holds them in `atlas.json`.
 
-`python -m pipeline.advice.solve` makes that file. It is used only as long as the code that made it is the code that
-runs: each mechanism's cells come with a digest of the model, the mechanism, the estimator and the metrics.
+`python -m pipeline.advice.solve` makes that file. It is used only as long as the code that made it
+is the code that runs: each mechanism's cells come with a digest of the model, the mechanism, the
+estimator and the metrics.
 """
 
 import json
@@ -37,10 +38,10 @@ class NotInAtlas(Exception):
 class Solved:
     """Cells of one mechanism, each array (levels of the first axis, …).
 
-    axes: parameter -> levels, those of the atlas that the mechanism's parts take; the last is that of ε. mean, error:
-    of each metric, and its standard error. risk: true alarms of the best attack on an "answer" and on a "person", at
-    5 % false ones, as far as the mechanism says them. code: digest of what computed them. replications: of each
-    combination of sizes.
+    axes: parameter -> levels, those of the atlas that the mechanism's parts take; the last is that
+    of ε. mean, error: of each metric, and its standard error. risk: true alarms of the best attack
+    on an "answer" and on a "person", at 5 % false ones, as far as the mechanism says them. code:
+    digest of what computed them. replications: of each combination of sizes.
     """
 
     axes: Mapping[str, tuple[float, ...]]
@@ -59,7 +60,10 @@ class Solved:
 
 @dataclass(frozen=True)
 class Atlas:
-    """All cells of a problem. axes: parameter -> levels; the last is that of ε. parameters: what else was given.
+    """All cells of a problem. axes: parameter -> levels.
+
+    The last is that of ε. parameters: what else was given.
+
     effort: seed and numbers of replications, see `pipeline.advice.solve`."""
 
     problem: Problem
@@ -80,7 +84,10 @@ def path(problem: Problem) -> Path | None:
 
 
 def stored(problem: Problem) -> Atlas | None:
-    """The atlas of a problem, if there is one; NotInAtlas where its file cannot be read, or is damaged."""
+    """The atlas of a problem, if there is one.
+
+    NotInAtlas where its file cannot be read, or is damaged.
+    """
     file = path(problem)
     if file is None or not file.is_file():
         return None
@@ -89,7 +96,9 @@ def stored(problem: Problem) -> Atlas | None:
     except OSError as error:
         raise NotInAtlas(f"{file} cannot be read ({error.strerror})") from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise NotInAtlas(f"{file} is damaged; install the package again, or `make atlas` makes it again") from None
+        raise NotInAtlas(
+            f"{file} is damaged; install the package again, or `make atlas` makes it again"
+        ) from None
 
 
 def _parsed(problem: Problem, raw: Any) -> Atlas:
@@ -98,12 +107,24 @@ def _parsed(problem: Problem, raw: Any) -> Atlas:
 
     def solved(one: Mapping[str, Any]) -> Solved:
         mine = {name: axes[name] for name in one["axes"]}
-        mean, error, risk = ({name: np.asarray(values, float).reshape([*map(len, mine.values())])
-                              for name, values in one[what].items()} for what in ("mean", "error", "risk"))
-        return Solved(mine, one["estimator"], one["code"], tuple(one["replications"]), mean, error, risk)
+        mean, error, risk = (
+            {
+                name: np.asarray(values, float).reshape([*map(len, mine.values())])
+                for name, values in one[what].items()
+            }
+            for what in ("mean", "error", "risk")
+        )
+        return Solved(
+            mine, one["estimator"], one["code"], tuple(one["replications"]), mean, error, risk
+        )
 
-    return Atlas(problem, axes, raw["parameters"], raw["effort"],
-                 {name: solved(one) for name, one in raw["mechanisms"].items()})
+    return Atlas(
+        problem,
+        axes,
+        raw["parameters"],
+        raw["effort"],
+        {name: solved(one) for name, one in raw["mechanisms"].items()},
+    )
 
 
 def declared(problem: Problem) -> advice.Atlas | None:
@@ -112,8 +133,12 @@ def declared(problem: Problem) -> advice.Atlas | None:
 
 
 def question(problem: Problem, mechanism: str, sizes: Mapping[str, Any]) -> Question:
-    """The question that cells of some sizes answer, with ε unknown; its targets name the metrics only."""
-    about, wanted = advice_of(problem), declared(problem)
+    """The question that cells of some sizes answer, with ε unknown.
+
+    Its targets name the metrics only.
+    """
+    about = advice_of(problem)
+    wanted = declared(problem)
     assert wanted is not None
     targets = []
     for name in wanted.metrics:
@@ -125,10 +150,14 @@ def question(problem: Problem, mechanism: str, sizes: Mapping[str, Any]) -> Ques
 
 
 def axes_of(problem: Problem, mechanism: str) -> dict[str, tuple[float, ...]]:
-    """Axes of a mechanism's cells, parameter -> levels: those of the problem's atlas that its parts take."""
+    """Axes of a mechanism's cells, parameter -> levels: those of the problem's atlas that its parts
+    take.
+    """
     wanted = declared(problem)
     assert wanted is not None
-    taken = question(problem, mechanism, {name: levels[0] for name, levels in wanted.axes.items()}).values
+    taken = question(
+        problem, mechanism, {name: levels[0] for name, levels in wanted.axes.items()}
+    ).values
     return {name: levels for name, levels in wanted.axes.items() if name in taken}
 
 
@@ -139,7 +168,9 @@ def limits(metric: Any) -> tuple[float, float]:
 
 def code(asked: Question) -> str:
     """Digest of the code that computes the cells of a question."""
-    names = [(role, asked.values[role]) for role in ROLES] + [("metric", one.metric) for one in asked.targets]
+    names = [(role, asked.values[role]) for role in ROLES] + [
+        ("metric", one.metric) for one in asked.targets
+    ]
     return source_digest([Study, *(asked.problem.part(role, name) for role, name in names)])
 
 
@@ -149,13 +180,19 @@ def current(problem: Problem, mechanism: str, solved: Solved) -> bool:
     if wanted is None or mechanism not in wanted.mechanisms:
         return False
     sizes = {name: levels[0] for name, levels in wanted.axes.items()}
-    return solved.axes == axes_of(problem, mechanism) and code(question(problem, mechanism, sizes)) == solved.code
+    return (
+        solved.axes == axes_of(problem, mechanism)
+        and code(question(problem, mechanism, sizes)) == solved.code
+    )
 
 
 def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
-    """Mechanism -> the question with it, and its cells; NotInAtlas where a question needs other cells.
+    """Mechanism -> the question with it, and its cells.
 
-    Mechanisms that need a size of which the question says nothing are left out, unless the question names one.
+    NotInAtlas where a question needs other cells.
+
+    Mechanisms that need a size of which the question says nothing are left out, unless the question
+    names one.
     """
     atlas = stored(asked.problem)
     if atlas is None:
@@ -167,19 +204,26 @@ def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
     for name in names:
         if name not in atlas.mechanisms:
             raise NotInAtlas(f"no cells for mechanism={name}")
-        solved, other = atlas.mechanisms[name], asked.using(name)
-        unknown = [axis for axis in solved.axes if axis != asked.parameter and size(other, axis) is None]
+        solved = atlas.mechanisms[name]
+        other = asked.using(name)
+        unknown = [
+            axis for axis in solved.axes if axis != asked.parameter and size(other, axis) is None
+        ]
         if unknown and not chosen:
             continue
         if unknown:
             raise NotInAtlas(f"no cells for mechanism={name} without {', '.join(unknown)}")
         if other.values["estimator"] != solved.estimator:
-            raise NotInAtlas(f"no cells for mechanism={name} with estimator={other.values['estimator']}")
+            raise NotInAtlas(
+                f"no cells for mechanism={name} with estimator={other.values['estimator']}"
+            )
         for one in asked.targets:
             if one.metric not in solved.mean:
                 raise NotInAtlas(f"no cells for {one.metric}, only {', '.join(solved.mean)}")
         if not current(asked.problem, name, solved):
-            raise NotInAtlas("its cells were made by other code than this; `make atlas` makes them again")
+            raise NotInAtlas(
+                "its cells were made by other code than this; `make atlas` makes them again"
+            )
         found[name] = other, solved
     return found
 
@@ -187,17 +231,23 @@ def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
 def _check(asked: Question, atlas: Atlas) -> None:
     """Raise NotInAtlas where a parameter is not what the cells have."""
     if asked.derive or asked.parameter not in atlas.axes:
-        raise NotInAtlas("no cells for data of one's own" if asked.derive else f"no axis {asked.word}")
+        raise NotInAtlas(
+            "no cells for data of one's own" if asked.derive else f"no axis {asked.word}"
+        )
     given = {**advice_of(asked.problem).parameters, **atlas.parameters}
     wanted = declared(asked.problem)
     for name, value in asked.values.items():
         if name in atlas.axes and value is not None:
             levels = atlas.axes[name]
             if not levels[0] <= value <= levels[-1]:
-                raise NotInAtlas(f"{name}={value} lies outside of its cells, {levels[0]:g} to {levels[-1]:g}")
+                raise NotInAtlas(
+                    f"{name}={value} lies outside of its cells, {levels[0]:g} to {levels[-1]:g}"
+                )
         elif wanted is not None and name in wanted.halves:
             _check_half(asked, name, wanted.halves[name])
-        elif name not in ("mechanism", "estimator") and _plain(value) != _plain(given.get(name, _default(asked, name))):
+        elif name not in ("mechanism", "estimator") and _plain(value) != _plain(
+            given.get(name, _default(asked, name))
+        ):
             raise NotInAtlas(f"no cells for {name}={value}")
 
 
@@ -207,7 +257,9 @@ def _check_half(asked: Question, name: str, axis: str) -> None:
     if whole is None:
         raise NotInAtlas(f"its cells have {name}={axis}/2, and {axis} is not known")
     if asked.values[name] != whole // 2:
-        raise NotInAtlas(f"no cells for {name}={asked.values[name]}, only for {name}={axis}/2={whole // 2}")
+        raise NotInAtlas(
+            f"no cells for {name}={asked.values[name]}, only for {name}={axis}/2={whole // 2}"
+        )
 
 
 def size(asked: Question, name: str) -> Any:

@@ -15,10 +15,11 @@ NEIGHBOURS = 3  # whole levels on each side of a window that has too few
 
 @dataclass(frozen=True)
 class Axis:
-    """The unknown as an axis. better: 1 where targets are met at large levels, −1 where at small ones.
+    """The unknown as an axis. better: 1 where targets are met at large levels, −1 where at small
+    ones.
 
-    A position is better · log(level): the larger, the nearer to where the targets are met. Every level
-    that this gives lies within `Question.limits`, so that all parts can be made there.
+    A position is better · log(level): the larger, the nearer to where the targets are met. Every
+    level that this gives lies within `Question.limits`, so that all parts can be made there.
     """
 
     question: Question
@@ -64,7 +65,10 @@ class Axis:
         return sorted(chosen, key=self.position)
 
     def advisable(self, position: float) -> float:
-        """The first level at or after a position that is whole, or has three digits; the last one beyond the limits."""
+        """The first level at or after a position that is whole, or has three digits.
+
+        The last one beyond the limits.
+        """
         exact = math.exp(self.better * self.within(position))
         return self._inside(self._short(exact))
 
@@ -78,7 +82,9 @@ class Axis:
         return self._inside(following)
 
     def reach(self, position: float) -> float:
-        """How far the targets are met: from a position to the problem's last level, on a logarithmic axis."""
+        """How far the targets are met: from a position to the problem's last level, on a
+        logarithmic axis.
+        """
         unknown = self.question.unknown
         end = unknown.high if self.better > 0 else unknown.low
         return self.position(end) - position

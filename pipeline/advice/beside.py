@@ -1,4 +1,6 @@
-"""What would be beside the advice: without privacy, with twice the people or half the budget, with other people."""
+"""What would be beside the advice: without privacy, with twice the people or half the budget, with
+other people.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +14,9 @@ REPLICATIONS = 1000
 
 
 def beside(simulator: Simulator, level: float) -> dict[str, Any]:
-    """Name -> what is measured there, of each change that the problem allows; on the same replications.
+    """Name -> what is measured there, of each change that the problem allows.
+
+    On the same replications.
 
     Each is a list, one entry for each target, as far as the streams allow of the same people.
     """
@@ -27,12 +31,15 @@ def beside(simulator: Simulator, level: float) -> dict[str, Any]:
 
 
 def stressed(simulator: Simulator, level: float) -> list[dict[str, Any]]:
-    """What would be at the level if people differed from the model, for each case of the problem's `Advice.stress`.
+    """What would be at the level if people differed from the model, for each case of the problem's
+    `Advice.stress`.
 
-    Each has `case`, in words, the `changes` of parameters, what is `measured` as by `beside`, each also with
-    `missed_by`, by how much the mean misses the target, 0 where it meets it; `why` nothing could be measured, or None.
+    Each has `case`, in words, the `changes` of parameters, what is `measured` as by `beside`, each
+    also with `missed_by`, by how much the mean misses the target, 0 where it meets it; `why`
+    nothing could be measured, or None.
     """
-    question, rows = simulator.question, list[dict[str, Any]]()
+    question = simulator.question
+    rows = list[dict[str, Any]]()
     for case, changes in question.advice.stress(question.parts(level).model).items():
         row: dict[str, Any] = {"case": case, "changes": dict(changes), "measured": [], "why": None}
         try:
@@ -49,16 +56,27 @@ def measured(simulator: Simulator, question: Question) -> list[dict[str, Any]]:
     other = Simulator(question, drawn=simulator.drawn)
     mechanism = question.values["mechanism"]
     reps = min(REPLICATIONS, other.affordable(mechanism, 0.02))
-    return [{"metric": one.target.metric, "mean": one.mean, "low": one.low, "high": one.high,
-             "met": one.target.misses(one.mean) == 0, "missed_by": one.target.misses(one.mean)}
-            for one in measure(other, mechanism, reps).measured]
+    return [
+        {
+            "metric": one.target.metric,
+            "mean": one.mean,
+            "low": one.low,
+            "high": one.high,
+            "met": one.target.misses(one.mean) == 0,
+            "missed_by": one.target.misses(one.mean),
+        }
+        for one in measure(other, mechanism, reps).measured
+    ]
 
 
 def _changed(question: Question, level: float) -> Iterator[tuple[str, Question]]:
-    known, words = question.known(level), question.advice.unknowns
+    known = question.known(level)
+    words = question.advice.unknowns
     if "none" in question.problem.mechanisms and question.values["mechanism"] != "none":
         yield "without_privacy", known.using("none")
-    people, epsilon = (words[one].parameter if one in words else "" for one in ("people", "epsilon"))
+    people, epsilon = (
+        words[one].parameter if one in words else "" for one in ("people", "epsilon")
+    )
     if people in known.values:
         yield "twice_the_people", question.known(level, **{people: 2 * known.values[people]})
     if epsilon in known.values:

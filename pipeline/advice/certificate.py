@@ -18,15 +18,20 @@ from pipeline.study.status import OK
 ERROR = 0.05  # probability of a certificate where a target is not met
 FAR_OFF = 0.04  # by which a certificate lies too far beyond the crossing, of the logarithm
 LEAST_STEP = 0.01  # from the crossing to the first attempt, of the logarithm
-ATTEMPTS = 6  # at levels that differ, but at the end of a range; the k-th has the error probability ERROR/2^k
+# At levels that differ, but at the end of a range; the k-th has the error probability ERROR/2^k.
+ATTEMPTS = 6
 MOST_STEPS = 0.6  # of an answer that all attempts together may take
-CURVED = 0.25  # share of the distance from a certificate to the crossing by which a straight line may be wrong
+# Share of the distance from a certificate to the crossing by which a straight line may be wrong.
+CURVED = 0.25
 LONGER = 4  # times the replications, where no level is left
 
 
 class Measured(NamedTuple):
-    """A metric at one level. mean and the ends of its 95 % interval; met: share of single replications that meet the
-    target by themselves; shown: whether the mean meets it, at the certificate's confidence. infinite: replications
+    """A metric at one level. mean and the ends of its 95 % interval.
+
+    met: share of single replications that meet the target by themselves; shown: whether the mean
+    meets it, at the certificate's confidence. infinite: replications
+
     without a value, which count as the worst."""
 
     target: Target
@@ -39,12 +44,20 @@ class Measured(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """For JSON."""
-        return {"metric": self.target.metric, "mean": self.mean, "low": self.low, "high": self.high,
-                "share_of_runs_met": self.met, "shown": self.shown}
+        return {
+            "metric": self.target.metric,
+            "mean": self.mean,
+            "low": self.low,
+            "high": self.high,
+            "share_of_runs_met": self.met,
+            "shown": self.shown,
+        }
 
 
 class Certificate(NamedTuple):
-    """The level, what was measured there, on how many replications, and what share of them has no valid estimate."""
+    """The level, what was measured there, on how many replications, and what share of them has no
+    valid estimate.
+    """
 
     level: float
     measured: tuple[Measured, ...]
@@ -59,7 +72,9 @@ class Certificate(NamedTuple):
 
 @dataclass
 class _Attempts:
-    """Attempts at a certificate. found: what is known of the crossings by now; reps: replications of the next one.
+    """Attempts at a certificate. found: what is known of the crossings by now.
+
+    reps: replications of the next one.
 
     count: attempts by now; used: share of an answer's steps that they took.
     """
@@ -93,10 +108,11 @@ class _Attempts:
 def certify(simulator: Simulator, found: Found) -> Certificate:
     """The given certificate that is nearest to the crossing, or the last attempt at one.
 
-    Each attempt has replications of its own. One errs with probability ERROR/2^k at most, all with less than ERROR,
-    whatever the search found: a t interval's coverage, corrected for skewness, or that of Wilson's for shares. What an
-    attempt tells of the crossing moves the next one: to a level that is safer, always another one; or nearer, where one
-    was given far beyond, as on a flat curve.
+    Each attempt has replications of its own. One errs with probability ERROR/2^k at most, all with
+    less than ERROR, whatever the search found: a t interval's coverage, corrected for skewness, or
+    that of Wilson's for shares. What an attempt tells of the crossing moves the next one: to a
+    level that is safer, always another one; or nearer, where one was given far beyond, as on a flat
+    curve.
     """
     attempts = _Attempts(simulator, found, replications(found, simulator, ERROR / 2))
     certificate = _until_given(attempts)
@@ -121,7 +137,10 @@ def _until_given(attempts: _Attempts) -> Certificate:
 
 
 def _safer(axis: Axis, level: float, position: float) -> float | None:
-    """The level at a position beyond one, or the next one, towards the better end; None at that end."""
+    """The level at a position beyond one, or the next one, towards the better end.
+
+    None at that end.
+    """
     candidate = axis.advisable(position)
     return axis.after(level) if candidate == level else candidate
 
@@ -145,13 +164,16 @@ def _brought_nearer(attempts: _Attempts, certificate: Certificate) -> Certificat
 
 
 def _hopeful(attempts: _Attempts) -> float:
-    """The position that is recommended as if the crossing were known: what fails costs nothing but time."""
+    """The position that is recommended as if the crossing were known: what fails costs nothing but
+    time.
+    """
     crossings = [crossing._replace(error=0.0) for crossing in attempts.found.crossings]
     return recommended(replace(attempts.found, crossings=crossings), attempts.reps, attempts.alpha)
 
 
 def _updated(found: Found, certificate: Certificate) -> Found:
-    """What the search found, with what a certificate says of each crossing: means weighted by their precision.
+    """What the search found, with what a certificate says of each crossing: means weighted by their
+    precision.
 
     A certificate far from the crossing says less of it, as mean curves are not straight.
     """
@@ -165,7 +187,9 @@ def _updated(found: Found, certificate: Certificate) -> Found:
         known = math.isfinite(crossing.value) and crossing.slope < 0
         if known and crossing.error > 0 and error > 0:
             weights = crossing.error**-2, error**-2
-            value = np.average([crossing.value, position - excess / crossing.slope], weights=weights)
+            value = np.average(
+                [crossing.value, position - excess / crossing.slope], weights=weights
+            )
             crossing = crossing._replace(value=float(value), error=sum(weights) ** -0.5)
         crossings.append(crossing)
     return replace(found, crossings=crossings)
@@ -175,8 +199,10 @@ def measure(simulator: Simulator, level: float, reps: int, alpha: float = ERROR)
     """What fresh replications at a level show, at error probability alpha for all targets together."""
     sample = simulator.sample([level], reps)
     targets = simulator.question.targets
-    measured = tuple(_measured(one, values[0], sample.status[0], alpha / len(targets))
-                     for one, values in zip(targets, sample.values, strict=True))
+    measured = tuple(
+        _measured(one, values[0], sample.status[0], alpha / len(targets))
+        for one, values in zip(targets, sample.values, strict=True)
+    )
     return Certificate(level, measured, sample.status.shape[-1], not_converged(sample.status))
 
 
@@ -184,11 +210,22 @@ def _measured(target: Target, values: Floats, status: Array, alpha: float) -> Me
     infinite = int((~np.isfinite(values)).sum())
     known = finite(values, target.worst, target.sign)
     bounded = (target.least, target.most) == (0, 1)
-    part = dict(zip(STATISTICS, block_moments(known[None], np.full_like(status, OK)).values[0], strict=True))
+    part = dict(
+        zip(STATISTICS, block_moments(known[None], np.full_like(status, OK)).values[0], strict=True)
+    )
     ends = [mean_interval(part, confidence, bounded) for confidence in (1 - 2 * alpha, 0.95)]
     bound = float(ends[0][1] if target.sign > 0 else ends[0][0])
     if float(part["m2"]) == 0 and not bounded:
         bound = np.inf * target.sign  # equal values say nothing of others
-    shown = target.sign * (bound - target.value) <= 0 and not (infinite and not np.isfinite(target.worst))
-    return Measured(target, float(part["mean"]), float(ends[1][0]), float(ends[1][1]),
-                    float((target.sign * (known - target.value) <= 0).mean()), bool(shown), infinite)
+    shown = target.sign * (bound - target.value) <= 0 and not (
+        infinite and not np.isfinite(target.worst)
+    )
+    return Measured(
+        target,
+        float(part["mean"]),
+        float(ends[1][0]),
+        float(ends[1][1]),
+        float((target.sign * (known - target.value) <= 0).mean()),
+        bool(shown),
+        infinite,
+    )

@@ -29,8 +29,14 @@ class Candidate:
 
     def record(self) -> dict[str, Any]:
         """For JSON."""
-        row: dict[str, Any] = {"mechanism": self.mechanism, "estimator": None, "boundary": None, "low": None,
-                               "high": None, "why": self._why()}
+        row: dict[str, Any] = {
+            "mechanism": self.mechanism,
+            "estimator": None,
+            "boundary": None,
+            "low": None,
+            "high": None,
+            "why": self._why(),
+        }
         if self.found is not None and self.simulator is not None:
             row["estimator"] = self.simulator.question.values["estimator"]
             row["low"], row["boundary"], row["high"] = self.found.shown()
@@ -38,20 +44,26 @@ class Candidate:
 
     def _why(self) -> str | None:
         if self.nowhere is not None:
-            return "meets the targets everywhere" if self.nowhere.met else "does not reach the targets"
+            return (
+                "meets the targets everywhere" if self.nowhere.met else "does not reach the targets"
+            )
         return str(self.error) if self.error is not None else None
 
 
 def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
-    """The mechanism that is advised, where its targets begin to be met, and what was found of each that fits.
+    """The mechanism that is advised, where its targets begin to be met, and what was found of each
+    that fits.
 
-    Only the one that the person named, if any; else all of the problem that have a budget. That whose targets are met
-    over the longest stretch of the unknown is advised, whether more of it is better or less. InvalidInput where one
-    meets them everywhere, or none anywhere: why the problem's first one does not.
+    Only the one that the person named, if any; else all of the problem that have a budget. That
+    whose targets are met over the longest stretch of the unknown is advised, whether more of it is
+    better or less. InvalidInput where one meets them everywhere, or none anywhere: why the
+    problem's first one does not.
     """
     names = mechanisms(question)
     candidates = [_candidate(question, name, 1 / len(names)) for name in names]
-    everywhere = [candidate for candidate in candidates if candidate.nowhere and candidate.nowhere.met]
+    everywhere = [
+        candidate for candidate in candidates if candidate.nowhere and candidate.nowhere.met
+    ]
     if everywhere:
         raise _refusal(everywhere[:1], named=len(everywhere) < len(names))
     able = [candidate for candidate in candidates if candidate.found is not None]
@@ -69,9 +81,13 @@ def mechanisms(question: Question) -> list[str]:
     epsilon = question.advice.unknowns.get("epsilon")
     if "mechanism" in question.chosen or epsilon is None:
         return [first]
-    others = [name for name in sorted(question.problem.mechanisms)
-              if epsilon.parameter in fields(question.problem.part("mechanism", name)) and name != first
-              and question.fits(name)]
+    others = [
+        name
+        for name in sorted(question.problem.mechanisms)
+        if epsilon.parameter in fields(question.problem.part("mechanism", name))
+        and name != first
+        and question.fits(name)
+    ]
     return [first, *others]
 
 
@@ -96,7 +112,9 @@ def _refusal(candidates: Sequence[Candidate], named: bool) -> InvalidInput:
     """
     for candidate in candidates:
         if candidate.nowhere is not None and candidate.simulator is not None:
-            return refusal(candidate.simulator, candidate.nowhere, candidate.mechanism if named else None)
+            return refusal(
+                candidate.simulator, candidate.nowhere, candidate.mechanism if named else None
+            )
     error = candidates[0].error
     assert error is not None
     return error

@@ -24,16 +24,25 @@ class NotReached(NotInAtlas):
 
 @dataclass(frozen=True)
 class Curve:
-    """A mechanism's means along the unknown. levels: of its parameter, ascending; bands: metric -> mean, low, high."""
+    """A mechanism's means along the unknown. levels: of its parameter, ascending.
+
+    bands: metric -> mean, low, high.
+    """
 
     question: Question
     levels: Floats
     bands: Mapping[str, tuple[Floats, Floats, Floats]]
 
     def excess(self, side: int) -> Floats:
-        """The greatest sign · (mean − value) of all targets; side: 1 at the ends of bands that are worse for a target,
+        """The greatest sign · (mean − value) of all targets.
+
+        side: 1 at the ends of bands that are worse for a target,
+
         −1 at those that are better, 0 in between."""
-        excesses = [target.sign * (self._end(target, side) - target.value) for target in self.question.targets]
+        excesses = [
+            target.sign * (self._end(target, side) - target.value)
+            for target in self.question.targets
+        ]
         worst: Floats = np.max(excesses, axis=0)
         return worst
 
@@ -47,7 +56,9 @@ class Curve:
 
 @dataclass(frozen=True)
 class First:
-    """A first answer; value, boundary, low and high are levels of the unknown's parameter. low, high: of the band, None
+    """A first answer; value, boundary, low and high are levels of the unknown's parameter. low,
+    high: of the band, None
+
     where that meets no target within the cells."""
 
     question: Question
@@ -71,38 +82,63 @@ class First:
         order = np.argsort(positions)
         measured = []
         for one in self.question.targets:
-            mean, low, high = (float(np.interp(at, positions[order], part[order]))
-                               for part in self.curve.bands[one.metric])
+            mean, low, high = (
+                float(np.interp(at, positions[order], part[order]))
+                for part in self.curve.bands[one.metric]
+            )
             measured.append({"metric": one.metric, "mean": mean, "low": low, "high": high})
         larger = (self.axis.better > 0) != self.question.unknown.left
-        in_words = [words.survey(self.question, self.value), words.privacy(self.question, self.value),
-                    words.interpolated(self.question)]
+        in_words = [
+            words.survey(self.question, self.value),
+            words.privacy(self.question, self.value),
+            words.interpolated(self.question),
+        ]
         return {
-            "in_words": in_words, "warning": words.warning(self.question, self.value), "remark": None,
-            **about(self.question, self.value), "value": self.question.shown(self.value),
-            **_shown(self.question, self.low, self.boundary, self.high), "better": "more" if larger else "less",
-            "source": "atlas", "certified": False, "confidence": None, "measured": measured,
+            "in_words": in_words,
+            "warning": words.warning(self.question, self.value),
+            "remark": None,
+            **about(self.question, self.value),
+            "value": self.question.shown(self.value),
+            **_shown(self.question, self.low, self.boundary, self.high),
+            "better": "more" if larger else "less",
+            "source": "atlas",
+            "certified": False,
+            "confidence": None,
+            "measured": measured,
             "mechanisms": list(self.others),
         }
 
 
-def _shown(asked: Question, low: float | None, boundary: float, high: float | None) -> dict[str, float | None]:
+def _shown(
+    asked: Question, low: float | None, boundary: float, high: float | None
+) -> dict[str, float | None]:
     """Ends of a band and what lies between them, as the person names the unknown."""
     ends = [one if one is None else asked.shown(one) for one in (low, boundary, high)]
-    return dict(zip(("low", "boundary", "high"), ends[::-1] if asked.unknown.left else ends, strict=True))
+    return dict(
+        zip(("low", "boundary", "high"), ends[::-1] if asked.unknown.left else ends, strict=True)
+    )
 
 
 def first(asked: Question) -> First:
     """The first answer to a question; NotInAtlas, and why, if the atlas has none."""
-    best, rows, refused = None, list[dict[str, Any]](), ""
+    best = None
+    rows = list[dict[str, Any]]()
+    refused = ""
     for name, (question, solved) in atlas.fitting(asked).items():
         found = curve(question, solved)
-        row: dict[str, Any] = {"mechanism": name, "estimator": solved.estimator, "boundary": None, "low": None,
-                               "high": None, "why": None}
+        row: dict[str, Any] = {
+            "mechanism": name,
+            "estimator": solved.estimator,
+            "boundary": None,
+            "low": None,
+            "high": None,
+            "why": None,
+        }
         try:
             axis, low, boundary, high = crossing(found)
         except NotReached as error:
-            row["why"], refused = str(error), refused or str(error)
+            row["why"] = str(error)
+            refused = refused or str(error)
         else:
             row |= _shown(question, low, boundary, high)
             if best is None or axis.reach(axis.position(boundary)) > best.reach:
@@ -116,18 +152,31 @@ def first(asked: Question) -> First:
 
 
 def curve(asked: Question, solved: Solved) -> Curve:
-    """Means and bands of a mechanism along the unknown; all other sizes are given, or have defaults."""
+    """Means and bands of a mechanism along the unknown.
+
+    All other sizes are given, or have defaults.
+    """
     along = asked.parameter
     at = [None if name == along else float(np.log(atlas.size(asked, name))) for name in solved.axes]
     levels = solved.axes[along]
     positions = np.linspace(np.log(levels[0]), np.log(levels[-1]), POINTS)
-    bands = {one.metric: band(solved.mean[one.metric], solved.error[one.metric], (one.least, one.most),
-                              solved.logarithms, at, positions) for one in asked.targets}
+    bands = {
+        one.metric: band(
+            solved.mean[one.metric],
+            solved.error[one.metric],
+            (one.least, one.most),
+            solved.logarithms,
+            at,
+            positions,
+        )
+        for one in asked.targets
+    }
     return Curve(asked, np.exp(positions), bands)
 
 
 def crossing(found: Curve) -> tuple[Axis, float | None, float, float | None]:
-    """The axis of the unknown, and where the targets begin to be met: low end, estimate and high end, as levels.
+    """The axis of the unknown, and where the targets begin to be met: low end, estimate and high
+    end, as levels.
 
     NotReached where they are met at no level of the cells, NotInAtlas where they are at all.
     """
@@ -149,7 +198,10 @@ def crossing(found: Curve) -> tuple[Axis, float | None, float, float | None]:
 
 
 def _begin(found: Curve, side: int, better: int) -> float | None:
-    """The level from which on the targets are met, from the worse end on; None if they are not, or are at once."""
+    """The level from which on the targets are met, from the worse end on.
+
+    None if they are not, or are at once.
+    """
     excess, levels = (one[::better] for one in (found.excess(side), found.levels))
     met = excess <= 0
     k = int(met.argmax())

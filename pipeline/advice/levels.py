@@ -10,7 +10,8 @@ Refusal = Callable[[float], InvalidInput | None]  # why the parts refuse a level
 
 FINEST = 1e-6  # relative distance to which an end is found
 CLOSE = 64  # whole levels above the low end of which each is tried
-FAR_ABOVE, SPARSE = 16, 64  # up to so many times the low end, so many levels are tried
+FAR_ABOVE = 16
+SPARSE = 64  # up to so many times the low end, so many levels are tried
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,14 @@ class Range:
 
 
 def possible(low: float, start: float, high: float, whole: bool, refusal: Refusal) -> Range:
-    """The range around `start` in which no part refuses a level; low, high: where it must end at the latest.
+    """The range around `start` in which no part refuses a level.
 
-    Ends are found by bisection, on a logarithmic axis. Sizes that are rounded may refuse single whole levels
-    above the first that they take: the low end lies above all of these that are found.
-    Raises the refusal of `start` where no level is taken. O(log(high/low)) attempts to make the parts.
+    Low, high: where it must end at the latest.
+
+    Ends are found by bisection, on a logarithmic axis. Sizes that are rounded may refuse single
+    whole levels above the first that they take: the low end lies above all of these that are found.
+    Raises the refusal of `start` where no level is taken. O(log(high/low)) attempts to make the
+    parts.
 
     >>> def odd(level):
     ...     return None if 3 <= level <= 90 else InvalidInput("n", level, "must be from 3 to 90")
@@ -96,7 +100,9 @@ def _adjacent(inside: float, outside: float, whole: bool) -> bool:
 
 
 def _above_gaps(bottom: int, top: int, refusal: Refusal) -> int:
-    """The first whole level, from `bottom` on, above all that are refused, as far as those that are tried tell."""
+    """The first whole level, from `bottom` on, above all that are refused, as far as those that are
+    tried tell.
+    """
     close = range(bottom, min(bottom + CLOSE, top) + 1)
     widest = min(FAR_ABOVE * bottom, top)
     step = max(1, (widest - bottom) // SPARSE)

@@ -1,4 +1,6 @@
-"""What a mechanism means for one person: budgets, posterior odds, and how well the best attacker does."""
+"""What a mechanism means for one person: budgets, posterior odds, and how well the best attacker
+does.
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,10 +13,13 @@ SURE = 0.999  # from which on a chance is "more than 99.9 %"
 
 @dataclass(frozen=True)
 class Budgets:
-    """What a mechanism's release costs a person, in nats. person: all that one gives; answer: one answer of it.
+    """What a mechanism's release costs a person, in nats. person: all that one gives.
 
-    None where the mechanism does not say; infinite where nothing is protected. delta: chance with which the person's
-    budget does not hold. answers: how many answers of that budget a person gives, if the mechanism says so.
+    answer: one answer of it.
+
+    None where the mechanism does not say; infinite where nothing is protected. delta: chance with
+    which the person's budget does not hold. answers: how many answers of that budget a person
+    gives, if the mechanism says so.
     """
 
     person: float | None
@@ -28,9 +33,12 @@ class Budgets:
 
 
 def budgets(mechanism: Any) -> Budgets:
-    """Budgets of a person and of an answer: from the mechanism's `attacks()`, or else the greatest that is `spent`."""
+    """Budgets of a person and of an answer: from the mechanism's `attacks()`, or else the greatest
+    that is `spent`.
+    """
     means = terms(mechanism)
-    answer, person = means["answer"], means["person"]
+    answer = means["answer"]
+    person = means["person"]
     each = answer["budget"] if answer else None
     if person:
         return Budgets(person["budget"], each, person["delta"])
@@ -42,30 +50,43 @@ def budgets(mechanism: Any) -> Budgets:
 
 
 def certainty(epsilon: float) -> str:
-    """How sure somebody can become to whom two possibilities seemed equally likely: 1/(1 + e^−ε), in words.
+    """How sure somebody can become to whom two possibilities seemed equally likely: 1/(1 + e^−ε),
+    in words.
 
     >>> certainty(1.0), certainty(10.0)
     ('73.1 % sure', 'more than 99.9 % sure')
     """
     chance = 1 / (1 + math.exp(-epsilon))
-    return f"more than {SURE:.1%} sure".replace("%", " %") if chance > SURE else f"{100 * chance:.1f} % sure"
+    return (
+        f"more than {SURE:.1%} sure".replace("%", " %")
+        if chance > SURE
+        else f"{100 * chance:.1f} % sure"
+    )
 
 
 def terms(mechanism: Any) -> dict[str, Any]:
     """For "answer" and "person" what the mechanism's `attacks()` say; null where it says nothing.
 
-    odds: by what factor a release can change anybody's odds of one neighbour against the other, at most; null where
-    that is not bounded. certain: how sure who thought both equally likely can become. attacker: true alarms of the best
-    test at each rate of false ones. exact: whether it is attained, or a bound.
+    odds: by what factor a release can change anybody's odds of one neighbour against the other, at
+    most; null where that is not bounded. certain: how sure who thought both equally likely can
+    become. attacker: true alarms of the best test at each rate of false ones. exact: whether it is
+    attained, or a bound.
     """
     attacks = mechanism.attacks() if hasattr(mechanism, "attacks") else {}
-    return {what: _terms(attacks[what]) if what in attacks else None for what in ("answer", "person")}
+    return {
+        what: _terms(attacks[what]) if what in attacks else None for what in ("answer", "person")
+    }
 
 
 def _terms(attack: Any) -> dict[str, Any]:
     pure = attack.delta == 0
-    return {"budget": float(attack.epsilon), "delta": float(attack.delta),
-            "odds": math.exp(min(attack.epsilon, 700.0)) if pure else None,
-            "certain": 1 / (1 + math.exp(-attack.epsilon)) if pure else None,
-            "attacker": [{"false_alarms": rate, "true_alarms": float(attack.power(rate))} for rate in RATES],
-            "exact": bool(attack.exact)}
+    return {
+        "budget": float(attack.epsilon),
+        "delta": float(attack.delta),
+        "odds": math.exp(min(attack.epsilon, 700.0)) if pure else None,
+        "certain": 1 / (1 + math.exp(-attack.epsilon)) if pure else None,
+        "attacker": [
+            {"false_alarms": rate, "true_alarms": float(attack.power(rate))} for rate in RATES
+        ],
+        "exact": bool(attack.exact),
+    }

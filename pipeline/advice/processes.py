@@ -1,4 +1,6 @@
-"""Blocks of replications in several processes, where they take long: the same values in the same order."""
+"""Blocks of replications in several processes, where they take long: the same values in the same
+order.
+"""
 
 import multiprocessing
 import os
@@ -13,17 +15,23 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 LONG = 1.0  # predicted seconds from which on processes are worth their start
-CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1  # only Linux forks safely
+CORES = (
+    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+)  # only Linux forks safely
 
 _function: Callable[[int], Any]  # in a child: what it computes
 
 
-def spread(function: Callable[[int], T], numbers: Iterable[int], seconds: float, most: float = 64) -> Iterator[T]:
-    """function(number) of all numbers, in their order; by as many processes as there are cores, `most` at most, if all
-    are predicted to take long.
+def spread(
+    function: Callable[[int], T], numbers: Iterable[int], seconds: float, most: float = 64
+) -> Iterator[T]:
+    """function(number) of all numbers, in their order.
 
-    Children are forks, which know the parts that a person registered and import nothing anew; a process that
-    is a child itself, or of a system that does not fork safely, computes here. MemoryError where a child was killed.
+    By as many processes as there are cores, `most` at most, if all are predicted to take long.
+
+    Children are forks, which know the parts that a person registered and import nothing anew; a
+    process that is a child itself, or of a system that does not fork safely, computes here.
+    MemoryError where a child was killed.
     """
     count = int(min(CORES, most))
     if seconds < LONG or count < 2 or multiprocessing.parent_process() is not None:
@@ -32,7 +40,9 @@ def spread(function: Callable[[int], T], numbers: Iterable[int], seconds: float,
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (function,))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of threads: a child uses none of their locks
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # of threads: a child uses none of their locks
             found = pool.map(_call, numbers)
         yield from found
     except BrokenProcessPool:
@@ -50,7 +60,9 @@ def _begin(function: Callable[[int], Any]) -> None:
 
 
 def end_with_parent() -> None:
-    """In a child: end when the parent has ended in whatever way; else one that was killed leaves its children behind.
+    """In a child: end when the parent has ended in whatever way.
+
+    Else one that was killed leaves its children behind.
     """
     parent = multiprocessing.parent_process()
     if parent is not None:

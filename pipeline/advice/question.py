@@ -1,4 +1,6 @@
-"""What a person asks: one unknown of a problem, and targets of its metrics; checked before anything is simulated.
+"""What a person asks: one unknown of a problem, and targets of its metrics.
+
+Checked before anything is simulated.
 """
 
 import inspect
@@ -25,10 +27,12 @@ SEED = fields(Study)["seed"]
 
 @dataclass(frozen=True)
 class Question:
-    """A checked question. word: how the unknown is called; values: all other parameters, among them the parts.
+    """A checked question. word: how the unknown is called.
 
-    chosen: names of parameters that the person gave; typed: these, the unknown and the seed, as they were typed.
-    Without a word all is known, and the axis is the mechanism.
+    values: all other parameters, among them the parts.
+
+    chosen: names of parameters that the person gave; typed: these, the unknown and the seed, as
+    they were typed. Without a word all is known, and the axis is the mechanism.
     """
 
     problem: Problem
@@ -58,16 +62,22 @@ class Question:
     @cached_property
     def whole(self) -> bool:
         """Whether the unknown is a whole number."""
-        return any("int" in str(declared.type) for declared in _declared(self.problem, self.values, self.parameter))
+        return any(
+            "int" in str(declared.type)
+            for declared in _declared(self.problem, self.values, self.parameter)
+        )
 
     @cached_property
     def limits(self) -> Range:
-        """Levels of the unknown at which the parts can be made, within those that the problem looks at.
+        """Levels of the unknown at which the parts can be made, within those that the problem looks
+        at.
 
         InvalidInput, with the key that the person gave, where there is none.
         """
-        low, start, high = (rounded(level, self.whole)
-                            for level in (self.unknown.low, self.unknown.start, self.unknown.high))
+        low, start, high = (
+            rounded(level, self.whole)
+            for level in (self.unknown.low, self.unknown.start, self.unknown.high)
+        )
         return possible(low, start, high, self.whole, self.refusal)
 
     def refusal(self, level: float) -> InvalidInput | None:
@@ -79,19 +89,32 @@ class Question:
         return None
 
     def shown(self, level: float) -> float:
-        """A level of the parameter as the person names it: 1 minus it where the word means what is left."""
+        """A level of the parameter as the person names it: 1 minus it where the word means what is
+        left.
+        """
         return round(1 - level, 12) if self.unknown.left else level
 
     def study(self, level: Any, block: int = 100) -> Study:
-        """The study of one level; InvalidInput, with the key that the person gave, where a part refuses a value."""
+        """The study of one level.
+
+        InvalidInput, with the key that the person gave, where a part refuses a value.
+        """
         axes = {self.parameter: [level]}
         try:
-            return Study("advise", self.problem.name, seed=self.seed, replications=block, block=block,
-                         grid=axes,  # type: ignore[arg-type]
-                         parameters={name: one for name, one in self.values.items() if name != self.parameter},
-                         derive=dict(self.derive),
-                         metrics=tuple(one.metric for one in self.targets),
-                         paired=tuple(dict.fromkeys(("mechanism", "estimator", self.parameter))))
+            return Study(
+                "advise",
+                self.problem.name,
+                seed=self.seed,
+                replications=block,
+                block=block,
+                grid=axes,  # type: ignore[arg-type]
+                parameters={
+                    name: one for name, one in self.values.items() if name != self.parameter
+                },
+                derive=dict(self.derive),
+                metrics=tuple(one.metric for one in self.targets),
+                paired=tuple(dict.fromkeys(("mechanism", "estimator", self.parameter))),
+            )
         except InvalidInput as error:
             allowed = re.sub(r" \[at [^]]*\]$", "", error.allowed)  # the level, which was not typed
             raise InvalidInput(self._typed_key(error.key), error.value, allowed) from None
@@ -107,17 +130,22 @@ class Question:
         return study.components(next(iter(study.grid)))
 
     def known(self, level: Any, **changes: Any) -> "Question":
-        """The question with the unknown at a level and other changes, at which nothing is left to find."""
+        """The question with the unknown at a level and other changes, at which nothing is left to
+        find.
+        """
         return replace(self, word="", values={**self.values, self.parameter: level, **changes})
 
     def using(self, mechanism: str) -> "Question":
-        """The question with another mechanism: an estimator that takes its release, and only what its parts take.
+        """The question with another mechanism: an estimator that takes its release, and only what
+        its parts take.
 
         InvalidInput where the parts cannot be built.
         """
         values = {**self.values, "mechanism": mechanism}
         parts = [self.problem.part(role, values[role], role) for role in ROLES[:2]]
-        if "estimator" not in self.chosen or not _takes(parts, self.problem.part("estimator", values["estimator"])):
+        if "estimator" not in self.chosen or not _takes(
+            parts, self.problem.part("estimator", values["estimator"])
+        ):
             values["estimator"] = _estimator(self.problem, self.advice, values)
         parts.append(self.problem.part("estimator", values["estimator"]))
         parts += [self.problem.part("metric", one.metric) for one in self.targets]
@@ -128,11 +156,17 @@ class Question:
         """Whether the estimator that the person chose, if any, takes what a mechanism releases."""
         if "estimator" not in self.chosen:
             return True
-        parts = [self.problem.part("model", self.values["model"]), self.problem.part("mechanism", mechanism)]
+        parts = [
+            self.problem.part("model", self.values["model"]),
+            self.problem.part("mechanism", mechanism),
+        ]
         return _takes(parts, self.problem.part("estimator", self.values["estimator"]))
 
     def predicted(self, level: float) -> float | None:
-        """The greatest sign · (predicted mean − value) of all targets; None where one has no prediction."""
+        """The greatest sign · (predicted mean − value) of all targets.
+
+        None where one has no prediction.
+        """
         worst = -math.inf
         given = {**self.values, self.parameter: level}
         for target in self.targets:
@@ -148,11 +182,14 @@ class Question:
 
 
 def read(request: Mapping[str, Any]) -> Question:
-    """The question of a request: `problem`, `target`, and what is known; InvalidInput, in one line, for every mistake.
+    """The question of a request: `problem`, `target`, and what is known.
 
-    target: texts such as `kendall<=0.1`, with commas between, or a list of them. unknown: a word of the problem's
-    advice; where it is not given, the one parameter that is needed and not given. Other keys are parameters, by their
-    names or by those words; data.path, data.items and data.truth are files.
+    InvalidInput, in one line, for every mistake.
+
+    target: texts such as `kendall<=0.1`, with commas between, or a list of them. unknown: a word of
+    the problem's advice; where it is not given, the one parameter that is needed and not given.
+    Other keys are parameters, by their names or by those words; data.path, data.items and
+    data.truth are files.
     """
     given = {key: value for key, value in request.items() if value is not None}
     if "problem" not in given:
@@ -165,7 +202,9 @@ def read(request: Mapping[str, Any]) -> Question:
     seed = check(SEED, given.pop("seed", 0), "seed")
     word = given.pop("unknown", None)
     if "data.path" in given and not advice.recorded:
-        raise InvalidInput("data.path", given["data.path"], f"problem={asked.name} takes no data of one's own")
+        raise InvalidInput(
+            "data.path", given["data.path"], f"problem={asked.name} takes no data of one's own"
+        )
     own = {f"data_{name}": given.pop(f"data.{name}") for name in FILES if f"data.{name}" in given}
     chosen = frozenset(given)
     values = {**advice.parameters, **(advice.recorded if own else {}), **own}
@@ -200,8 +239,12 @@ def _parameter(advice: Advice, key: str, value: Any) -> tuple[str, Any]:
 
 
 def _unknown(
-    asked: Problem, advice: Advice, word: Any, values: Mapping[str, Any], derive: Mapping[str, str],
-    given: Mapping[str, Any]
+    asked: Problem,
+    advice: Advice,
+    word: Any,
+    values: Mapping[str, Any],
+    derive: Mapping[str, str],
+    given: Mapping[str, Any],
 ) -> str:
     """The word of what is asked for."""
     words = advice.unknowns
@@ -212,25 +255,47 @@ def _unknown(
         name = words[word].parameter
         if name in values or name in derive:
             where = values[name] if name in values else "taken from the file"
-            raise InvalidInput("unknown", word, f"is known already, {name}={where}; leave it out, or ask for another")
+            raise InvalidInput(
+                "unknown",
+                word,
+                f"is known already, {name}={where}; leave it out, or ask for another",
+            )
         if not [*_declared(asked, values, name)]:
-            raise InvalidInput("unknown", word, f"mechanism={values.get('mechanism')} has no {name}; ask for another, "
-                               f"or give another mechanism: {', '.join(sorted(asked.mechanisms))}")
-    needed = {one: unknown for one, unknown in words.items()
-              if unknown.parameter not in values and unknown.parameter not in derive
-              and any(declared.default is MISSING for declared in _declared(asked, values, unknown.parameter))}
+            raise InvalidInput(
+                "unknown",
+                word,
+                f"mechanism={values.get('mechanism')} has no {name}; ask for another, "
+                f"or give another mechanism: {', '.join(sorted(asked.mechanisms))}",
+            )
+    needed = {
+        one: unknown
+        for one, unknown in words.items()
+        if unknown.parameter not in values
+        and unknown.parameter not in derive
+        and any(
+            declared.default is MISSING for declared in _declared(asked, values, unknown.parameter)
+        )
+    }
     missing = [one for one in needed if one != word]
     if word is None and len(missing) == 1:
         return missing[0]
     if word is None and not missing:
         raise _nothing_left(asked, advice, values, given)
     if missing:
-        names = [one if one == needed[one].parameter else f"{one} ({needed[one].parameter})" for one in needed]
+        names = [
+            one if one == needed[one].parameter else f"{one} ({needed[one].parameter})"
+            for one in needed
+        ]
         known = [one for one in names if one.partition(" ")[0] != word]
         if word is None:
-            raise InvalidInput("unknown", "?", f"one thing can be asked for at a time: give all but one of "
-                               f"{', '.join(names)}")
-        raise InvalidInput("unknown", word, f"one thing can be asked for at a time: give {', '.join(known)}, too")
+            raise InvalidInput(
+                "unknown",
+                "?",
+                f"one thing can be asked for at a time: give all but one of {', '.join(names)}",
+            )
+        raise InvalidInput(
+            "unknown", word, f"one thing can be asked for at a time: give {', '.join(known)}, too"
+        )
     return str(word)
 
 
@@ -238,7 +303,8 @@ def _nothing_left(
     asked: Problem, advice: Advice, values: Mapping[str, Any], given: Mapping[str, Any]
 ) -> InvalidInput:
     """That all is known, and what may be left out, or asked for by its word."""
-    leave_out, ask_for = list[str](), list[str]()
+    leave_out = list[str]()
+    ask_for = list[str]()
     for word, unknown in advice.unknowns.items():
         if not [*_declared(asked, values, unknown.parameter)]:
             continue
@@ -251,7 +317,9 @@ def _nothing_left(
     ways = [f"leave out {_either(leave_out)}"] if leave_out else []
     ways += [f"ask for {_either(ask_for)}"] if ask_for and not values.keys() & {"data_path"} else []
     instead = ", or ".join(ways) or "give a mechanism that has a budget"
-    return InvalidInput(key, given.get(key, values["mechanism"]), f"nothing is left to ask: {instead}")
+    return InvalidInput(
+        key, given.get(key, values["mechanism"]), f"nothing is left to ask: {instead}"
+    )
 
 
 def _either(names: list[str]) -> str:
@@ -266,7 +334,11 @@ def _check_needed(question: Question) -> None:
         for name in question.advice.needed:
             if name in declared and question.values.get(name) is None:
                 meaning = declared[name].metadata["meaning"]
-                raise InvalidInput("target", target, f"needs {name}, the {meaning}; add {name}=3, or another number")
+                raise InvalidInput(
+                    "target",
+                    target,
+                    f"needs {name}, the {meaning}; add {name}=3, or another number",
+                )
 
 
 def _declared(asked: Problem, values: Mapping[str, Any], name: str) -> Iterator[Any]:
@@ -278,7 +350,9 @@ def _declared(asked: Problem, values: Mapping[str, Any], name: str) -> Iterator[
 
 
 def _mechanism(asked: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
-    """The usual mechanism, or the first other one with a budget that releases what the chosen estimator takes."""
+    """The usual mechanism, or the first other one with a budget that releases what the chosen
+    estimator takes.
+    """
     usual = str(values["mechanism"])
     estimator = asked.part("estimator", values["estimator"], "estimator")
     model = asked.part("model", values["model"], "model")
@@ -296,23 +370,33 @@ def _estimator(asked: Problem, advice: Advice, values: Mapping[str, Any]) -> str
     for name in [*advice.estimators, *sorted(set(asked.estimators) - set(advice.estimators))]:
         if _takes(parts, asked.part("estimator", name)):
             return name
-    raise InvalidInput("mechanism", values["mechanism"], "no estimator of this problem takes what it releases")
+    raise InvalidInput(
+        "mechanism", values["mechanism"], "no estimator of this problem takes what it releases"
+    )
 
 
 def _takes(parts: list[Any], estimator: Any) -> bool:
     """Whether an estimator takes what a model and a mechanism release."""
     model, mechanism = parts
     plain = mechanism.releases is object and hasattr(model.produces, "plain_release")
-    return issubclass(model.produces.plain_release if plain else mechanism.releases, estimator.accepts)
+    return issubclass(
+        model.produces.plain_release if plain else mechanism.releases, estimator.accepts
+    )
 
 
 def _check_names(question: Question) -> None:
-    """Raise InvalidInput for a parameter that no part takes; other mistakes show when the parts are made."""
+    """Raise InvalidInput for a parameter that no part takes.
+
+    Other mistakes show when the parts are made.
+    """
     parts = [question.problem.part(role, question.values[role], role) for role in ROLES]
     parts += [question.problem.part("metric", one.metric) for one in question.targets]
     known = {name for part in parts for name in fields(part)}
     words = {word for word, one in question.advice.unknowns.items() if one.parameter in known}
     for name, value in question.values.items():
         if name not in known | {*ROLES}:
-            raise InvalidInput(question._typed_key(name), value, "no part of this question has such a parameter; "
-                               f"{nearest(name, known | words)}")
+            raise InvalidInput(
+                question._typed_key(name),
+                value,
+                f"no part of this question has such a parameter; {nearest(name, known | words)}",
+            )

@@ -1,4 +1,7 @@
-"""Why no value of an unknown can be advised, in one line, and what would help; each number in it is measured."""
+"""Why no value of an unknown can be advised, in one line, and what would help.
+
+Each number in it is measured.
+"""
 
 import math
 
@@ -10,10 +13,16 @@ from pipeline.advice.search import LOOK, Nowhere, bracket
 from pipeline.advice.simulation import STEPS, Simulator
 from pipeline.study.parameters import InvalidInput, shorten
 
-CHECKED, CHECKED_AGAIN = 400, 4000  # replications that a refusal is measured with; again where they do not tell
+CHECKED = 400
+CHECKED_AGAIN = 4000  # replications that a refusal is measured with; again where they do not tell
 HINT = 4000  # replications at most that show that a number of people reaches a target
 ERROR = 0.05  # probability that a hint is wrong
-RISES = (1.0, 1.25, 1.6, 2.0)  # numbers of people that are tried, over the least that a look saw reach a target
+RISES = (
+    1.0,
+    1.25,
+    1.6,
+    2.0,
+)  # numbers of people that are tried, over the least that a look saw reach a target
 
 
 def refusal(simulator: Simulator, nowhere: Nowhere, mechanism: str | None = None) -> InvalidInput:
@@ -43,8 +52,10 @@ def refusal(simulator: Simulator, nowhere: Nowhere, mechanism: str | None = None
 def _met(question: Question, at: str) -> str:
     if question.word == "epsilon":
         return f"a guess does as well: {at}; give a harder target"
-    return (f"it is met at every {question.word} that was tried: {at}; give a harder target, or ask for another "
-            "unknown")
+    return (
+        f"it is met at every {question.word} that was tried: {at}; give a harder target, or ask "
+        "for another unknown"
+    )
 
 
 def _of_the_machine(limit: str) -> bool:
@@ -77,7 +88,9 @@ def _mean(measured: Measured, met: bool) -> str:
 
 
 def _wrong_direction(simulator: Simulator, there: Certificate, nowhere: Nowhere) -> str | None:
-    """That a target has the wrong direction: it is met where least is learned, and not where most is."""
+    """That a target has the wrong direction: it is met where least is learned, and not where most
+    is.
+    """
     question = simulator.question
     axis = Axis(question, 1 if question.unknown.helps else -1)
     level = axis.best if nowhere.met else axis.worst
@@ -92,14 +105,18 @@ def _wrong_direction(simulator: Simulator, there: Certificate, nowhere: Nowhere)
         target = worst.target
         if target.misses(worst.mean) == 0 < target.misses(best.mean):
             turned = ">=" if target.relation == "<=" else "<="
-            return (f"has the wrong direction: {target.metric} = {worst.mean:.3g} at {question.word} = "
-                    f"{question.shown(least.level):g}, where least is learned; write "
-                    f"{target.metric}{turned}…")
+            return (
+                f"has the wrong direction: {target.metric} = {worst.mean:.3g} at {question.word} = "
+                f"{question.shown(least.level):g}, where least is learned; write "
+                f"{target.metric}{turned}…"
+            )
     return None
 
 
 def _people_needed(question: Question, level: float) -> str:
-    """How many people reach the targets at a level of the unknown; nothing where no number was shown to.
+    """How many people reach the targets at a level of the unknown.
+
+    Nothing where no number was shown to.
 
     The number is certified as an answer is, by replications of its own, before it is said.
     """
@@ -132,7 +149,9 @@ def _shown_people(simulator: Simulator, axis: Axis, worse: float, better: float)
 
 
 def _no_people(simulator: Simulator, nowhere: Nowhere) -> str:
-    """That no number of people reaches the targets, if fresh replications tell that the last one does not."""
+    """That no number of people reaches the targets, if fresh replications tell that the last one
+    does not.
+    """
     if nowhere.met:
         return ""
     there = _measured(simulator, nowhere)

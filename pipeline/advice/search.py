@@ -1,6 +1,8 @@
-"""The least of an unknown that meets all targets: a bracket, a pilot, an interval, then a level that can be certified.
+"""The least of an unknown that meets all targets: a bracket, a pilot, an interval, then a level
+that can be certified.
 
-A level's side is that of its mean. Positions are those of an `Axis`: larger ones are nearer to where the target is met.
+A level's side is that of its mean. Positions are those of an `Axis`: larger ones are nearer to
+where the target is met.
 """
 
 import contextlib
@@ -17,15 +19,18 @@ from pipeline.advice.simulation import Simulator
 from pipeline.analysis.paired_crossing import Crossing, paired_crossings
 from pipeline.study.parameters import InvalidInput
 
-LOOK, PILOT = 200, 400  # replications: of a look at one level, of the pilot
-WINDOW, CERTIFICATE = 40_000, 100_000  # replications at most: of a level of the window, of a certificate
+LOOK = 200
+PILOT = 400  # replications: of a look at one level, of the pilot
+WINDOW = 40_000
+CERTIFICATE = 100_000  # replications at most: of a level of the window, of a certificate
 FLAT = 400_000  # of a certificate where the mean hardly changes with the unknown
 CONFIDENCE = 0.95
 PRECISION = 0.03  # half-width of the interval that is aimed at, of the logarithm of the unknown
 MARGIN = 0.05  # by which a level is to exceed the crossing for its certificate, of the logarithm
 WIDE = 0.15  # margin above which a certificate takes more replications than usual
 SAFE = 0.95  # chance that a certificate is meant to have
-NEAR, FAR = 0.06, 0.6  # half-widths of the last window, of the logarithm
+NEAR = 0.06
+FAR = 0.6  # half-widths of the last window, of the logarithm
 NARROW = math.log(2.5)  # of a bracket, from which on it is a window
 TRIES = 6  # windows
 HALVINGS = 30  # of the range in which theory looks for a crossing
@@ -34,21 +39,24 @@ HALVINGS = 30  # of the range in which theory looks for a crossing
 class Nowhere(Exception):
     """No level within the limits meets the targets, or all do.
 
-    met: at all of them. last: the last level looked at. why: there is none beyond it, if a part or the machine sets the
-    limit.
+    met: at all of them. last: the last level looked at. why: there is none beyond it, if a part or
+    the machine sets the limit.
     """
 
     def __init__(self, met: bool, last: float, why: str = ""):
-        self.met, self.last, self.why = met, last, why
+        self.met = met
+        self.last = last
+        self.why = why
         super().__init__(why)
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where the targets begin to be met, in positions of the axis. value, low, high: of the target that is met last.
+    """Where the targets begin to be met, in positions of the axis. value, low, high: of the target
+    that is met last.
 
-    crossings, deviations: of each target, where it begins to be met, and the standard deviation of one replication.
-    window: the positions between which it was looked for.
+    crossings, deviations: of each target, where it begins to be met, and the standard deviation of
+    one replication. window: the positions between which it was looked for.
     """
 
     axis: Axis
@@ -92,7 +100,8 @@ class Found:
         return low, value, high
 
     def replications(self, z: float, width: float) -> float:
-        """Replications at which z standard errors of the deciding mean move the crossing by `width`; may be infinite.
+        """Replications at which z standard errors of the deciding mean move the crossing by
+        `width`; may be infinite.
         """
         last = max(range(len(self.crossings)), key=lambda k: self.crossings[k].value)
         slope = -self.crossings[last].slope
@@ -104,7 +113,8 @@ class Found:
 def find(simulator: Simulator) -> Found:
     """Where the targets begin to be met; Nowhere if that is not within the limits."""
     axis, worse, better = bracket(simulator)
-    first, last = axis.position(worse), axis.position(better)
+    first = axis.position(worse)
+    last = axis.position(better)
     pilot = min(PILOT, *(simulator.affordable(level, 0.03) for level in (worse, better)))
     found = _window(simulator, axis, first, last, 5, pilot)
     z = float(special.ndtri(0.5 + CONFIDENCE / 2))
@@ -139,7 +149,9 @@ def _check_end(axis: Axis, middle: float, half: float) -> None:
 
 
 def bracket(simulator: Simulator) -> tuple[Axis, float, float]:
-    """The axis, a level that does not meet the targets, and one that does, as near as looks can tell."""
+    """The axis, a level that does not meet the targets, and one that does, as near as looks can
+    tell.
+    """
     helps = simulator.question.unknown.helps
     if helps is None:
         axis, worse, better = _ladder(simulator)
@@ -188,7 +200,9 @@ def _climb(simulator: Simulator, axis: Axis) -> tuple[float, float]:
 
 
 def _ladder(simulator: Simulator) -> tuple[Axis, float, float]:
-    """As `_climb`, where the side on which the targets are met is not declared: levels upwards until a side differs."""
+    """As `_climb`, where the side on which the targets are met is not declared: levels upwards
+    until a side differs.
+    """
     question = simulator.question
     limits = question.limits
     refused: InvalidInput | None = None
@@ -215,10 +229,13 @@ def _ladder(simulator: Simulator) -> tuple[Axis, float, float]:
 
 def start(question: Question) -> float:
     """Where theory predicts that the targets begin to be met, or where the problem says to begin."""
-    unknown, limits = question.unknown, question.limits
-    low, high = limits.low, limits.high
+    unknown = question.unknown
+    limits = question.limits
+    low = limits.low
+    high = limits.high
     with contextlib.suppress(ArithmeticError, ValueError), np.errstate(all="ignore"):
-        at_low, at_high = question.predicted(low), question.predicted(high)
+        at_low = question.predicted(low)
+        at_high = question.predicted(high)
         if at_low is None or at_high is None or (at_low > 0) == (at_high > 0):
             return unknown.start
         for _ in range(HALVINGS):
@@ -234,7 +251,9 @@ def start(question: Question) -> float:
     return unknown.start
 
 
-def _window(simulator: Simulator, axis: Axis, first: float, last: float, count: int, reps: int) -> Found:
+def _window(
+    simulator: Simulator, axis: Axis, first: float, last: float, count: int, reps: int
+) -> Found:
     """What fresh replications show of a window."""
     levels = axis.levels(first, last, count)
     if len(levels) < 3:  # the window lies at, or beyond, a limit; or there are no more levels
@@ -251,7 +270,9 @@ def _window(simulator: Simulator, axis: Axis, first: float, last: float, count: 
 
 
 def recommended(found: Found, reps: int, alpha: float) -> float:
-    """Position at which a certificate of `reps` replications at error probability alpha is likely to be given."""
+    """Position at which a certificate of `reps` replications at error probability alpha is likely
+    to be given.
+    """
     position = found.value
     for crossing, margin in zip(found.crossings, margins(found, reps, alpha), strict=True):
         if math.isfinite(crossing.value):
@@ -260,7 +281,9 @@ def recommended(found: Found, reps: int, alpha: float) -> float:
 
 
 def margins(found: Found, reps: int, alpha: float) -> list[float]:
-    """By how much a level is to exceed each target's crossing, for a certificate of `reps` replications."""
+    """By how much a level is to exceed each target's crossing, for a certificate of `reps`
+    replications.
+    """
     chance = float(special.ndtri(SAFE))
     needed = float(special.ndtri(1 - alpha / len(found.crossings)))
     result = []
@@ -272,7 +295,10 @@ def margins(found: Found, reps: int, alpha: float) -> list[float]:
 
 
 def replications(found: Found, simulator: Simulator, alpha: float) -> int:
-    """Replications of a certificate for which the margin is about MARGIN; more where it would be wide."""
+    """Replications of a certificate for which the margin is about MARGIN.
+
+    More where it would be wide.
+    """
     wanted = found.replications(float(special.ndtri(1 - alpha) + special.ndtri(SAFE)), MARGIN)
     affordable = simulator.affordable(found.axis.level(found.value), 0.3)
     usual = int(min(max(wanted, 1000), CERTIFICATE, affordable))

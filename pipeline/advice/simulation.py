@@ -1,4 +1,6 @@
-"""Replications for a question: each call draws fresh ones, shared by all of its levels as far as that is possible."""
+"""Replications for a question: each call draws fresh ones, shared by all of its levels as far as
+that is possible.
+"""
 
 import math
 import os
@@ -22,7 +24,10 @@ OVERHEAD = 5e4  # steps of a replication that no part counts
 
 
 class Sample(NamedTuple):
-    """Values of replications. values: (targets, levels, reps), not finite where there is none; status the same of
+    """Values of replications. values: (targets, levels, reps), not finite where there is none.
+
+    Status the same of
+
     levels."""
 
     values: Floats
@@ -31,11 +36,13 @@ class Sample(NamedTuple):
 
 @dataclass
 class Simulator:
-    """Simulates a question's levels. drawn: blocks of replications that were used; each is used by one call only.
-    portion: of an answer's steps that this may take.
+    """Simulates a question's levels. drawn: blocks of replications that were used.
 
-    Levels of a call share truth, data and noise as the study's paired streams do, so that differences between them are
-    known better than each; calls share nothing, so what was chosen by the results of one is no bias in another.
+    Each is used by one call only. portion: of an answer's steps that this may take.
+
+    Levels of a call share truth, data and noise as the study's paired streams do, so that
+    differences between them are known better than each; calls share nothing, so what was chosen by
+    the results of one is no bias in another.
     """
 
     question: Question
@@ -43,19 +50,24 @@ class Simulator:
     portion: float = 1.0
 
     def sample(self, levels: Sequence[float], reps: int) -> Sample:
-        """Values of `reps` replications, or a few more, at each level. InvalidInput where one takes too much memory."""
+        """Values of `reps` replications, or a few more, at each level.
+
+        InvalidInput where one takes too much memory.
+        """
         block = min(self.block(level) for level in levels)
         studies = [self.question.study(level, block) for level in levels]
         labels = [next(iter(study.grid)) for study in studies]
         names = [one.metric for one in self.question.targets]
 
         def simulate(number: int) -> Sample:
-            values, status = np.empty((len(names), len(levels), block)), np.empty((len(levels), block), np.int8)
+            values = np.empty((len(names), len(levels), block))
+            status = np.empty((len(levels), block), np.int8)
             memo = dict[str, Any]()
             with np.errstate(all="ignore"):
                 for k, (study, cell) in enumerate(zip(studies, labels, strict=True)):
                     result = study.simulate(cell, number, memo)
-                    values[:, k], status[k] = [result[name] for name in names], result["status"]
+                    values[:, k] = [result[name] for name in names]
+                    status[k] = result["status"]
             return Sample(values, status)
 
         numbers = range(self.drawn, self.drawn + -(-reps // block))
@@ -66,19 +78,26 @@ class Simulator:
         return Sample(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
     def excess(self, levels: Sequence[float], reps: int) -> list[Floats]:
-        """For each target (reps, levels): sign · (value − target), which is to be at most 0 in the mean.
+        """For each target (reps, levels): sign · (value − target), which is to be at most 0 in the
+        mean.
 
-        A value that is not finite counts as the worst of the metric's range, or as twice the worst that was seen.
+        A value that is not finite counts as the worst of the metric's range, or as twice the worst
+        that was seen.
         """
-        sample, found = self.sample(levels, reps), []
+        sample = self.sample(levels, reps)
+        found = []
         for target, values in zip(self.question.targets, sample.values, strict=True):
-            found.append((target.sign * (finite(values, target.worst, target.sign) - target.value)).T)
+            found.append(
+                (target.sign * (finite(values, target.worst, target.sign) - target.value)).T
+            )
         return found
 
     def cost(self, level: float) -> float:
         """Predicted steps of one replication, in units of about a nanosecond."""
         parts = self.question.parts(level)
-        return float(parts.model.cost() + parts.mechanism.cost() + parts.estimator.cost()) + OVERHEAD
+        return (
+            float(parts.model.cost() + parts.mechanism.cost() + parts.estimator.cost()) + OVERHEAD
+        )
 
     def check_time(self, level: float) -> None:
         """Raise InvalidInput where a level takes too much memory, or too long for an answer."""
@@ -86,28 +105,45 @@ class Simulator:
         seconds = self.cost(level) * 1e-9
         if seconds * LEAST > STEPS * 1e-9:
             mechanism = self.question.values["mechanism"]
-            raise InvalidInput("mechanism", mechanism, f"takes too long: some {seconds:.2g} s for one replication at "
-                               f"{self.question.word} = {self.question.shown(level):g}, of which an answer needs "
-                               f"{LEAST:,} or more; ask for smaller sizes, or give another mechanism")
+            raise InvalidInput(
+                "mechanism",
+                mechanism,
+                f"takes too long: some {seconds:.2g} s for one replication at "
+                f"{self.question.word} = {self.question.shown(level):g}, of which an answer needs "
+                f"{LEAST:,} or more; ask for smaller sizes, or give another mechanism",
+            )
 
     def block(self, level: float) -> int:
-        """Replications simulated together; InvalidInput where one takes more than half of this machine's memory."""
+        """Replications simulated together.
+
+        InvalidInput where one takes more than half of this machine's memory.
+        """
         memory = self._memory(level)
         if memory > _machine() / 2:
-            raise InvalidInput(*self._largest(level), f"takes {memory / 2**30:,.1f} GiB for one replication, more than "
-                               "half of this machine's memory; ask for smaller sizes")
+            raise InvalidInput(
+                *self._largest(level),
+                f"takes {memory / 2**30:,.1f} GiB for one replication, more than "
+                "half of this machine's memory; ask for smaller sizes",
+            )
         return int(min(BLOCK, max(1, BYTES // max(memory, 1.0))))
 
     def _memory(self, level: float) -> float:
         """Bytes of one replication."""
-        return math.fsum(part.memory() for part in self.question.parts(level)[:3] if hasattr(part, "memory"))
+        return math.fsum(
+            part.memory() for part in self.question.parts(level)[:3] if hasattr(part, "memory")
+        )
 
     def _largest(self, level: float) -> tuple[str, Any]:
         """The largest size at a level, by its name, and its value."""
         question = self.question
         values = {**question.values, question.parameter: level}
-        sizes = {one.parameter: values[one.parameter] for word, one in question.advice.unknowns.items()
-                 if word != "epsilon" and not one.left and isinstance(values.get(one.parameter), (int, float))}
+        sizes = {
+            one.parameter: values[one.parameter]
+            for word, one in question.advice.unknowns.items()
+            if word != "epsilon"
+            and not one.left
+            and isinstance(values.get(one.parameter), (int, float))
+        }
         return max(sizes.items(), key=lambda one: one[1], default=(question.parameter, level))
 
     def affordable(self, level: float, share: float) -> int:

@@ -1,4 +1,7 @@
-"""Targets of a question: what the mean of a metric is to be; read from texts such as `kendall<=0.1`."""
+"""Targets of a question: what the mean of a metric is to be.
+
+Read from texts such as `kendall<=0.1`.
+"""
 
 import difflib
 import math
@@ -17,7 +20,9 @@ TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|≤|≥)\s*([-+]?[\d.]+(?:[eE][
 
 @dataclass(frozen=True)
 class Target:
-    """What the mean of a metric is to be: at most `value`, or at least. least, most: range of the metric's values."""
+    """What the mean of a metric is to be: at most `value`, or at least. least, most: range of the
+    metric's values.
+    """
 
     metric: str
     relation: str
@@ -27,7 +32,9 @@ class Target:
 
     @property
     def sign(self) -> int:
-        """1 where the mean is to be small, −1 where it is to be large: met where sign · (mean − value) ≤ 0."""
+        """1 where the mean is to be small, −1 where it is to be large: met where sign · (mean −
+        value) ≤ 0.
+        """
         return 1 if self.relation == "<=" else -1
 
     @property
@@ -47,7 +54,9 @@ def advice_of(asked: Problem) -> Advice:
     """What a problem says of task=advise; InvalidInput if it says nothing."""
     if asked.advice is None:
         able = [name for name, one in problems().items() if one.advice is not None]
-        raise InvalidInput("problem", asked.name, f"says nothing for task=advise; {nearest(asked.name, able)}")
+        raise InvalidInput(
+            "problem", asked.name, f"says nothing for task=advise; {nearest(asked.name, able)}"
+        )
     advice = asked.load(asked.advice)
     if not isinstance(advice, Advice):
         raise InvalidInput("problem", asked.name, "its advice is no pipeline.study.advice.Advice")
@@ -63,7 +72,11 @@ def read_targets(asked: Problem, texts: Any) -> Iterator[Target]:
     for text in listed:
         match = TARGET.fullmatch(text) if isinstance(text, str) else None
         if match is None:
-            raise InvalidInput("target", text, "must be METRIC<=NUMBER or METRIC>=NUMBER, with commas between several")
+            raise InvalidInput(
+                "target",
+                text,
+                "must be METRIC<=NUMBER or METRIC>=NUMBER, with commas between several",
+            )
         name, relation, number = match.groups()
         metric = _metric(asked, name)
         try:
@@ -74,19 +87,29 @@ def read_targets(asked: Problem, texts: Any) -> Iterator[Target]:
         if name in seen:
             raise InvalidInput("target", text, f"is a second target of {name}; give one of both")
         seen.add(name)
-        least, most = getattr(metric, "least", -math.inf), getattr(metric, "most", math.inf)
+        least = getattr(metric, "least", -math.inf)
+        most = getattr(metric, "most", math.inf)
         if not least <= value <= most or value == (least if relation == "<=" else most):
-            raise InvalidInput("target", text, f"can be shown for no mean: {name} lies between {least:g} and {most:g}, "
-                               "and no number of replications shows that it is always at an end")
+            raise InvalidInput(
+                "target",
+                text,
+                f"can be shown for no mean: {name} lies between {least:g} and {most:g}, "
+                "and no number of replications shows that it is always at an end",
+            )
         yield Target(name, relation, value, least, most)
 
 
 def _metric(asked: Problem, name: str) -> Any:
-    """The metric of a name; InvalidInput, with the nearest, and those that decide something, if there is none."""
+    """The metric of a name.
+
+    InvalidInput, with the nearest, and those that decide something, if there is none.
+    """
     if name not in asked.metrics:
         close = difflib.get_close_matches(name, sorted(asked.metrics), 1, 0.5)
         meant = f"did you mean {close[0]!r}? " if close else ""
-        raise InvalidInput("target", name, f"no such metric in problem={asked.name}; {meant}{_deciding(asked)}")
+        raise InvalidInput(
+            "target", name, f"no such metric in problem={asked.name}; {meant}{_deciding(asked)}"
+        )
     return asked.part("metric", name, "target")
 
 

@@ -1,4 +1,7 @@
-"""An answer in plain words: who is asked what, what a person gives away, what is then learned; and how to ask again."""
+"""An answer in plain words: who is asked what, what a person gives away, what is then learned.
+
+And how to ask again.
+"""
 
 import re
 import shlex
@@ -21,19 +24,43 @@ class Word:
 
 
 EXPLAINED = (
-    Word("nat", r"\bnats?\b", "the unit of ε: a budget of ε changes anybody's odds by a factor of e^ε at most"),
-    Word("LADP", r"ε-LADP",
-         "local attribute differential privacy: each answer by itself is protected before it leaves the person"),
-    Word("LDP", r"ε-LDP",
-         "local differential privacy: what leaves a person is protected already, and nobody need be trusted"),
-    Word("zCDP", r"zCDP",
-         "zero-concentrated differential privacy: a budget ρ that adds up over releases and gives (ε, δ)"),
-    Word("DP", r"ε-DP|\(ε, δ\)-DP",
-         "differential privacy: with anybody's data replaced, what is released is as likely, up to a factor of e^ε, "
-         "but for a chance of δ; whoever adds the noise is trusted"),
-    Word("neighbours", r"\b[Nn]eighbours\b",
-         "two cases that whoever sees the release is to find hard to tell apart"),
-    Word("false alarms", r"false alarms", "accusing somebody of the one case where the other is true"),
+    Word(
+        "nat",
+        r"\bnats?\b",
+        "the unit of ε: a budget of ε changes anybody's odds by a factor of e^ε at most",
+    ),
+    Word(
+        "LADP",
+        r"ε-LADP",
+        "local attribute differential privacy: each answer by itself is protected before it "
+        "leaves the person",
+    ),
+    Word(
+        "LDP",
+        r"ε-LDP",
+        "local differential privacy: what leaves a person is protected already, and nobody need "
+        "be trusted",
+    ),
+    Word(
+        "zCDP",
+        r"zCDP",
+        "zero-concentrated differential privacy: a budget ρ that adds up over releases and gives "
+        "(ε, δ)",
+    ),
+    Word(
+        "DP",
+        r"ε-DP|\(ε, δ\)-DP",
+        "differential privacy: with anybody's data replaced, what is released is as likely, up to "
+        "a factor of e^ε, but for a chance of δ; whoever adds the noise is trusted",
+    ),
+    Word(
+        "neighbours",
+        r"\b[Nn]eighbours\b",
+        "two cases that whoever sees the release is to find hard to tell apart",
+    ),
+    Word(
+        "false alarms", r"false alarms", "accusing somebody of the one case where the other is true"
+    ),
 )
 QUESTIONS = {  # word of an unknown -> the question
     "epsilon": "How small may ε be",
@@ -54,12 +81,16 @@ def explained(text: str, known: Iterable[Word] = ()) -> list[Word]:
 def title(question: Question) -> str:
     """The question in words."""
     asked = QUESTIONS.get(question.word, f"Which {question.word} is needed")
-    wanted = _list(f"the {meaning_of(question, target)} is {_bound(target)}" for target in question.targets)
+    wanted = _list(
+        f"the {meaning_of(question, target)} is {_bound(target)}" for target in question.targets
+    )
     return f"{asked}, so that {wanted}?"
 
 
 def headline(question: Question, level: float, better: str) -> str:
-    """What is advised, in one line: what a person spends before the unknown's own value. better: "more" or "less"."""
+    """What is advised, in one line: what a person spends before the unknown's own value. better:
+    "more" or "less".
+    """
     side = "at least" if better == "more" else "at most"
     advised = f"{question.unknown.meaning}: {side} {question.shown(level):,g}"
     cost = budgets(question.parts(level).mechanism)
@@ -85,7 +116,9 @@ def privacy(question: Question, level: float) -> str:
     mechanism = question.parts(level).mechanism
     cost = budgets(mechanism)
     if cost.person is None:
-        return f"What one person spends the mechanism does not say; its promise: {mechanism.budget}."
+        return (
+            f"What one person spends the mechanism does not say; its promise: {mechanism.budget}."
+        )
     if cost.person == float("inf"):
         return "Nothing is protected: what people say is seen as it is."
     return f"All that one person says costs {_amounts(cost)}: {_certainties(cost)}."
@@ -104,7 +137,10 @@ def _amounts(cost: Budgets) -> str:
 def _certainties(cost: Budgets) -> str:
     """How sure somebody else can become."""
     assert cost.person is not None
-    text = f"whoever thought two truths about a person equally likely can become {certainty(cost.person)} of one"
+    text = (
+        "whoever thought two truths about a person equally likely can become "
+        f"{certainty(cost.person)} of one"
+    )
     if cost.answer is not None and cost.answer != cost.person:
         text += f", and of one answer {certainty(cost.answer)}"
     return text
@@ -117,39 +153,62 @@ def warning(question: Question, level: float) -> str | None:
         return None
     if cost.person == float("inf"):
         return "WARNING: without a mechanism nobody has any privacy."
-    return (f"WARNING: {cost.person:.4g} nats a person are more than {HIGH:g}: hardly any privacy is left to somebody "
-            "who gives all answers; ask more people, or less of each.")
+    return (
+        f"WARNING: {cost.person:.4g} nats a person are more than {HIGH:g}: hardly any privacy is "
+        "left to somebody who gives all answers; ask more people, or less of each."
+    )
 
 
 def result(question: Question, certificate: Certificate) -> str:
     """What is learned, and how sure that is, in one sentence."""
-    met = _list(f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets)
+    met = _list(
+        f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets
+    )
     shown = "show" if certificate.given else "could NOT show"
     alone = min(target.met for target in certificate.measured)
-    single, truth = "a single survey", ""
+    single = "a single survey"
+    truth = ""
     if question.derive:
         single = "a single release"
-        truth = "" if "data.truth" in question.typed else ", compared with what the data say without privacy"
-    return (f"{met[0].upper()}{met[1:]}, on average{truth}: {certificate.replications:,} fresh simulations {shown} "
-            f"that with {CONFIDENCE} confidence; {single} meets it with probability {alone:.2g}.")
+        truth = (
+            ""
+            if "data.truth" in question.typed
+            else ", compared with what the data say without privacy"
+        )
+    return (
+        f"{met[0].upper()}{met[1:]}, on average{truth}: {certificate.replications:,} fresh "
+        f"simulations {shown} that with {CONFIDENCE} confidence; {single} meets it with "
+        f"probability {alone:.2g}."
+    )
 
 
 def far_beyond(question: Question, times: float, replications: int) -> str | None:
-    """That the value lies far beyond where the targets begin to be met, and why; None where it does not."""
+    """That the value lies far beyond where the targets begin to be met, and why.
+
+    None where it does not.
+    """
     if times <= BEYOND:
         return None
     if question.whole:
-        return (f"this is {times:.2g} times the boundary: between them lie few whole numbers, or the mean changes too "
-                f"little for {replications:,} replications to tell")
-    return (f"this is {times:.2g} times the boundary: the mean changes so little with {question.word} that "
-            f"{replications:,} replications show no nearer value")
+        return (
+            f"this is {times:.2g} times the boundary: between them lie few whole numbers, or the "
+            f"mean changes too little for {replications:,} replications to tell"
+        )
+    return (
+        f"this is {times:.2g} times the boundary: the mean changes so little with {question.word} "
+        f"that {replications:,} replications show no nearer value"
+    )
 
 
 def interpolated(question: Question) -> str:
     """What is learned by a first answer, which is not certified."""
-    met = _list(f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets)
-    return (f"{met[0].upper()}{met[1:]}, on average, as cells that were simulated in advance suggest; this is NOT "
-            "certified.")
+    met = _list(
+        f"{sentence_of(question, target)} is {_bound(target)}" for target in question.targets
+    )
+    return (
+        f"{met[0].upper()}{met[1:]}, on average, as cells that were simulated in advance suggest; "
+        "this is NOT certified."
+    )
 
 
 def sentence_of(question: Question, target: Target) -> str:
@@ -158,11 +217,17 @@ def sentence_of(question: Question, target: Target) -> str:
 
 
 def meaning_of(question: Question, target: Target) -> str:
-    """What a target's metric means, as the problem says for those that decide, or else the metric itself."""
+    """What a target's metric means, as the problem says for those that decide, or else the metric
+    itself.
+    """
     meaning = question.advice.decisions.get(target.metric)
     if meaning is None:
         return str(question.problem.part("metric", target.metric).long_name)
-    known = {name: value for name, value in question.values.items() if isinstance(value, (int, float, str))}
+    known = {
+        name: value
+        for name, value in question.values.items()
+        if isinstance(value, (int, float, str))
+    }
     return meaning.format_map(known)
 
 
