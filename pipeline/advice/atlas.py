@@ -166,12 +166,12 @@ def limits(metric: Any) -> tuple[float, float]:
     return getattr(metric, "least", -np.inf), getattr(metric, "most", np.inf)
 
 
-def code(asked: Question) -> str:
+def code(question: Question) -> str:
     """Digest of the code that computes the cells of a question."""
-    names = [(role, asked.values[role]) for role in ROLES] + [
-        ("metric", one.metric) for one in asked.targets
+    names = [(role, question.values[role]) for role in ROLES] + [
+        ("metric", one.metric) for one in question.targets
     ]
-    return source_digest([Study, *(asked.problem.part(role, name) for role, name in names)])
+    return source_digest([Study, *(question.problem.part(role, name) for role, name in names)])
 
 
 def current(problem: Problem, mechanism: str, solved: Solved) -> bool:
@@ -186,7 +186,7 @@ def current(problem: Problem, mechanism: str, solved: Solved) -> bool:
     )
 
 
-def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
+def fitting(question: Question) -> dict[str, tuple[Question, Solved]]:
     """Mechanism -> the question with it, and its cells.
 
     NotInAtlas where a question needs other cells.
@@ -194,20 +194,20 @@ def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
     Mechanisms that need a size of which the question says nothing are left out, unless the question
     names one.
     """
-    atlas = stored(asked.problem)
+    atlas = stored(question.problem)
     if atlas is None:
         raise NotInAtlas("this problem has none")
-    _check(asked, atlas)
-    chosen = "mechanism" in asked.chosen
-    names = [asked.values["mechanism"]] if chosen else list(atlas.mechanisms)
+    _check(question, atlas)
+    chosen = "mechanism" in question.chosen
+    names = [question.values["mechanism"]] if chosen else list(atlas.mechanisms)
     found = {}
     for name in names:
         if name not in atlas.mechanisms:
             raise NotInAtlas(f"no cells for mechanism={name}")
         solved = atlas.mechanisms[name]
-        other = asked.using(name)
+        other = question.using(name)
         unknown = [
-            axis for axis in solved.axes if axis != asked.parameter and size(other, axis) is None
+            axis for axis in solved.axes if axis != question.parameter and size(other, axis) is None
         ]
         if unknown and not chosen:
             continue
@@ -217,10 +217,10 @@ def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
             raise NotInAtlas(
                 f"no cells for mechanism={name} with estimator={other.values['estimator']}"
             )
-        for one in asked.targets:
+        for one in question.targets:
             if one.metric not in solved.mean:
                 raise NotInAtlas(f"no cells for {one.metric}, only {', '.join(solved.mean)}")
-        if not current(asked.problem, name, solved):
+        if not current(question.problem, name, solved):
             raise NotInAtlas(
                 "its cells were made by other code than this; `make atlas` makes them again"
             )
@@ -228,15 +228,15 @@ def fitting(asked: Question) -> dict[str, tuple[Question, Solved]]:
     return found
 
 
-def _check(asked: Question, atlas: Atlas) -> None:
+def _check(question: Question, atlas: Atlas) -> None:
     """Raise NotInAtlas where a parameter is not what the cells have."""
-    if asked.derive or asked.parameter not in atlas.axes:
+    if question.derive or question.parameter not in atlas.axes:
         raise NotInAtlas(
-            "no cells for data of one's own" if asked.derive else f"no axis {asked.word}"
+            "no cells for data of one's own" if question.derive else f"no axis {question.word}"
         )
-    given = {**advice_of(asked.problem).parameters, **atlas.parameters}
-    wanted = declared(asked.problem)
-    for name, value in asked.values.items():
+    given = {**advice_of(question.problem).parameters, **atlas.parameters}
+    wanted = declared(question.problem)
+    for name, value in question.values.items():
         if name in atlas.axes and value is not None:
             levels = atlas.axes[name]
             if not levels[0] <= value <= levels[-1]:
@@ -244,33 +244,33 @@ def _check(asked: Question, atlas: Atlas) -> None:
                     f"{name}={value} lies outside of its cells, {levels[0]:g} to {levels[-1]:g}"
                 )
         elif wanted is not None and name in wanted.halves:
-            _check_half(asked, name, wanted.halves[name])
+            _check_half(question, name, wanted.halves[name])
         elif name not in ("mechanism", "estimator") and _plain(value) != _plain(
-            given.get(name, _default(asked, name))
+            given.get(name, _default(question, name))
         ):
             raise NotInAtlas(f"no cells for {name}={value}")
 
 
-def _check_half(asked: Question, name: str, axis: str) -> None:
+def _check_half(question: Question, name: str, axis: str) -> None:
     """Raise NotInAtlas where a parameter is not half of an axis, as it is in all cells."""
-    whole = asked.values.get(axis)
+    whole = question.values.get(axis)
     if whole is None:
         raise NotInAtlas(f"its cells have {name}={axis}/2, and {axis} is not known")
-    if asked.values[name] != whole // 2:
+    if question.values[name] != whole // 2:
         raise NotInAtlas(
-            f"no cells for {name}={asked.values[name]}, only for {name}={axis}/2={whole // 2}"
+            f"no cells for {name}={question.values[name]}, only for {name}={axis}/2={whole // 2}"
         )
 
 
-def size(asked: Question, name: str) -> Any:
+def size(question: Question, name: str) -> Any:
     """Value of a parameter in a question, or else its default; None where it has neither."""
-    return asked.values.get(name, _default(asked, name))
+    return question.values.get(name, _default(question, name))
 
 
-def _default(asked: Question, name: str) -> Any:
+def _default(question: Question, name: str) -> Any:
     """Default of a parameter of the question's parts; None where it has none."""
     for role in ROLES:
-        declared = fields(asked.problem.part(role, asked.values[role])).get(name)
+        declared = fields(question.problem.part(role, question.values[role])).get(name)
         if declared is not None:
             return None if declared.default is MISSING else declared.default
     return None

@@ -110,21 +110,21 @@ class First:
 
 
 def _shown(
-    asked: Question, low: float | None, boundary: float, high: float | None
+    question: Question, low: float | None, boundary: float, high: float | None
 ) -> dict[str, float | None]:
     """Ends of a band and what lies between them, as the person names the unknown."""
-    ends = [one if one is None else asked.shown(one) for one in (low, boundary, high)]
+    ends = [one if one is None else question.shown(one) for one in (low, boundary, high)]
     return dict(
-        zip(("low", "boundary", "high"), ends[::-1] if asked.unknown.left else ends, strict=True)
+        zip(("low", "boundary", "high"), ends[::-1] if question.unknown.left else ends, strict=True)
     )
 
 
-def first(asked: Question) -> First:
+def first(question: Question) -> First:
     """The first answer to a question; NotInAtlas, and why, if the atlas has none."""
     best = None
     rows = list[dict[str, Any]]()
     refused = ""
-    for name, (question, solved) in atlas.fitting(asked).items():
+    for name, (question, solved) in atlas.fitting(question).items():
         found = curve(question, solved)
         row: dict[str, Any] = {
             "mechanism": name,
@@ -151,13 +151,15 @@ def first(asked: Question) -> First:
     return replace(best, others=tuple(rows))
 
 
-def curve(asked: Question, solved: Solved) -> Curve:
+def curve(question: Question, solved: Solved) -> Curve:
     """Means and bands of a mechanism along the unknown.
 
     All other sizes are given, or have defaults.
     """
-    along = asked.parameter
-    at = [None if name == along else float(np.log(atlas.size(asked, name))) for name in solved.axes]
+    along = question.parameter
+    at = [
+        None if name == along else float(np.log(atlas.size(question, name))) for name in solved.axes
+    ]
     levels = solved.axes[along]
     positions = np.linspace(np.log(levels[0]), np.log(levels[-1]), POINTS)
     bands = {
@@ -169,9 +171,9 @@ def curve(asked: Question, solved: Solved) -> Curve:
             at,
             positions,
         )
-        for one in asked.targets
+        for one in question.targets
     }
-    return Curve(asked, np.exp(positions), bands)
+    return Curve(question, np.exp(positions), bands)
 
 
 def crossing(found: Curve) -> tuple[Axis, float | None, float, float | None]:

@@ -13,12 +13,12 @@ from typing import Any
 
 from pipeline.advice.levels import Range, possible, rounded
 from pipeline.advice.targets import Target, advice_of, read_targets
+from pipeline.study import registry
 from pipeline.study.advice import Advice, Unknown
 from pipeline.study.checks import ROLES
 from pipeline.study.parameters import InvalidInput, check, fields, nearest
 from pipeline.study.problem import Problem
 from pipeline.study.protocols import Components
-from pipeline.study.registry import problem, problems
 from pipeline.study.study import Study
 
 FILES = ("path", "items", "truth")  # of a person's own data, as in a config
@@ -69,15 +69,14 @@ class Question:
 
     @cached_property
     def limits(self) -> Range:
-        """Levels of the unknown at which the parts can be made, within those that the problem looks
-        at.
+        """Levels of the unknown at which the parts can be made.
 
-        InvalidInput, with the key that the person gave, where there is none.
+        They are within those that the problem looks at. InvalidInput, with the key that the person
+        gave, where there is none.
         """
-        low, start, high = (
-            rounded(level, self.whole)
-            for level in (self.unknown.low, self.unknown.start, self.unknown.high)
-        )
+        low = rounded(self.unknown.low, self.whole)
+        start = rounded(self.unknown.start, self.whole)
+        high = rounded(self.unknown.high, self.whole)
         return possible(low, start, high, self.whole, self.refusal)
 
     def refusal(self, level: float) -> InvalidInput | None:
@@ -89,10 +88,13 @@ class Question:
         return None
 
     def shown(self, level: float) -> float:
-        """A level of the parameter as the person names it: 1 minus it where the word means what is
-        left.
+        """A level of the parameter as the person names it.
+
+        1 minus the level where the word means what is left.
         """
-        return round(1 - level, 12) if self.unknown.left else level
+        if self.unknown.left:
+            return round(1 - level, 12)
+        return level
 
     def study(self, level: Any, block: int = 100) -> Study:
         """The study of one level.
@@ -109,10 +111,10 @@ class Question:
                 block=block,
                 grid=axes,  # type: ignore[arg-type]
                 parameters={
-                    name: one for name, one in self.values.items() if name != self.parameter
+                    name: value for name, value in self.values.items() if name != self.parameter
                 },
                 derive=dict(self.derive),
-                metrics=tuple(one.metric for one in self.targets),
+                metrics=tuple(target.metric for target in self.targets),
                 paired=tuple(dict.fromkeys(("mechanism", "estimator", self.parameter))),
             )
         except InvalidInput as error:
@@ -130,27 +132,27 @@ class Question:
         return study.components(next(iter(study.grid)))
 
     def known(self, level: Any, **changes: Any) -> "Question":
-        """The question with the unknown at a level and other changes, at which nothing is left to
-        find.
-        """
+        """The question with the unknown at a level and other changes: nothing is left to find."""
         return replace(self, word="", values={**self.values, self.parameter: level, **changes})
 
     def using(self, mechanism: str) -> "Question":
-        """The question with another mechanism: an estimator that takes its release, and only what
-        its parts take.
+        """The question with another mechanism.
 
+        It has an estimator that takes its release, and only values that its parts take.
         InvalidInput where the parts cannot be built.
         """
         values = {**self.values, "mechanism": mechanism}
         parts = [self.problem.part(role, values[role], role) for role in ROLES[:2]]
-        if "estimator" not in self.chosen or not _takes(
-            parts, self.problem.part("estimator", values["estimator"])
-        ):
+        estimator = self.problem.part("estimator", values["estimator"])
+        if "estimator" not in self.chosen or not _takes(parts, estimator):
             values["estimator"] = _estimator(self.problem, self.advice, values)
         parts.append(self.problem.part("estimator", values["estimator"]))
-        parts += [self.problem.part("metric", one.metric) for one in self.targets]
-        taken = {name for part in parts for name in fields(part)} | {*ROLES}
-        return replace(self, values={name: one for name, one in values.items() if name in taken})
+        parts += [self.problem.part("metric", target.metric) for target in self.targets]
+        taken = {*ROLES}
+        for part in parts:
+            taken |= fields(part).keys()
+        taken_values = {name: value for name, value in values.items() if name in taken}
+        return replace(self, values=taken_values)
 
     def fits(self, mechanism: str) -> bool:
         """Whether the estimator that the person chose, if any, takes what a mechanism releases."""
@@ -168,15 +170,16 @@ class Question:
         None where one has no prediction.
         """
         worst = -math.inf
-        given = {**self.values, self.parameter: level}
+        entries = {**self.values, self.parameter: level}
         for target in self.targets:
             function = self.advice.predicted.get(target.metric)
             if function is None:
                 return None
             needed = inspect.signature(function).parameters
-            if any(name not in given and one.default is one.empty for name, one in needed.items()):
-                return None
-            mean = function(**{name: given[name] for name in needed if name in given})
+            for name, argument in needed.items():
+                if name not in entries and argument.default is argument.empty:
+                    return None
+            mean = function(**{name: entries[name] for name in needed if name in entries})
             worst = max(worst, target.sign * (mean - target.value))
         return worst
 
@@ -191,35 +194,40 @@ def read(request: Mapping[str, Any]) -> Question:
     Other keys are parameters, by their names or by those words; data.path, data.items and
     data.truth are files.
     """
-    given = {key: value for key, value in request.items() if value is not None}
-    if "problem" not in given:
-        able = [name for name, one in problems().items() if one.advice is not None]
+    entries = {key: value for key, value in request.items() if value is not None}
+    if "problem" not in entries:
+        able = [name for name, known in registry.problems().items() if known.advice is not None]
         raise InvalidInput("problem", None, f"is needed: what is learned, one of {', '.join(able)}")
-    asked = problem(given.pop("problem"))
-    typed = {key: value for key, value in given.items() if key != "target"}
-    advice = advice_of(asked)
-    targets = tuple(read_targets(asked, given.pop("target", None)))
-    seed = check(SEED, given.pop("seed", 0), "seed")
-    word = given.pop("unknown", None)
-    if "data.path" in given and not advice.recorded:
+    problem = registry.problem(entries.pop("problem"))
+    typed = {key: value for key, value in entries.items() if key != "target"}
+    advice = advice_of(problem)
+    targets = tuple(read_targets(problem, entries.pop("target", None)))
+    seed = check(SEED, entries.pop("seed", 0), "seed")
+    word = entries.pop("unknown", None)
+    if "data.path" in entries and not advice.recorded:
         raise InvalidInput(
-            "data.path", given["data.path"], f"problem={asked.name} takes no data of one's own"
+            "data.path", entries["data.path"], f"problem={problem.name} takes no data of one's own"
         )
-    own = {f"data_{name}": given.pop(f"data.{name}") for name in FILES if f"data.{name}" in given}
-    chosen = frozenset(given)
-    values = {**advice.parameters, **(advice.recorded if own else {}), **own}
-    derive = dict(advice.derive) if own else {}
-    for key, value in given.items():
+    files = {
+        f"data_{name}": entries.pop(f"data.{name}") for name in FILES if f"data.{name}" in entries
+    }
+    chosen = frozenset(entries)
+    values = {**advice.parameters}
+    derive: dict[str, str] = {}
+    if files:
+        values |= {**advice.recorded, **files}
+        derive = dict(advice.derive)
+    for key, value in entries.items():
         name, level = _parameter(advice, key, value)
-        if key != name and name in given:
+        if key != name and name in entries:
             raise InvalidInput(key, value, f"is {name}, which is given too; give one of both")
         values[name] = level
         derive.pop(name, None)
-    word = _unknown(asked, advice, word, values, derive, given)
+    word = _unknown(problem, advice, word, values, derive, entries)
     if "estimator" in chosen and "mechanism" not in chosen:
-        values["mechanism"] = _mechanism(asked, advice, values)
-    values.setdefault("estimator", _estimator(asked, advice, values))
-    question = Question(asked, word, targets, values, derive, seed, chosen, typed)
+        values["mechanism"] = _mechanism(problem, advice, values)
+    values.setdefault("estimator", _estimator(problem, advice, values))
+    question = Question(problem, word, targets, values, derive, seed, chosen, typed)
     _check_names(question)
     _check_needed(question)
     _ = question.limits  # raises InvalidInput
@@ -239,54 +247,50 @@ def _parameter(advice: Advice, key: str, value: Any) -> tuple[str, Any]:
 
 
 def _unknown(
-    asked: Problem,
+    problem: Problem,
     advice: Advice,
     word: Any,
     values: Mapping[str, Any],
     derive: Mapping[str, str],
-    given: Mapping[str, Any],
+    entries: Mapping[str, Any],
 ) -> str:
     """The word of what is asked for."""
     words = advice.unknowns
     if word is not None:
-        word = next((one for one, unknown in words.items() if word == unknown.parameter), word)
+        for name, unknown in words.items():
+            if word == unknown.parameter:
+                word = name
+                break
         if not isinstance(word, str) or word not in words:
             raise InvalidInput("unknown", word, nearest(str(word), words))
         name = words[word].parameter
         if name in values or name in derive:
-            where = values[name] if name in values else "taken from the file"
+            where = values.get(name, "taken from the file")
             raise InvalidInput(
                 "unknown",
                 word,
                 f"is known already, {name}={where}; leave it out, or ask for another",
             )
-        if not [*_declared(asked, values, name)]:
+        if not [*_declared(problem, values, name)]:
             raise InvalidInput(
                 "unknown",
                 word,
                 f"mechanism={values.get('mechanism')} has no {name}; ask for another, "
-                f"or give another mechanism: {', '.join(sorted(asked.mechanisms))}",
+                f"or give another mechanism: {', '.join(sorted(problem.mechanisms))}",
             )
     needed = {
-        one: unknown
-        for one, unknown in words.items()
-        if unknown.parameter not in values
-        and unknown.parameter not in derive
-        and any(
-            declared.default is MISSING for declared in _declared(asked, values, unknown.parameter)
-        )
+        name: unknown
+        for name, unknown in words.items()
+        if unknown.parameter not in derive and _is_needed(problem, values, unknown.parameter)
     }
-    missing = [one for one in needed if one != word]
+    missing = [name for name in needed if name != word]
     if word is None and len(missing) == 1:
         return missing[0]
     if word is None and not missing:
-        raise _nothing_left(asked, advice, values, given)
+        raise _nothing_left(problem, advice, values, entries)
     if missing:
-        names = [
-            one if one == needed[one].parameter else f"{one} ({needed[one].parameter})"
-            for one in needed
-        ]
-        known = [one for one in names if one.partition(" ")[0] != word]
+        names = [_with_parameter(name, unknown) for name, unknown in needed.items()]
+        known = [name for name in names if name.partition(" ")[0] != word]
         if word is None:
             raise InvalidInput(
                 "unknown",
@@ -299,32 +303,50 @@ def _unknown(
     return str(word)
 
 
+def _is_needed(problem: Problem, values: Mapping[str, Any], name: str) -> bool:
+    """Whether a parameter has neither a value nor a default."""
+    if name in values:
+        return False
+    return any(declared.default is MISSING for declared in _declared(problem, values, name))
+
+
+def _with_parameter(word: str, unknown: Unknown) -> str:
+    """A word, with the name of its parameter where that is another."""
+    return word if word == unknown.parameter else f"{word} ({unknown.parameter})"
+
+
 def _nothing_left(
-    asked: Problem, advice: Advice, values: Mapping[str, Any], given: Mapping[str, Any]
+    problem: Problem, advice: Advice, values: Mapping[str, Any], entries: Mapping[str, Any]
 ) -> InvalidInput:
     """That all is known, and what may be left out, or asked for by its word."""
     leave_out = list[str]()
     ask_for = list[str]()
     for word, unknown in advice.unknowns.items():
-        if not [*_declared(asked, values, unknown.parameter)]:
+        if not [*_declared(problem, values, unknown.parameter)]:
             continue
         if unknown.parameter not in values:
             ask_for.append(f"unknown={word}")
-        elif word in given or unknown.parameter in given:
+        elif word in entries or unknown.parameter in entries:
             leave_out.append(word)
     known = {*leave_out, *(advice.unknowns[word].parameter for word in leave_out)}
-    key = next((name for name in given if name in known), "mechanism")
-    ways = [f"leave out {_either(leave_out)}"] if leave_out else []
-    ways += [f"ask for {_either(ask_for)}"] if ask_for and not values.keys() & {"data_path"} else []
+    key = next((name for name in entries if name in known), "mechanism")
+    ways = []
+    if leave_out:
+        ways.append(f"leave out {_either(leave_out)}")
+    if ask_for and "data_path" not in values:
+        ways.append(f"ask for {_either(ask_for)}")
     instead = ", or ".join(ways) or "give a mechanism that has a budget"
     return InvalidInput(
-        key, given.get(key, values["mechanism"]), f"nothing is left to ask: {instead}"
+        key, entries.get(key, values["mechanism"]), f"nothing is left to ask: {instead}"
     )
 
 
 def _either(names: list[str]) -> str:
     """Names with commas, and "or" before the last."""
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    *first, last = names
+    if not first:
+        return last
+    return f"{', '.join(first)} or {last}"
 
 
 def _check_needed(question: Question) -> None:
@@ -341,34 +363,35 @@ def _check_needed(question: Question) -> None:
                 )
 
 
-def _declared(asked: Problem, values: Mapping[str, Any], name: str) -> Iterator[Any]:
+def _declared(problem: Problem, values: Mapping[str, Any], name: str) -> Iterator[Any]:
     """Declarations of a parameter by the model and the mechanism that were chosen."""
     for role in ROLES[:2]:
-        cls = asked.part(role, values.get(role), role)
+        cls = problem.part(role, values.get(role), role)
         if name in fields(cls):
             yield fields(cls)[name]
 
 
-def _mechanism(asked: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
-    """The usual mechanism, or the first other one with a budget that releases what the chosen
-    estimator takes.
+def _mechanism(problem: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
+    """The usual mechanism, or the first other one that fits.
+
+    It has a budget, and releases what the chosen estimator takes.
     """
     usual = str(values["mechanism"])
-    estimator = asked.part("estimator", values["estimator"], "estimator")
-    model = asked.part("model", values["model"], "model")
+    estimator = problem.part("estimator", values["estimator"], "estimator")
+    model = problem.part("model", values["model"], "model")
     budget = advice.unknowns["epsilon"].parameter if "epsilon" in advice.unknowns else ""
-    for name in [usual, *sorted(asked.mechanisms)]:
-        mechanism = asked.part("mechanism", name)
+    for name in [usual, *sorted(problem.mechanisms)]:
+        mechanism = problem.part("mechanism", name)
         if (name == usual or budget in fields(mechanism)) and _takes([model, mechanism], estimator):
             return name
     return usual
 
 
-def _estimator(asked: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
+def _estimator(problem: Problem, advice: Advice, values: Mapping[str, Any]) -> str:
     """The first estimator, by preference, that takes what the mechanism releases."""
-    parts = [asked.part(role, values.get(role), role) for role in ROLES[:2]]
-    for name in [*advice.estimators, *sorted(set(asked.estimators) - set(advice.estimators))]:
-        if _takes(parts, asked.part("estimator", name)):
+    parts = [problem.part(role, values.get(role), role) for role in ROLES[:2]]
+    for name in [*advice.estimators, *sorted(set(problem.estimators) - set(advice.estimators))]:
+        if _takes(parts, problem.part("estimator", name)):
             return name
     raise InvalidInput(
         "mechanism", values["mechanism"], "no estimator of this problem takes what it releases"
@@ -379,9 +402,8 @@ def _takes(parts: list[Any], estimator: Any) -> bool:
     """Whether an estimator takes what a model and a mechanism release."""
     model, mechanism = parts
     plain = mechanism.releases is object and hasattr(model.produces, "plain_release")
-    return issubclass(
-        model.produces.plain_release if plain else mechanism.releases, estimator.accepts
-    )
+    released = model.produces.plain_release if plain else mechanism.releases
+    return issubclass(released, estimator.accepts)
 
 
 def _check_names(question: Question) -> None:
@@ -390,9 +412,10 @@ def _check_names(question: Question) -> None:
     Other mistakes show when the parts are made.
     """
     parts = [question.problem.part(role, question.values[role], role) for role in ROLES]
-    parts += [question.problem.part("metric", one.metric) for one in question.targets]
+    parts += [question.problem.part("metric", target.metric) for target in question.targets]
     known = {name for part in parts for name in fields(part)}
-    words = {word for word, one in question.advice.unknowns.items() if one.parameter in known}
+    unknowns = question.advice.unknowns
+    words = {word for word, unknown in unknowns.items() if unknown.parameter in known}
     for name, value in question.values.items():
         if name not in known | {*ROLES}:
             raise InvalidInput(

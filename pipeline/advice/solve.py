@@ -1,5 +1,6 @@
-"""Makes the atlas of every problem, or of those named: `python -m pipeline.advice.solve [PROBLEM
-…]`, `make atlas`.
+"""Makes the atlas of every problem, or of those named.
+
+Run it by `python -m pipeline.advice.solve [PROBLEM …]`, or `make atlas`.
 
 What was made by the code that runs is left alone. What was made by other code is tried first: if
 some of its cells come out as they are, they stay and get the new digest; else the mechanism is
@@ -30,20 +31,16 @@ from pipeline.advice.atlas import (
 from pipeline.advice.person import terms
 from pipeline.advice.processes import CORES, end_with_parent
 from pipeline.advice.simulation import Simulator
+from pipeline.study import registry
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.problem import Problem
-from pipeline.study.registry import problem, problems
 
 STEPS = 1e8  # predicted steps of about a nanosecond of one cell
 FEWEST = 100
 MOST = 400  # replications of a cell
-EFFORT = {
-    "seed": SEED,
-    "steps": STEPS,
-    "fewest": FEWEST,
-    "most": MOST,
-}  # other cells with others of these
+# With others of these there are other cells.
+EFFORT = {"seed": SEED, "steps": STEPS, "fewest": FEWEST, "most": MOST}
 TRIED = 2  # combinations of sizes that are solved again before new code takes over old cells
 
 Row = dict[str, Any]
@@ -56,83 +53,88 @@ def solve(
     levels: Sequence[float],
     replications: int | None = None,
 ) -> Row:
-    """The cells of one combination of sizes, at every ε: on the same people, so that a curve is
-    smooth.
+    """The cells of one combination of sizes, at every ε.
 
-    replications: as many as the effort allows, unless given. The row's entries: estimator,
-    replications; mean, error: metric -> a number for each ε; risk: "answer" or "person" -> the
-    same.
+    They are of the same people, so that a curve is smooth. replications: as many as the effort
+    allows, unless given. The row's entries: estimator, replications; mean, error: metric -> a
+    number for each ε; risk: "answer" or "person" -> the same.
     """
-    asked = question(problem(name), mechanism, sizes)
-    simulator = Simulator(asked)
+    cell_question = question(registry.problem(name), mechanism, sizes)
+    simulator = Simulator(cell_question)
     steps = max(map(simulator.cost, levels))
     sample = simulator.sample(
         levels, replications or int(np.clip(round(STEPS / steps, -2), FEWEST, MOST))
     )
     row: Row = {
-        "estimator": asked.values["estimator"],
+        "estimator": cell_question.values["estimator"],
         "replications": sample.status.shape[-1],
         "mean": {},
         "error": {},
         "risk": {},
     }
-    for target, values in zip(asked.targets, sample.values, strict=True):
+    for target, values in zip(cell_question.targets, sample.values, strict=True):
         if not np.isfinite(values).all():
             raise InvalidInput(
                 "atlas", target.metric, f"has replications without a value at {dict(sizes)}"
             )
         deviation = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
-        # equal values in all replications are known no better than one in so many
-        row["error"][target.metric] = [
-            _digits(max(one, 1 / values.shape[1]) if one == 0 else one, 2) for one in deviation
-        ]
-        row["mean"][target.metric] = [_digits(one, 4) for one in values.mean(axis=1)]
+        # Equal values in all replications are known no better than one in so many.
+        errors = np.where(deviation == 0, 1 / values.shape[1], deviation)
+        row["error"][target.metric] = [_digits(error, 2) for error in errors]
+        row["mean"][target.metric] = [_digits(mean, 4) for mean in values.mean(axis=1)]
     for level in levels:
-        for what, one in terms(asked.parts(level).mechanism).items():
-            if one is not None:
-                power = next(a["true_alarms"] for a in one["attacker"] if a["false_alarms"] == AT)
-                row["risk"].setdefault(what, []).append(_digits(power, 4))
+        for unit, risk in terms(cell_question.parts(level).mechanism).items():
+            if risk is not None:
+                power = _power(risk["attacker"])
+                row["risk"].setdefault(unit, []).append(_digits(power, 4))
     return row
 
 
-def rows(found: Problem, mechanism: str) -> list[dict[str, float]]:
+def _power(attacker: Iterable[Mapping[str, float]]) -> float:
+    """True alarms of the best attack at the false alarms of the atlas."""
+    return next(point["true_alarms"] for point in attacker if point["false_alarms"] == AT)
+
+
+def rows(problem: Problem, mechanism: str) -> list[dict[str, float]]:
     """All combinations of sizes of a mechanism's cells, in their order."""
-    axes = axes_of(found, mechanism)
+    axes = axes_of(problem, mechanism)
     *sizes, _ = axes
-    return [
-        dict(zip(sizes, one, strict=True))
-        for one in itertools.product(*(axes[name] for name in sizes))
-    ]
+    combinations = itertools.product(*(axes[name] for name in sizes))
+    return [dict(zip(sizes, levels, strict=True)) for levels in combinations]
 
 
-def levels_of(found: Problem) -> list[float]:
+def levels_of(problem: Problem) -> list[float]:
     """The levels of ε."""
-    wanted = declared(found)
+    wanted = declared(problem)
     assert wanted is not None
     return list([*wanted.axes.values()][-1])
 
 
-def agree(one: Row, other: Row) -> bool:
-    """Whether two solutions are the same, but for what another processor's rounding may do to a few
-    replications.
+def agree(row: Row, other: Row) -> bool:
+    """Whether two solutions are the same.
+
+    But for what another processor's rounding may do to a few replications.
     """
+    for name in ("estimator", "replications"):
+        if row[name] != other[name]:
+            return False
+    for table in ("mean", "risk"):
+        if row[table].keys() != other[table].keys():
+            return False
+        for name, values in row[table].items():
+            errors = row["error"].get(name, [0.0 for _ in values])
+            if not _close(values, other[table][name], errors):
+                return False
+    return True
 
-    def same(what: str, metric: str) -> bool:
-        return all(
-            abs(a - b) <= 0.1 * error + 2e-3 * abs(a)
-            for a, b, error in zip(
-                one[what][metric], other[what][metric], one["error"].get(metric, [0] * 99)
-            )
-        )  # noqa: B905
 
-    return (
-        one["estimator"] == other["estimator"]
-        and one["replications"] == other["replications"]
-        and all(
-            one[what].keys() == other[what].keys() and all(same(what, name) for name in one[what])
-            for what in ("mean", "risk")
-        )
-    )
+def _close(values: Sequence[float], others: Sequence[float], errors: Sequence[float]) -> bool:
+    """Whether numbers are equal to a tenth of their error and 2 in 1,000."""
+    if len(values) != len(others):
+        return False
+    a = np.array(values)
+    room = 0.1 * np.array(errors) + 2e-3 * np.abs(a)
+    return bool((np.abs(a - np.array(others)) <= room).all())
 
 
 def cut(atlas: Atlas, mechanism: str, number: int) -> Row:
@@ -152,47 +154,42 @@ def cut(atlas: Atlas, mechanism: str, number: int) -> Row:
     }
 
 
-def tried(found: Problem, mechanism: str) -> list[int]:
-    """Numbers of the combinations of sizes that are tried: the smallest, and others that are not
-    the largest.
-    """
-    count = len(rows(found, mechanism))
+def tried(problem: Problem, mechanism: str) -> list[int]:
+    """Numbers of the combinations of sizes that are tried: the smallest, and one in the middle."""
+    count = len(rows(problem, mechanism))
     return [k * count // TRIED for k in range(TRIED)]
 
 
-def make(found: Problem, pool: ProcessPoolExecutor) -> None:
+def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
     """Make the atlas of one problem where it is missing, or was made by other code.
 
     Says what it does.
     """
-    wanted = declared(found)
-    file = path(found)
-    before = _before(found)
+    wanted = declared(problem)
+    file = path(problem)
+    before = _before(problem)
     assert wanted is not None and file is not None
     heading = _heading(wanted.axes, wanted.parameters, EFFORT)
-    levels = levels_of(found)
+    levels = levels_of(problem)
     old: dict[str, list[Row]] = {}
     tables: dict[str, Any] = {}
     if before is not None and _heading(before.axes, before.parameters, before.effort) == heading:
-        for name, one in before.mechanisms.items():
-            if (
-                name in wanted.mechanisms
-                and tuple(one.mean) == wanted.metrics
-                and one.axes == axes_of(found, name)
-            ):
-                old[name] = [cut(before, name, k) for k in range(len(rows(found, name)))]
-                tables[name] = _table(old[name], one.axes, one.code)
+        for name, former in before.mechanisms.items():
+            same_metrics = tuple(former.mean) == wanted.metrics
+            if name in wanted.mechanisms and same_metrics and former.axes == axes_of(problem, name):
+                old[name] = [cut(before, name, k) for k in range(len(rows(problem, name)))]
+                tables[name] = _table(old[name], former.axes, former.code)
 
     def solved(
         mechanism: str, numbers: Sequence[int], cells: Sequence[Row] | None = None
     ) -> list[Row]:
         count = len(numbers)
-        sizes = rows(found, mechanism)
+        sizes = rows(problem, mechanism)
         before = [None if cells is None else cells[k]["replications"] for k in numbers]
         return [
             *pool.map(
                 solve,
-                [found.name] * count,
+                [problem.name] * count,
                 [mechanism] * count,
                 [sizes[k] for k in numbers],
                 [levels] * count,
@@ -201,30 +198,30 @@ def make(found: Problem, pool: ProcessPoolExecutor) -> None:
         ]
 
     for mechanism in wanted.mechanisms:
-        sizes = rows(found, mechanism)
-        trial = tried(found, mechanism)
-        digest = code(question(found, mechanism, sizes[0]))
+        sizes = rows(problem, mechanism)
+        trial = tried(problem, mechanism)
+        digest = code(question(problem, mechanism, sizes[0]))
         cells = old.get(mechanism)
         if cells and tables[mechanism]["code"] == digest:
-            said = "made by this code already"
+            text = "made by this code already"
         elif cells and all(map(agree, [cells[k] for k in trial], solved(mechanism, trial, cells))):
-            said = f"{TRIED} combinations of sizes come out as they are; all are kept"
+            text = f"{TRIED} combinations of sizes come out as they are; all are kept"
         else:
             cells = solved(mechanism, range(len(sizes)))
-            said = f"solved, {len(sizes) * len(levels)} cells"
-        tables[mechanism] = _table(cells, axes_of(found, mechanism), digest)
+            text = f"solved, {len(sizes) * len(levels)} cells"
+        tables[mechanism] = _table(cells, axes_of(problem, mechanism), digest)
         content = {
             **heading,
             "mechanisms": {name: tables[name] for name in wanted.mechanisms if name in tables},
         }
         write_whole(file, (_text(content) + "\n").encode())
-        print(f"{found.name}: {mechanism}: {said}", flush=True)
+        print(f"{problem.name}: {mechanism}: {text}", flush=True)
 
 
-def _before(found: Problem) -> Atlas | None:
+def _before(problem: Problem) -> Atlas | None:
     """The atlas that there is, if it can be read."""
     try:
-        return stored(found)
+        return stored(problem)
     except NotInAtlas:
         return None
 
@@ -232,15 +229,18 @@ def _before(found: Problem) -> Atlas | None:
 def _table(some: list[Row], axes: Iterable[str], digest: str) -> dict[str, Any]:
     """Rows as one table: every array in the order of the cells, along axes of these names."""
     first = some[0]
-    return {
+    table: dict[str, Any] = {
         "axes": [*axes],
         "estimator": first["estimator"],
         "code": digest,
-        "replications": [one["replications"] for one in some],
-    } | {
-        what: {name: [value for one in some for value in one[what][name]] for name in first[what]}
-        for what in ("mean", "error", "risk")
+        "replications": [row["replications"] for row in some],
     }
+    for values in ("mean", "error", "risk"):
+        table[values] = {
+            name: [*itertools.chain.from_iterable(row[values][name] for row in some)]
+            for name in first[values]
+        }
+    return table
 
 
 def _heading(
@@ -256,11 +256,8 @@ def _heading(
 def _text(value: Any) -> str:
     """JSON with a line for every entry that is no mapping."""
     if isinstance(value, Mapping):
-        return (
-            "{\n"
-            + ",\n".join(f"{json.dumps(name)}: {_text(one)}" for name, one in value.items())
-            + "}"
-        )
+        entries = [f"{json.dumps(name)}: {_text(entry)}" for name, entry in value.items()]
+        return "{\n" + ",\n".join(entries) + "}"
     return json.dumps(value, separators=(",", ":"))
 
 
@@ -271,17 +268,17 @@ def _digits(value: float, count: int) -> float:
 def main(names: Sequence[str]) -> int:
     """Make the atlas of the problems of these names, or of all that declare one; the exit code."""
     try:
-        chosen = [problem(name) for name in names] or [
-            one for one in problems().values() if declared(one)
-        ]
-        for one in chosen:
-            if declared(one) is None or path(one) is None:
+        chosen = [registry.problem(name) for name in names]
+        if not chosen:
+            chosen = [problem for problem in registry.problems().values() if declared(problem)]
+        for problem in chosen:
+            if declared(problem) is None or path(problem) is None:
                 raise InvalidInput(
-                    "problem", one.name, "declares no atlas in its Advice, or is in no package"
+                    "problem", problem.name, "declares no atlas in its Advice, or is in no package"
                 )
         with ProcessPoolExecutor(CORES, initializer=end_with_parent) as pool:
-            for one in chosen:
-                make(one, pool)
+            for problem in chosen:
+                make(problem, pool)
     except InvalidInput as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.study import registry
 from pipeline.study.advice import Advice
 from pipeline.study.parameters import InvalidInput, nearest
 from pipeline.study.problem import Problem
-from pipeline.study.registry import problems
 
 TARGET = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|≤|≥)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*")
 
@@ -50,23 +50,23 @@ class Target:
         return f"{self.metric}{self.relation}{self.value:g}"
 
 
-def advice_of(asked: Problem) -> Advice:
+def advice_of(problem: Problem) -> Advice:
     """What a problem says of task=advise; InvalidInput if it says nothing."""
-    if asked.advice is None:
-        able = [name for name, one in problems().items() if one.advice is not None]
+    if problem.advice is None:
+        able = [name for name, one in registry.problems().items() if one.advice is not None]
         raise InvalidInput(
-            "problem", asked.name, f"says nothing for task=advise; {nearest(asked.name, able)}"
+            "problem", problem.name, f"says nothing for task=advise; {nearest(problem.name, able)}"
         )
-    advice = asked.load(asked.advice)
+    advice = problem.load(problem.advice)
     if not isinstance(advice, Advice):
-        raise InvalidInput("problem", asked.name, "its advice is no pipeline.study.advice.Advice")
+        raise InvalidInput("problem", problem.name, "its advice is no pipeline.study.advice.Advice")
     return advice
 
 
-def read_targets(asked: Problem, texts: Any) -> Iterator[Target]:
+def read_targets(problem: Problem, texts: Any) -> Iterator[Target]:
     """Targets from their texts."""
     if not texts:
-        raise InvalidInput("target", None, _such_as(asked))
+        raise InvalidInput("target", None, _such_as(problem))
     listed = texts if isinstance(texts, (list, tuple)) else str(texts).split(",")
     seen = set()
     for text in listed:
@@ -78,7 +78,7 @@ def read_targets(asked: Problem, texts: Any) -> Iterator[Target]:
                 "must be METRIC<=NUMBER or METRIC>=NUMBER, with commas between several",
             )
         name, relation, number = match.groups()
-        metric = _metric(asked, name)
+        metric = _metric(problem, name)
         try:
             value = float(number)
         except ValueError:
@@ -99,29 +99,29 @@ def read_targets(asked: Problem, texts: Any) -> Iterator[Target]:
         yield Target(name, relation, value, least, most)
 
 
-def _metric(asked: Problem, name: str) -> Any:
+def _metric(problem: Problem, name: str) -> Any:
     """The metric of a name.
 
     InvalidInput, with the nearest, and those that decide something, if there is none.
     """
-    if name not in asked.metrics:
-        close = difflib.get_close_matches(name, sorted(asked.metrics), 1, 0.5)
+    if name not in problem.metrics:
+        close = difflib.get_close_matches(name, sorted(problem.metrics), 1, 0.5)
         meant = f"did you mean {close[0]!r}? " if close else ""
         raise InvalidInput(
-            "target", name, f"no such metric in problem={asked.name}; {meant}{_deciding(asked)}"
+            "target", name, f"no such metric in problem={problem.name}; {meant}{_deciding(problem)}"
         )
-    return asked.part("metric", name, "target")
+    return problem.part("metric", name, "target")
 
 
-def _such_as(asked: Problem) -> str:
+def _such_as(problem: Problem) -> str:
     """That a target is needed, and of which metrics."""
-    first = next(iter(advice_of(asked).decisions), "METRIC")
-    return f"is needed, such as target='{first}<=0.1'; {_deciding(asked)}"
+    first = next(iter(advice_of(problem).decisions), "METRIC")
+    return f"is needed, such as target='{first}<=0.1'; {_deciding(problem)}"
 
 
-def _deciding(asked: Problem) -> str:
+def _deciding(problem: Problem) -> str:
     """The metrics that decide something; of a problem that names none, all of them."""
-    names = list(advice_of(asked).decisions)
+    names = list(advice_of(problem).decisions)
     if not names:
-        return f"metrics: {', '.join(sorted(asked.metrics))}"
+        return f"metrics: {', '.join(sorted(problem.metrics))}"
     return f"metrics that decide: {', '.join(names)}; all others: pipeline --help metrics"
