@@ -133,12 +133,12 @@ def answer(request: Mapping[str, Any] | Question) -> Answer:
 
 
 def _answer(question: Question) -> Answer:
-    simulator, found, others = choose(question)
+    simulator, reached, others = choose(question)
     question = simulator.question
-    certificate = certify(simulator, found)
+    certificate = certify(simulator, reached)
     level = certificate.level
-    low, boundary, high = found.shown()
-    larger = (found.axis.better > 0) != question.unknown.left
+    low, boundary, high = reached.shown()
+    larger = (reached.axis.better > 0) != question.unknown.left
     nearby = beside(simulator, level)
     stress = tuple(stressed(simulator, level))
     return Answer(

@@ -39,8 +39,7 @@ def around(question: Question, level: float) -> Around:
         measure(simulator, one_level, min(REPLICATIONS, simulator.affordable(one_level, 0.02)))
         for one_level in levels
     ]
-    by_metric = {
-        target.metric: [row.measured[k] for row in rows]
-        for k, target in enumerate(question.targets)
-    }
+    by_metric = {}
+    for k, target in enumerate(question.targets):
+        by_metric[target.metric] = [row.measured[k] for row in rows]
     return Around([question.shown(one_level) for one_level in levels], by_metric)

@@ -6,7 +6,7 @@ estimator and the metrics.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -105,26 +105,32 @@ def _parsed(problem: Problem, raw: Any) -> Atlas:
     """The atlas of a file's content."""
     axes = {name: tuple(levels) for name, levels in raw["axes"].items()}
 
-    def solved(one: Mapping[str, Any]) -> Solved:
-        mine = {name: axes[name] for name in one["axes"]}
-        mean, error, risk = (
-            {
-                name: np.asarray(values, float).reshape([*map(len, mine.values())])
-                for name, values in one[what].items()
-            }
-            for what in ("mean", "error", "risk")
-        )
-        return Solved(
-            mine, one["estimator"], one["code"], tuple(one["replications"]), mean, error, risk
-        )
-
     return Atlas(
         problem,
         axes,
         raw["parameters"],
         raw["effort"],
-        {name: solved(one) for name, one in raw["mechanisms"].items()},
+        {name: _solved(cells, axes) for name, cells in raw["mechanisms"].items()},
     )
+
+
+def _solved(cells: Mapping[str, Any], axes: Mapping[str, tuple[Any, ...]]) -> Solved:
+    """The cells of a mechanism, as a file has them. axes: of all mechanisms."""
+    of_mechanism = {name: axes[name] for name in cells["axes"]}
+    shape = [*map(len, of_mechanism.values())]
+    return Solved(
+        of_mechanism,
+        cells["estimator"],
+        cells["code"],
+        tuple(cells["replications"]),
+        _tables(cells["mean"], shape),
+        _tables(cells["error"], shape),
+        _tables(cells["risk"], shape),
+    )
+
+
+def _tables(tables: Mapping[str, Any], shape: Sequence[int]) -> dict[str, Floats]:
+    return {name: np.asarray(values, float).reshape(shape) for name, values in tables.items()}
 
 
 def declared(problem: Problem) -> advice.Atlas | None:
@@ -168,9 +174,8 @@ def limits(metric: Any) -> tuple[float, float]:
 
 def code(question: Question) -> str:
     """Digest of the code that computes the cells of a question."""
-    names = [(role, question.values[role]) for role in ROLES] + [
-        ("metric", one.metric) for one in question.targets
-    ]
+    names = [(role, question.values[role]) for role in ROLES]
+    names += [("metric", target.metric) for target in question.targets]
     return source_digest([Study, *(question.problem.part(role, name) for role, name in names)])
 
 
@@ -200,7 +205,7 @@ def fitting(question: Question) -> dict[str, tuple[Question, Solved]]:
     _check(question, atlas)
     chosen = "mechanism" in question.chosen
     names = [question.values["mechanism"]] if chosen else list(atlas.mechanisms)
-    found = {}
+    fitting = {}
     for name in names:
         if name not in atlas.mechanisms:
             raise NotInAtlas(f"no cells for mechanism={name}")
@@ -217,15 +222,15 @@ def fitting(question: Question) -> dict[str, tuple[Question, Solved]]:
             raise NotInAtlas(
                 f"no cells for mechanism={name} with estimator={other.values['estimator']}"
             )
-        for one in question.targets:
-            if one.metric not in solved.mean:
-                raise NotInAtlas(f"no cells for {one.metric}, only {', '.join(solved.mean)}")
+        for target in question.targets:
+            if target.metric not in solved.mean:
+                raise NotInAtlas(f"no cells for {target.metric}, only {', '.join(solved.mean)}")
         if not current(question.problem, name, solved):
             raise NotInAtlas(
                 "its cells were made by other code than this; `make atlas` makes them again"
             )
-        found[name] = other, solved
-    return found
+        fitting[name] = (other, solved)
+    return fitting
 
 
 def _check(question: Question, atlas: Atlas) -> None:
@@ -234,7 +239,7 @@ def _check(question: Question, atlas: Atlas) -> None:
         raise NotInAtlas(
             "no cells for data of one's own" if question.derive else f"no axis {question.word}"
         )
-    given = {**advice_of(question.problem).parameters, **atlas.parameters}
+    fixed = {**advice_of(question.problem).parameters, **atlas.parameters}
     wanted = declared(question.problem)
     for name, value in question.values.items():
         if name in atlas.axes and value is not None:
@@ -246,7 +251,7 @@ def _check(question: Question, atlas: Atlas) -> None:
         elif wanted is not None and name in wanted.halves:
             _check_half(question, name, wanted.halves[name])
         elif name not in ("mechanism", "estimator") and _plain(value) != _plain(
-            given.get(name, _default(question, name))
+            fixed.get(name, _default(question, name))
         ):
             raise NotInAtlas(f"no cells for {name}={value}")
 

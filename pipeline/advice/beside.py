@@ -20,14 +20,14 @@ def beside(simulator: Simulator, level: float) -> dict[str, Any]:
 
     Each is a list, one entry for each target, as far as the streams allow of the same people.
     """
-    found = {}
+    by_change = {}
     for name, question in _changed(simulator.question, level):
         try:
-            found[name] = measured(simulator, question)
+            by_change[name] = measured(simulator, question)
         except InvalidInput:  # too large, or a value that a part refuses
             continue
     simulator.drawn += REPLICATIONS  # more blocks than any of these used
-    return found
+    return by_change
 
 
 def stressed(simulator: Simulator, level: float) -> list[dict[str, Any]]:
@@ -56,17 +56,20 @@ def measured(simulator: Simulator, question: Question) -> list[dict[str, Any]]:
     other = Simulator(question, drawn=simulator.drawn)
     mechanism = question.values["mechanism"]
     reps = min(REPLICATIONS, other.affordable(mechanism, 0.02))
-    return [
-        {
-            "metric": one.target.metric,
-            "mean": one.mean,
-            "low": one.low,
-            "high": one.high,
-            "met": one.target.misses(one.mean) == 0,
-            "missed_by": one.target.misses(one.mean),
-        }
-        for one in measure(other, mechanism, reps).measured
-    ]
+    rows = []
+    for measured in measure(other, mechanism, reps).measured:
+        missed_by = measured.target.misses(measured.mean)
+        rows.append(
+            {
+                "metric": measured.target.metric,
+                "mean": measured.mean,
+                "low": measured.low,
+                "high": measured.high,
+                "met": missed_by == 0,
+                "missed_by": missed_by,
+            }
+        )
+    return rows
 
 
 def _changed(question: Question, level: float) -> Iterator[tuple[str, Question]]:
@@ -74,9 +77,8 @@ def _changed(question: Question, level: float) -> Iterator[tuple[str, Question]]
     words = question.advice.unknowns
     if "none" in question.problem.mechanisms and question.values["mechanism"] != "none":
         yield "without_privacy", known.using("none")
-    people, epsilon = (
-        words[one].parameter if one in words else "" for one in ("people", "epsilon")
-    )
+    people = words["people"].parameter if "people" in words else ""
+    epsilon = words["epsilon"].parameter if "epsilon" in words else ""
     if people in known.values:
         yield "twice_the_people", question.known(level, **{people: 2 * known.values[people]})
     if epsilon in known.values:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.advice.axis import Axis
-from pipeline.advice.search import Found, recommended, replications
+from pipeline.advice.search import Reached, recommended, replications
 from pipeline.advice.simulation import Simulator, finite, not_converged
 from pipeline.advice.targets import Target
 from pipeline.analysis.intervals import mean_interval
@@ -80,7 +80,7 @@ class _Attempts:
     """
 
     simulator: Simulator
-    found: Found
+    reached: Reached
     reps: int
     count: int = 0
     used: float = 0.0
@@ -101,11 +101,11 @@ class _Attempts:
         certificate = measure(self.simulator, level, reps, self.alpha)
         self.count += 1
         self.used += reps / self.simulator.affordable(level, 1.0)
-        self.found = _updated(self.found, certificate)
+        self.reached = _updated(self.reached, certificate)
         return certificate
 
 
-def certify(simulator: Simulator, found: Found) -> Certificate:
+def certify(simulator: Simulator, reached: Reached) -> Certificate:
     """The given certificate that is nearest to the crossing, or the last attempt at one.
 
     Each attempt has replications of its own. One errs with probability ERROR/2^k at most, all with
@@ -114,19 +114,19 @@ def certify(simulator: Simulator, found: Found) -> Certificate:
     level that is safer, always another one; or nearer, where one was given far beyond, as on a flat
     curve.
     """
-    attempts = _Attempts(simulator, found, replications(found, simulator, ERROR / 2))
+    attempts = _Attempts(simulator, reached, replications(reached, simulator, ERROR / 2))
     certificate = _until_given(attempts)
     return _brought_nearer(attempts, certificate) if certificate.given else certificate
 
 
 def _until_given(attempts: _Attempts) -> Certificate:
     """The first certificate that is given, at levels ever safer, or the last attempt."""
-    axis = attempts.found.axis
-    level = axis.advisable(recommended(attempts.found, attempts.reps, attempts.alpha))
-    step = max(axis.position(level) - attempts.found.value, LEAST_STEP) / 2
+    axis = attempts.reached.axis
+    level = axis.advisable(recommended(attempts.reached, attempts.reps, attempts.alpha))
+    step = max(axis.position(level) - attempts.reached.value, LEAST_STEP) / 2
     certificate = attempts.at(level)
     while attempts.left and not certificate.given:
-        wanted = recommended(attempts.found, attempts.reps, attempts.alpha)
+        wanted = recommended(attempts.reached, attempts.reps, attempts.alpha)
         safer = _safer(axis, level, max(wanted, axis.position(level) + step))
         if safer is None:  # nothing is left but to look longer, once
             attempts.reps *= LONGER
@@ -147,7 +147,7 @@ def _safer(axis: Axis, level: float, position: float) -> float | None:
 
 def _brought_nearer(attempts: _Attempts, certificate: Certificate) -> Certificate:
     """A given certificate, or one that is given much nearer to the crossing."""
-    axis = attempts.found.axis
+    axis = attempts.reached.axis
     failed = -math.inf  # position up to which none was given
     while attempts.left:
         position = axis.position(certificate.level)
@@ -167,20 +167,22 @@ def _hopeful(attempts: _Attempts) -> float:
     """The position that is recommended as if the crossing were known: what fails costs nothing but
     time.
     """
-    crossings = [crossing._replace(error=0.0) for crossing in attempts.found.crossings]
-    return recommended(replace(attempts.found, crossings=crossings), attempts.reps, attempts.alpha)
+    crossings = [crossing._replace(error=0.0) for crossing in attempts.reached.crossings]
+    return recommended(
+        replace(attempts.reached, crossings=crossings), attempts.reps, attempts.alpha
+    )
 
 
-def _updated(found: Found, certificate: Certificate) -> Found:
+def _updated(reached: Reached, certificate: Certificate) -> Reached:
     """What the search found, with what a certificate says of each crossing: means weighted by their
     precision.
 
     A certificate far from the crossing says less of it, as mean curves are not straight.
     """
-    position = found.axis.position(certificate.level)
+    position = reached.axis.position(certificate.level)
     crossings = []
     for crossing, deviation, measured in zip(
-        found.crossings, found.deviations, certificate.measured, strict=True
+        reached.crossings, reached.deviations, certificate.measured, strict=True
     ):
         excess = measured.target.sign * (measured.mean - measured.target.value)
         error = math.hypot(deviation / math.sqrt(certificate.replications), CURVED * excess)
@@ -192,7 +194,7 @@ def _updated(found: Found, certificate: Certificate) -> Found:
             )
             crossing = crossing._replace(value=float(value), error=sum(weights) ** -0.5)
         crossings.append(crossing)
-    return replace(found, crossings=crossings)
+    return replace(reached, crossings=crossings)
 
 
 def measure(simulator: Simulator, level: float, reps: int, alpha: float = ERROR) -> Certificate:
@@ -200,8 +202,8 @@ def measure(simulator: Simulator, level: float, reps: int, alpha: float = ERROR)
     sample = simulator.sample([level], reps)
     targets = simulator.question.targets
     measured = tuple(
-        _measured(one, values[0], sample.status[0], alpha / len(targets))
-        for one, values in zip(targets, sample.values, strict=True)
+        _measured(target, values[0], sample.status[0], alpha / len(targets))
+        for target, values in zip(targets, sample.values, strict=True)
     )
     return Certificate(level, measured, sample.status.shape[-1], not_converged(sample.status))
 

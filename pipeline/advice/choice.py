@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.advice.question import Question
 from pipeline.advice.refusal import refusal
-from pipeline.advice.search import Found, Nowhere, find
+from pipeline.advice.search import Nowhere, Reached, find
 from pipeline.advice.simulation import Simulator
 from pipeline.study.parameters import InvalidInput, fields
 
@@ -17,15 +17,15 @@ class Candidate:
 
     mechanism: str
     simulator: Simulator | None = None
-    found: Found | None = None
+    reached: Reached | None = None
     nowhere: Nowhere | None = None
     error: InvalidInput | None = None
 
     @property
     def reach(self) -> float:
         """How far along the unknown the targets are met."""
-        assert self.found is not None
-        return self.found.axis.reach(self.found.value)
+        assert self.reached is not None
+        return self.reached.axis.reach(self.reached.value)
 
     def record(self) -> dict[str, Any]:
         """For JSON."""
@@ -37,9 +37,9 @@ class Candidate:
             "high": None,
             "why": self._why(),
         }
-        if self.found is not None and self.simulator is not None:
+        if self.reached is not None and self.simulator is not None:
             row["estimator"] = self.simulator.question.values["estimator"]
-            row["low"], row["boundary"], row["high"] = self.found.shown()
+            row["low"], row["boundary"], row["high"] = self.reached.shown()
         return row
 
     def _why(self) -> str | None:
@@ -50,7 +50,7 @@ class Candidate:
         return str(self.error) if self.error is not None else None
 
 
-def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
+def choose(question: Question) -> tuple[Simulator, Reached, list[dict[str, Any]]]:
     """The mechanism that is advised, where its targets begin to be met, and what was found of each
     that fits.
 
@@ -66,13 +66,13 @@ def choose(question: Question) -> tuple[Simulator, Found, list[dict[str, Any]]]:
     ]
     if everywhere:
         raise _refusal(everywhere[:1], named=len(everywhere) < len(names))
-    able = [candidate for candidate in candidates if candidate.found is not None]
+    able = [candidate for candidate in candidates if candidate.reached is not None]
     if not able:
         raise _refusal(candidates, named=False)
     best = max(able, key=lambda candidate: candidate.reach)
-    assert best.simulator is not None and best.found is not None
+    assert best.simulator is not None and best.reached is not None
     rows = [candidate.record() for candidate in candidates]
-    return replace(best.simulator, portion=1.0), best.found, rows
+    return replace(best.simulator, portion=1.0), best.reached, rows
 
 
 def mechanisms(question: Question) -> list[str]:

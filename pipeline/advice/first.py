@@ -81,12 +81,12 @@ class First:
         positions = np.log(self.curve.levels) * self.axis.better
         order = np.argsort(positions)
         measured = []
-        for one in self.question.targets:
+        for target in self.question.targets:
             mean, low, high = (
                 float(np.interp(at, positions[order], part[order]))
-                for part in self.curve.bands[one.metric]
+                for part in self.curve.bands[target.metric]
             )
-            measured.append({"metric": one.metric, "mean": mean, "low": low, "high": high})
+            measured.append({"metric": target.metric, "mean": mean, "low": low, "high": high})
         larger = (self.axis.better > 0) != self.question.unknown.left
         in_words = [
             words.survey(self.question, self.value),
@@ -113,10 +113,10 @@ def _shown(
     question: Question, low: float | None, boundary: float, high: float | None
 ) -> dict[str, float | None]:
     """Ends of a band and what lies between them, as the person names the unknown."""
-    ends = [one if one is None else question.shown(one) for one in (low, boundary, high)]
-    return dict(
-        zip(("low", "boundary", "high"), ends[::-1] if question.unknown.left else ends, strict=True)
-    )
+    ends = [None if level is None else question.shown(level) for level in (low, boundary, high)]
+    if question.unknown.left:
+        ends.reverse()
+    return dict(zip(("low", "boundary", "high"), ends, strict=True))
 
 
 def first(question: Question) -> First:
@@ -124,8 +124,8 @@ def first(question: Question) -> First:
     best = None
     rows = list[dict[str, Any]]()
     refused = ""
-    for name, (question, solved) in atlas.fitting(question).items():
-        found = curve(question, solved)
+    for name, (fitted, solved) in atlas.fitting(question).items():
+        curve_ = curve(fitted, solved)
         row: dict[str, Any] = {
             "mechanism": name,
             "estimator": solved.estimator,
@@ -135,16 +135,16 @@ def first(question: Question) -> First:
             "why": None,
         }
         try:
-            axis, low, boundary, high = crossing(found)
+            axis, low, boundary, high = crossing(curve_)
         except NotReached as error:
             row["why"] = str(error)
             refused = refused or str(error)
         else:
-            row |= _shown(question, low, boundary, high)
+            row |= _shown(fitted, low, boundary, high)
             if best is None or axis.reach(axis.position(boundary)) > best.reach:
                 safe = high if axis.better > 0 else low
                 value = axis.advisable(axis.position(boundary if safe is None else safe))
-                best = First(question, found, axis, value, boundary, low, high, ())
+                best = First(fitted, curve_, axis, value, boundary, low, high, ())
         rows.append(row)
     if best is None:
         raise NotInAtlas(refused)
@@ -163,48 +163,52 @@ def curve(question: Question, solved: Solved) -> Curve:
     levels = solved.axes[along]
     positions = np.linspace(np.log(levels[0]), np.log(levels[-1]), POINTS)
     bands = {
-        one.metric: band(
-            solved.mean[one.metric],
-            solved.error[one.metric],
-            (one.least, one.most),
+        target.metric: band(
+            solved.mean[target.metric],
+            solved.error[target.metric],
+            (target.least, target.most),
             solved.logarithms,
             at,
             positions,
         )
-        for one in question.targets
+        for target in question.targets
     }
     return Curve(question, np.exp(positions), bands)
 
 
-def crossing(found: Curve) -> tuple[Axis, float | None, float, float | None]:
+def crossing(curve_: Curve) -> tuple[Axis, float | None, float, float | None]:
     """The axis of the unknown, and where the targets begin to be met: low end, estimate and high
     end, as levels.
 
     NotReached where they are met at no level of the cells, NotInAtlas where they are at all.
     """
-    question = found.question
-    met = found.excess(0) <= 0
+    question = curve_.question
+    met = curve_.excess(0) <= 0
     helps = question.unknown.helps
-    better = (-1 if met[0] else 1) if helps is None else (1 if helps else -1)
-    ends = "{:.4g} to {:.4g}".format(*sorted(map(question.shown, found.levels[[0, -1]].tolist())))
+    if helps is None:
+        helps = not met[0]
+    better = 1 if helps else -1
+    ends = "{:.4g} to {:.4g}".format(*sorted(map(question.shown, curve_.levels[[0, -1]].tolist())))
     if met.all():
         raise NotInAtlas(f"the targets are met at every {question.word} of its cells, {ends}")
     if not met.any():
-        near = ", but may be: they are within its band" if (found.excess(-1) <= 0).any() else ""
+        near = ", but may be: they are within its band" if (curve_.excess(-1) <= 0).any() else ""
         raise NotReached(f"the targets are met at no {question.word} of its cells, {ends}{near}")
-    middle = _begin(found, 0, better)
+    middle = _begin(curve_, 0, better)
     if middle is None:
         raise NotInAtlas(f"of its cells, {ends}, the targets are met where least is learned")
-    low, high = (_begin(found, side, better) for side in ((-1, 1) if better > 0 else (1, -1)))
+    low = _begin(curve_, -better, better)
+    high = _begin(curve_, better, better)
     return Axis(question, better), low, middle, high
 
 
-def _begin(found: Curve, side: int, better: int) -> float | None:
+def _begin(curve_: Curve, side: int, better: int) -> float | None:
     """The level from which on the targets are met, from the worse end on.
 
     None if they are not, or are at once.
     """
-    excess, levels = (one[::better] for one in (found.excess(side), found.levels))
+    excess = curve_.excess(side)[::better]
+    levels = curve_.levels[::better]
     met = excess <= 0
     k = int(met.argmax())
     if not met[k] or k == 0:

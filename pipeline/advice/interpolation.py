@@ -25,12 +25,12 @@ def reduced(
     smooth (Fritsch and Butland, SIAM Journal on Scientific and Statistical Computing 5, 1984); else
     linear. One axis after the other.
     """
-    kept = 0
+    remaining = 0
     for levels, position in zip(axes, at, strict=True):
         if position is None:
-            kept = 1
+            remaining = 1
         else:
-            values = between(levels, values, position, kept, smooth)
+            values = between(levels, values, position, remaining, smooth)
     return values
 
 
@@ -39,8 +39,8 @@ def between(
 ) -> Floats:
     """Values at a position, or some, on one axis whose levels are given."""
     if smooth:
-        found: Floats = PchipInterpolator(levels, values, axis=axis)(position)
-        return found
+        smoothed: Floats = PchipInterpolator(levels, values, axis=axis)(position)
+        return smoothed
     moved = np.moveaxis(values, axis, -1)
     upper = np.clip(np.searchsorted(levels, position), 1, len(levels) - 1)
     share = (position - levels[upper - 1]) / (levels[upper] - levels[upper - 1])

@@ -74,7 +74,7 @@ def terms(mechanism: Any) -> dict[str, Any]:
     """
     attacks = mechanism.attacks() if hasattr(mechanism, "attacks") else {}
     return {
-        what: _terms(attacks[what]) if what in attacks else None for what in ("answer", "person")
+        unit: _terms(attacks[unit]) if unit in attacks else None for unit in ("answer", "person")
     }
 
 

@@ -43,8 +43,8 @@ def spread(
             warnings.simplefilter(
                 "ignore", DeprecationWarning
             )  # of threads: a child uses none of their locks
-            found = pool.map(_call, numbers)
-        yield from found
+            answers = pool.map(_call, numbers)
+        yield from answers
     except BrokenProcessPool:
         raise MemoryError("a process that simulates was killed") from None
     finally:

@@ -51,7 +51,7 @@ class Nowhere(Exception):
 
 
 @dataclass(frozen=True)
-class Found:
+class Reached:
     """Where the targets begin to be met, in positions of the axis. value, low, high: of the target
     that is met last.
 
@@ -110,33 +110,33 @@ class Found:
         return (z * self.deviations[last] / (width * slope)) ** 2
 
 
-def find(simulator: Simulator) -> Found:
+def find(simulator: Simulator) -> Reached:
     """Where the targets begin to be met; Nowhere if that is not within the limits."""
     axis, worse, better = bracket(simulator)
     first = axis.position(worse)
     last = axis.position(better)
     pilot = min(PILOT, *(simulator.affordable(level, 0.03) for level in (worse, better)))
-    found = _window(simulator, axis, first, last, 5, pilot)
+    reached = _window(simulator, axis, first, last, 5, pilot)
     z = float(special.ndtri(0.5 + CONFIDENCE / 2))
-    wanted = found.replications(z, PRECISION)
-    middle = min(max(found.value, first), last)
+    wanted = reached.replications(z, PRECISION)
+    middle = min(max(reached.value, first), last)
     half = 2 * PRECISION * math.sqrt(wanted / pilot)
     for _ in range(TRIES):
         half = min(max(half, NEAR), FAR)
         most = min(WINDOW, simulator.affordable(axis.level(middle), 0.12))
         reps = int(min(most, max(PILOT, wanted)))
-        found = _window(simulator, axis, middle - half, middle + half, 3, reps)
-        if found.settled:
+        reached = _window(simulator, axis, middle - half, middle + half, 3, reps)
+        if reached.settled:
             break
-        if math.isfinite(found.estimate):
+        if math.isfinite(reached.estimate):
             if half == FAR:
                 break
-            middle = found.estimate
+            middle = reached.estimate
         else:
-            middle += math.copysign(half, found.estimate)
+            middle += math.copysign(half, reached.estimate)
             _check_end(axis, middle, half)
         half *= 1.6
-    return found
+    return reached
 
 
 def _check_end(axis: Axis, middle: float, half: float) -> None:
@@ -253,7 +253,7 @@ def start(question: Question) -> float:
 
 def _window(
     simulator: Simulator, axis: Axis, first: float, last: float, count: int, reps: int
-) -> Found:
+) -> Reached:
     """What fresh replications show of a window."""
     levels = axis.levels(first, last, count)
     if len(levels) < 3:  # the window lies at, or beyond, a limit; or there are no more levels
@@ -266,42 +266,42 @@ def _window(
     for crossing, values in zip(crossings, excess, strict=True):
         nearest = int(np.abs(at - min(max(crossing.value, at[0]), at[-1])).argmin())
         deviations.append(float(values[:, nearest].std()))
-    return Found(axis, crossings, deviations, (float(at[0]), float(at[-1])))
+    return Reached(axis, crossings, deviations, (float(at[0]), float(at[-1])))
 
 
-def recommended(found: Found, reps: int, alpha: float) -> float:
+def recommended(reached: Reached, reps: int, alpha: float) -> float:
     """Position at which a certificate of `reps` replications at error probability alpha is likely
     to be given.
     """
-    position = found.value
-    for crossing, margin in zip(found.crossings, margins(found, reps, alpha), strict=True):
+    position = reached.value
+    for crossing, margin in zip(reached.crossings, margins(reached, reps, alpha), strict=True):
         if math.isfinite(crossing.value):
             position = max(position, crossing.value + min(margin, FAR))
-    return found.axis.within(position)
+    return reached.axis.within(position)
 
 
-def margins(found: Found, reps: int, alpha: float) -> list[float]:
+def margins(reached: Reached, reps: int, alpha: float) -> list[float]:
     """By how much a level is to exceed each target's crossing, for a certificate of `reps`
     replications.
     """
     chance = float(special.ndtri(SAFE))
-    needed = float(special.ndtri(1 - alpha / len(found.crossings)))
-    result = []
-    for crossing, deviation in zip(found.crossings, found.deviations, strict=True):
+    needed = float(special.ndtri(1 - alpha / len(reached.crossings)))
+    widths = []
+    for crossing, deviation in zip(reached.crossings, reached.deviations, strict=True):
         error = deviation / math.sqrt(reps)
         wanted = needed * error + chance * math.hypot(error, crossing.error)
-        result.append(wanted / -crossing.slope if crossing.slope < 0 else 0.0)
-    return result
+        widths.append(wanted / -crossing.slope if crossing.slope < 0 else 0.0)
+    return widths
 
 
-def replications(found: Found, simulator: Simulator, alpha: float) -> int:
+def replications(reached: Reached, simulator: Simulator, alpha: float) -> int:
     """Replications of a certificate for which the margin is about MARGIN.
 
     More where it would be wide.
     """
-    wanted = found.replications(float(special.ndtri(1 - alpha) + special.ndtri(SAFE)), MARGIN)
-    affordable = simulator.affordable(found.axis.level(found.value), 0.3)
+    wanted = reached.replications(float(special.ndtri(1 - alpha) + special.ndtri(SAFE)), MARGIN)
+    affordable = simulator.affordable(reached.axis.level(reached.value), 0.3)
     usual = int(min(max(wanted, 1000), CERTIFICATE, affordable))
-    if max(margins(found, usual, alpha)) <= WIDE:
+    if max(margins(reached, usual, alpha)) <= WIDE:
         return usual
     return int(min(wanted, FLAT, affordable))

@@ -57,7 +57,7 @@ class Simulator:
         block = min(self.block(level) for level in levels)
         studies = [self.question.study(level, block) for level in levels]
         labels = [next(iter(study.grid)) for study in studies]
-        names = [one.metric for one in self.question.targets]
+        names = [target.metric for target in self.question.targets]
 
         def simulate(number: int) -> Sample:
             values = np.empty((len(names), len(levels), block))
@@ -85,12 +85,12 @@ class Simulator:
         that was seen.
         """
         sample = self.sample(levels, reps)
-        found = []
+        excess = []
         for target, values in zip(self.question.targets, sample.values, strict=True):
-            found.append(
+            excess.append(
                 (target.sign * (finite(values, target.worst, target.sign) - target.value)).T
             )
-        return found
+        return excess
 
     def cost(self, level: float) -> float:
         """Predicted steps of one replication, in units of about a nanosecond."""
@@ -138,13 +138,14 @@ class Simulator:
         question = self.question
         values = {**question.values, question.parameter: level}
         sizes = {
-            one.parameter: values[one.parameter]
-            for word, one in question.advice.unknowns.items()
+            unknown.parameter: values[unknown.parameter]
+            for word, unknown in question.advice.unknowns.items()
             if word != "epsilon"
-            and not one.left
-            and isinstance(values.get(one.parameter), (int, float))
+            and not unknown.left
+            and isinstance(values.get(unknown.parameter), (int, float))
         }
-        return max(sizes.items(), key=lambda one: one[1], default=(question.parameter, level))
+        largest = max(sizes, key=sizes.__getitem__, default=question.parameter)
+        return largest, sizes.get(largest, level)
 
     def affordable(self, level: float, share: float) -> int:
         """Replications of a level that a share of the steps allows, 100 at least."""

@@ -107,7 +107,8 @@ def levels_of(problem: Problem) -> list[float]:
     """The levels of ε."""
     wanted = declared(problem)
     assert wanted is not None
-    return list([*wanted.axes.values()][-1])
+    *_, levels = wanted.axes.values()
+    return list(levels)
 
 
 def agree(row: Row, other: Row) -> bool:
@@ -140,7 +141,8 @@ def _close(values: Sequence[float], others: Sequence[float], errors: Sequence[fl
 def cut(atlas: Atlas, mechanism: str, number: int) -> Row:
     """The row of a combination of sizes, as `solve` gives it, from the atlas."""
     solved = atlas.mechanisms[mechanism]
-    last = len([*solved.axes.values()][-1])
+    *_, levels = solved.axes.values()
+    last = len(levels)
 
     def part(table: Mapping[str, Any]) -> dict[str, list[float]]:
         return {name: values.reshape(-1, last)[number].tolist() for name, values in table.items()}
@@ -186,16 +188,15 @@ def make(problem: Problem, pool: ProcessPoolExecutor) -> None:
         count = len(numbers)
         sizes = rows(problem, mechanism)
         before = [None if cells is None else cells[k]["replications"] for k in numbers]
-        return [
-            *pool.map(
-                solve,
-                [problem.name] * count,
-                [mechanism] * count,
-                [sizes[k] for k in numbers],
-                [levels] * count,
-                before,
-            )
-        ]
+        answers = pool.map(
+            solve,
+            itertools.repeat(problem.name, count),
+            itertools.repeat(mechanism, count),
+            [sizes[k] for k in numbers],
+            itertools.repeat(levels, count),
+            before,
+        )
+        return [*answers]
 
     for mechanism in wanted.mechanisms:
         sizes = rows(problem, mechanism)

@@ -53,7 +53,7 @@ class Target:
 def advice_of(problem: Problem) -> Advice:
     """What a problem says of task=advise; InvalidInput if it says nothing."""
     if problem.advice is None:
-        able = [name for name, one in registry.problems().items() if one.advice is not None]
+        able = [name for name, known in registry.problems().items() if known.advice is not None]
         raise InvalidInput(
             "problem", problem.name, f"says nothing for task=advise; {nearest(problem.name, able)}"
         )

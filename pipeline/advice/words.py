@@ -80,11 +80,11 @@ def explained(text: str, known: Iterable[Word] = ()) -> list[Word]:
 
 def title(question: Question) -> str:
     """The question in words."""
-    asked = QUESTIONS.get(question.word, f"Which {question.word} is needed")
+    beginning = QUESTIONS.get(question.word, f"Which {question.word} is needed")
     wanted = _list(
         f"the {meaning_of(question, target)} is {_bound(target)}" for target in question.targets
     )
-    return f"{asked}, so that {wanted}?"
+    return f"{beginning}, so that {wanted}?"
 
 
 def headline(question: Question, level: float, better: str) -> str:

@@ -13,7 +13,7 @@ from pipeline.advice.axis import Axis
 from pipeline.advice.certificate import Certificate, certify
 from pipeline.advice.first import first
 from pipeline.advice.question import read
-from pipeline.advice.search import Found, find
+from pipeline.advice.search import Reached, find
 from pipeline.advice.simulation import Simulator
 from pipeline.advice.words import far_beyond
 from pipeline.analysis.paired_crossing import Crossing
@@ -160,7 +160,7 @@ def test_attempts_in_whole_numbers_are_at_levels_that_differ(start, monkeypatch)
     monkeypatch.setattr(certificate, "measure", never)
     position = math.log(start)
     crossing = Crossing(position, position - 0.02, position + 0.02, 0.0001, -0.05)
-    found = Found(Axis(asked, 1), [crossing], [0.07], (position - 0.1, position + 0.1))
+    found = Reached(Axis(asked, 1), [crossing], [0.07], (position - 0.1, position + 0.1))
     certify(Simulator(asked), found)
     print(levels)
     assert len(levels) == certificate.ATTEMPTS and all(np.diff(levels) >= 1)
