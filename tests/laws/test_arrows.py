@@ -25,7 +25,7 @@ ALLOWED = {
             "advice", "reporting"},
     "library": {"numpy", "xarray", "threadpoolctl", "study", "storage", "execution", "analysis", "advice",
                 "cli"},
-    "__main__": {"hydra", "cli", "execution.errors", "study"},
+    "__main__": {"hydra", "cli", "execution.copies", "execution.errors", "study"},
     "hatch_build": {"hatchling", "study"},
     "": {"library", "execution.arithmetic", "execution.errors", "study"},
 }
