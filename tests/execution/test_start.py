@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from engine import ROOT, arguments, environment
+
+from tests.helpers.engine import ROOT, arguments, environment
 
 STRACE = shutil.which("strace")
 # Bars, each about a fifth above what was counted on Python 3.11, and half of what it was before, or less.
