@@ -46,7 +46,7 @@ faults: $(READY)-test  ## kill, fill, damage and turn back everything that can b
 	    tests/laws/test_every_file_damaged.py tests/laws/test_number_knows_its_code.py $(ARGS)
 
 mutants: $(READY)-test  ## seed faults, one at a time, and count those that the tests see (hours; ARGS=privacy, ARGS=2/5)
-	$(BIN)/python tests/faults_seeded/seeded.py $(ARGS)
+	$(BIN)/python -m tests.faults_seeded.seeded $(ARGS)
 
 calibrate: $(READY)  ## judge every claim on 100 seeds and count wrong verdicts (hours; ARGS=crowd, ARGS=docs)
 	$(BIN)/python -m calibration $(ARGS)
