@@ -16,7 +16,7 @@ import numpy as np
 
 from pipeline.advice.atlas import AT, SEED, Atlas, NotInAtlas, axes_of, code, declared, path, question, stored
 from pipeline.advice.person import terms
-from pipeline.advice.processes import CORES, end_with_parent
+from pipeline.advice.processes import end_with_parent, most_processes
 from pipeline.advice.simulation import Simulator
 from pipeline.study.files import write_whole
 from pipeline.study.parameters import InvalidInput
@@ -181,7 +181,7 @@ def main(names: Sequence[str]) -> int:
         for one in chosen:
             if declared(one) is None or path(one) is None:
                 raise InvalidInput("problem", one.name, "declares no atlas in its Advice, or is in no package")
-        with ProcessPoolExecutor(CORES, initializer=end_with_parent) as pool:
+        with ProcessPoolExecutor(most_processes(), initializer=end_with_parent) as pool:
             for one in chosen:
                 make(one, pool)
     except InvalidInput as error:

@@ -111,6 +111,9 @@ class Settings(Checked):
         if not isinstance(self.store, Storage):
             raise InvalidInput("store", self.store, "must be a Storage")
         path_of(self.outputs, "outputs")
+        if self.outputs.startswith("s3:"):
+            raise InvalidInput("outputs", "s3://…", "must be a folder of this machine, as outputs=/tmp/outputs: "
+                               "reports and records of sessions go there; numbers go to a bucket by store.url=s3://…")
         longest = max(len(name.encode()) for name in self.outputs.split("/"))
         if not self.outputs.strip() or longest > LONGEST:
             raise InvalidInput("outputs", self.outputs,

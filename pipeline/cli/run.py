@@ -195,7 +195,8 @@ def _sweep(
         def agree() -> None:
             for number, (stored, schedule) in enumerate(waiting if not cluster.elsewhere else ()):
                 tried = agreement.tries(stored.store)  # a process ended: workers find out in which unit
-                first = number == 0 and safe and not tried and not cluster.limits_memory and _made_soon(schedule)
+                at_start = number == 0 and safe and not tried and not needless and _made_soon(schedule)
+                first = at_start and not cluster.limits_memory
                 comparable = schedule.listing.done.any() and not tried
                 if comparable or needless or first or not cluster.starts_processes:
                     with stored.store.backend.sweeping():

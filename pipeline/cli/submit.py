@@ -10,8 +10,8 @@ from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Batch, Cluster, queued
-from pipeline.execution.clusters.arrays import DRIVER, LEAST_WORKER, MIB, Sizes, Submission, clock, sizes
-from pipeline.execution.clusters.executor import size
+from pipeline.execution.clusters.arrays import MIB, Sizes, Submission, clock, sizes
+from pipeline.execution.clusters.executor import DRIVER, LEAST_WORKER, size
 from pipeline.study.files import make_folders
 from pipeline.study.parameters import InvalidInput
 

@@ -18,6 +18,7 @@ from pipeline.execution.errors import Unfit
 from pipeline.execution.limits import GRACE, TimeLimit, limited
 from pipeline.execution.looks import Looks
 from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit, unit_name
+from pipeline.execution.sight import check_sight
 from pipeline.execution.trials import check_parts
 from pipeline.execution.unit_work import Measured, UnitWork, peak
 from pipeline.storage import agreement, efforts
@@ -163,15 +164,13 @@ class Runner:
     def _admitted(self) -> str:
         """The name of this process's writer. Raises Unfit where this process must not compute units of the study."""
         try:
-            if not self.store.exists():
-                raise Unfit(f"{socket.gethostname()} does not see {self.store.folder}; "
-                            "give outputs on storage that driver and workers share")
+            check_sight(self.store)
             return self.agree()
         except WrongPart:  # wherever it runs
             raise
         except (InvalidInput, MemoryError) as error:
             raise Unfit(str(error)) from None
-        except (PermissionError, ConnectionError) as error:  # as without credentials for the bucket
+        except OSError as error:  # as without permission to write there
             raise Unfit(f"{socket.gethostname()}: {error}") from None
 
     def check(self, units: list[Unit]) -> list[bool]:

@@ -11,9 +11,10 @@ import distributed  # noqa: F401  its first import sets the level of its logger
 import psutil
 import pytest
 
-from pipeline.execution.clusters import CLUSTERS, Local, Slurm, Synchronous, Threads, cores
+from pipeline.execution.clusters import CLUSTERS, Local, Slurm, Synchronous, Threads
 from pipeline.execution.clusters.executor import scratch
 from pipeline.execution.sweep import SweepError, run
+from pipeline.study.machine import cores
 from pipeline.study.parameters import InvalidInput, describe, fields
 
 
@@ -69,7 +70,7 @@ def test_a_worker_out_of_memory_is_one_clear_line():
 
 def test_default_uses_every_core_this_process_may_use():
     command = ("import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
-               "from pipeline.execution.clusters import cores; print(cores())")
+               "from pipeline.study.machine import cores; print(cores())")
     assert subprocess.check_output([sys.executable, "-c", command], text=True).strip() == "1"
     assert cores() == len(os.sched_getaffinity(0))
 

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.execution.clusters import Executor, Local, Synchronous, Threads, cores
+from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.workers import Processes
 from pipeline.storage.folder import Folder
 from pipeline.study import registry
+from pipeline.study.machine import cores
 from tests.helpers.engine import arguments, contents, without_report
 
 HERE = "no workers, computing in this process"

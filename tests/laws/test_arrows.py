@@ -31,7 +31,8 @@ ALLOWED = {
 }
 CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.
-LAZY = {"storage.s3": {"obstore"}, "execution.clusters.batch": {"dask_jobqueue"}, "privacy.vetted_noise": {"opendp"}}
+LAZY = {"storage.s3": {"obstore"}, "study.machine": {"dask", "distributed"},
+        "execution.clusters.batch": {"dask_jobqueue"}, "privacy.vetted_noise": {"opendp"}}
 
 
 def name_of(path):

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.execution.clusters.batch import Batch
+from pipeline.execution.clusters.executor import DRIVER, LEAST_WORKER
 from pipeline.execution.clusters.jobs import SECRET, Refused, call
 from pipeline.study.parameters import InvalidInput, path_of
 
 MIB = 2**20
 EARLY = 60  # seconds by which SLURM may be early with a warning
 START = 30  # seconds in which a job starts
-DRIVER = 512 * MIB  # of a job, besides its workers
-LEAST_WORKER = 256 * MIB  # of a worker: less does not hold what it imports
 
 
 @dataclass(frozen=True)
