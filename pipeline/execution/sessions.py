@@ -18,7 +18,7 @@ from typing import Any
 from pipeline.execution.progress import Advance
 from pipeline.storage.results import versions
 from pipeline.study.files import read_regular, write_whole
-from pipeline.study.machine import cores
+from pipeline.study.machine import processors
 from pipeline.study.streams import canonical, digest
 
 BEAT, SILENT = 20.0, 90.0  # seconds
@@ -41,7 +41,7 @@ class Session:
         self.facts: dict[str, Any] = dict(
             started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now), command=command,
             pending=pending, units=0, seconds=0.0, workers=0, lost=0, state=RUNNING, versions=versions(),
-            machine=f"{platform.system()} {platform.machine()}, {cores()} cores",
+            machine=f"{platform.system()} {platform.machine()}, {processors()} cores",
             host=platform.node(), process=os.getpid(), job=job(os.environ), shard=shard, cost=cost, cost_done=0.0,
             workers_now=0, units_made=0, cost_made=0.0, seconds_made=0.0,
         )

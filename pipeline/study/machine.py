@@ -6,6 +6,11 @@ Dask knows the control groups of both versions. It takes a moment to load, so th
 import os
 
 
+def processors() -> int:
+    """Processors of the affinity mask of this process, whatever a quota allows; loads nothing."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def cores() -> int:
     """Processors that this process may use: of its affinity mask, and no more than its control group's quota."""
     from dask.system import cpu_count

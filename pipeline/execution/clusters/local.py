@@ -24,7 +24,7 @@ from pipeline.execution.clusters.executor import (
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.clusters.open_files import check_workers
 from pipeline.execution.workers import Processes
-from pipeline.study.machine import cores, memory, memory_of_machine
+from pipeline.study.machine import cores, memory, memory_of_machine, processors
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 STARTING = 2.0  # seconds until worker processes compute, about
@@ -82,7 +82,7 @@ class Local(Cluster, Checked):
 
     def needless(self, seconds: float) -> bool:
         """For little work, unless a number of workers or their memory was asked for."""
-        return self.workers is None and self.memory is None and seconds * (1 - 1 / max(cores(), 2)) <= STARTING
+        return self.workers is None and self.memory is None and seconds * (1 - 1 / max(processors(), 2)) <= STARTING
 
     def check(self) -> None:
         """Raise InvalidInput where this process could not open a connection to each worker."""
