@@ -12,17 +12,19 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from pipeline.study import frozen as freezing
-from pipeline.study import frozen_containers
+from pipeline.study import frozen_containers, frozen_threads
 from pipeline.study.arrays import Array
 from pipeline.study.errors import PipelineError
-from pipeline.study.frozen import THREAD, arrays, frozen
+from pipeline.study.frozen import all_frozen, frozen
+from pipeline.study.frozen_arrays import arrays
 from pipeline.study.frozen_classes import PROGRAM
 from pipeline.study.frozen_containers import ReadOnly
+from pipeline.study.frozen_threads import watching
 from pipeline.study.protocols import Components, Data, Estimate, Release, Truth
 from pipeline.study.returned import (
     check_data,
@@ -40,6 +42,7 @@ SKIPPED = (
     str(Path(np.__file__).parent),
     freezing.__file__,
     frozen_containers.__file__,
+    frozen_threads.__file__,
 )  # in search of the line
 T = TypeVar("T")
 _spoilt: dict[
@@ -56,16 +59,21 @@ def call(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any
 
     given: is read-only from now on, as is the result. Raises InputWritten where the part writes into it.
     """
-    return frozen(measured(name, method, given, *more))
+    return frozen(_given_safely(name, method, all_frozen(given), *more))
 
 
 def measured(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
     """The same of a metric, whose result no other part gets: it is as the metric gives it."""
-    safe = tuple(map(frozen, given))
+    return _given_safely(name, method, all_frozen(given), *more)
+
+
+def _given_safely(name: str, method: Callable[..., T], safe: tuple[Any, ...], *more: Any) -> T:
+    """The same where what is given is frozen already."""
     if _spoilt:
         _check_not_spoilt(safe)
     try:
-        if _is_the_programs(cast(Hashable, type(getattr(method, "__self__", method)))):
+        part: Any = type(getattr(method, "__self__", method))
+        if _is_the_programs(part):
             return method(*safe, *more)
         with _Watch(name, safe):
             return method(*safe, *more)
@@ -117,8 +125,9 @@ class Chain:
         """Values of all metrics, (reps,) float64 each, and the status, (reps,) int8."""
         values: dict[str, Array] = {}
         reps = len(estimate.converged)
+        safe = all_frozen((truth, release, estimate))
         for name, metric in zip(self.metrics, self.parts.metrics, strict=True):
-            given = measured(f"metric {name}", metric, (truth, release, estimate))
+            given = _given_safely(f"metric {name}", metric, safe)
             values[name] = checked_values(metric, name, given, reps)
         status = np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)
         return {**values, "status": status}
@@ -158,14 +167,14 @@ class _Watch:
         self._before: dict[int, _Memory] = {}
 
     def __enter__(self) -> Self:
-        self._outer = THREAD.watch
-        THREAD.watch = self._add
+        self._watching = watching(self._add)
+        self._watching.__enter__()
         for array in arrays(self._given):
             self._add(array)
         return self
 
     def __exit__(self, kind: Any, error: Any, steps: Any) -> None:
-        THREAD.watch = self._outer
+        self._watching.__exit__(None, None, None)
         changed = [one.owner for one in self._before.values() if _sums(one.owner) != one.sums]
         for owner in changed:
             _spoilt[id(owner)] = owner, self._name

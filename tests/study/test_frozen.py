@@ -13,7 +13,8 @@ from scipy.sparse import csr_array
 
 import pipeline as pl
 from pipeline.study import handover
-from pipeline.study.frozen import arrays, frozen, is_frozen, read_only
+from pipeline.study.frozen import frozen, read_only
+from pipeline.study.frozen_arrays import arrays, is_frozen
 from pipeline.study.frozen_containers import ReadOnly
 from pipeline.study.handover import InputWritten, call
 
@@ -35,6 +36,10 @@ class Fields:
     @cached_property
     def once(self):
         return np.zeros(3)
+
+    @cached_property
+    def listed(self):
+        return [np.zeros(3)]
 
     @property
     def of_everybody(self):
@@ -127,6 +132,9 @@ def test_what_is_made_later():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     assert one.kept("x") is not one.kept("y") and set(vars(one)["_kept"]) == {"x", "y"}  # its cache still grows
+    for _ in range(2):  # also when it is read again
+        with pytest.raises(ReadOnly, match="a list is read-only"):
+            one.listed.append(1)
     one.fresh()[0] = 1
     drawing = frozen(Drawing(np.random.default_rng(1)))
     for array in (drawing.drawn, drawing[:], drawing.drawn, np.asarray(drawing.drawn)):
