@@ -59,11 +59,11 @@ def test_whatever_is_put_in_its_place_is_noticed(where, name, value, named, monk
     monkeypatch.setattr(where, name, value, raising=name != "sent")
     assert {*patches(module)} == {named}
     assert fingerprint(moments.Debiased) == before  # no other code than the program's and the tests' ran
-    monkeypatch.setattr(fingerprints, "_others_ran", lambda: True)
+    monkeypatch.setattr(fingerprints, "others_ran", lambda: True)
     assert fingerprint(moments.Debiased) != before
     assert f"{module}.{named}" in fingerprints.modules([moments.Debiased])
     monkeypatch.undo()
-    monkeypatch.setattr(fingerprints, "_others_ran", lambda: True)
+    monkeypatch.setattr(fingerprints, "others_ran", lambda: True)
     assert fingerprint(moments.Debiased) == before and patches(module) == {}
 
 
@@ -77,10 +77,10 @@ def test_defaults_and_what_closures_hold_count(monkeypatch):
 def test_code_that_is_not_the_programs_is_known(monkeypatch, tmp_path):
     """A script, a notebook, or a package with a problem of its own may have changed what the program does."""
     main = sys.modules["__main__"]
-    assert not fingerprints._others_ran()
+    assert not fingerprints.others_ran()
     for file, other in ((str(tmp_path / "script.py"), True), (f"{sys.prefix}/bin/pipeline", False), (None, True)):
         monkeypatch.setattr(main, "__file__", file, raising=False)
-        assert fingerprints._others_ran() == other
+        assert fingerprints.others_ran() == other
     monkeypatch.undo()
     monkeypatch.setattr(fingerprints, "has_others", lambda: True)
-    assert fingerprints._others_ran()
+    assert fingerprints.others_ran()
