@@ -11,6 +11,7 @@ a copy (`copy`, `pickle`, `dataclasses.replace`). Objects of packages that are i
 What a method computes for its caller alone, and keeps nowhere, stays writable.
 """
 
+import collections
 import functools
 import operator
 import types
@@ -118,7 +119,7 @@ def _way_to_freeze(kind: Any, package: str) -> Callable[[Any, str, Seen, bool], 
         return _unusual_array
     if issubclass(kind, tuple):
         return _tuple
-    if issubclass(kind, list | dict):
+    if issubclass(kind, list | dict | collections.deque):
         return _container
     if is_own(kind, package):
         return _guarded_object
@@ -180,7 +181,7 @@ def _tuple(value: Any, package: str, seen: Seen, private: bool) -> Any:
 
 
 def _container(value: Any, package: str, seen: Seen, private: bool) -> Any:
-    """A list or dictionary whose items are frozen: the same one, or one that cannot be changed."""
+    """A list, deque or dictionary whose items are frozen: the same one, or one that cannot be changed."""
     keys = list(value) if isinstance(value, dict) else range(len(value))
     if not private and type(value) in (list, dict):
         safe = {key: _frozen(value[key], package, seen, False) for key in keys}
@@ -314,6 +315,8 @@ def _at_work(owner: Any, function: Callable[..., Any], *values: Any, **named: An
         return function(*values, **named)
     before = dict(getattr(owner, "__dict__", NO_STATE))
     at_work.append(id(owner))
+    if WATCHES:
+        THREAD.worked.add(id(owner))
     try:
         return function(*values, **named)
     finally:

@@ -1,5 +1,6 @@
 """All arrays that an object holds, and whether they are frozen; see `pipeline.study.frozen`."""
 
+import collections
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,7 +31,7 @@ def _arrays(value: Any, package: str, seen: Seen) -> Iterator[Array]:
     if isinstance(value, np.ndarray):
         yield value
         held = list(value.flat) if value.dtype.hasobject else []
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, tuple | list | collections.deque):
         held = list(value)
     elif isinstance(value, dict):
         held = list(value.values())

@@ -10,11 +10,15 @@ from pipeline.study.frozen_containers import ReadOnly
 
 
 class _Thread(threading.local):
-    """at_work: ids of objects whose methods run. watches: the last is told of every array that is frozen meanwhile."""
+    """at_work: ids of objects whose methods run. watches: the last is told of every array that is frozen meanwhile.
+
+    worked: ids of objects whose methods ran while the last watched.
+    """
 
     def __init__(self) -> None:
         self.at_work: list[int] = []
         self.watches: list[Callable[[Array], None]] = []
+        self.worked: set[int] = set()
 
 
 THREAD = _Thread()
@@ -26,9 +30,12 @@ def watching(watch: Callable[[Array], None]) -> Iterator[None]:
     """Tell `watch` of every array that was writable and is frozen meanwhile by this thread."""
     WATCHES.append(watch)
     THREAD.watches.append(watch)
+    outer = THREAD.worked
+    THREAD.worked = set()
     try:
         yield
     finally:
+        THREAD.worked |= outer
         THREAD.watches.pop()
         WATCHES.remove(watch)
 

@@ -1,14 +1,15 @@
 """The one door through which a part is called: what it is given, and what it gives, is read-only.
 
 So what several parts share is the same for each of them, whatever their order and the number of workers.
-Not all code heeds that: `ufunc.at` of NumPy does not, nor does much that is compiled. So what a part is given that
-is not the program's own is compared before and after: sums over rows and columns of its memory, which takes half
-of the time of a copy. What was changed nevertheless is refused from then on, as caches of this process may have it.
+Not all code heeds that: `ufunc.at` of NumPy does not, nor does much that is compiled, nor what changes a set or
+`vars(x)`. So what a part is given that is not the program's own is compared before and after: sums over rows and
+columns of its memory, which takes half of the time of a copy, and what its objects hold (`pipeline.study.holdings`).
+What was changed nevertheless is refused from then on, as caches of this process may have it.
 """
 
 import re
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +25,8 @@ from pipeline.study.frozen import all_frozen, frozen
 from pipeline.study.frozen_arrays import arrays
 from pipeline.study.frozen_classes import PROGRAM
 from pipeline.study.frozen_containers import ReadOnly
-from pipeline.study.frozen_threads import watching
+from pipeline.study.frozen_threads import THREAD, watching
+from pipeline.study.holdings import Holding, holdings
 from pipeline.study.protocols import Components, Data, Estimate, Release, Truth
 from pipeline.study.returned import (
     check_data,
@@ -45,9 +47,12 @@ SKIPPED = (
     frozen_threads.__file__,
 )  # in search of the line
 T = TypeVar("T")
-_spoilt: dict[
-    int, tuple[Array, str]
-] = {}  # owners of memory that was changed nevertheless, and by which part
+UNHEEDED = (
+    "writes into what it is given, by code that does not heed that it is read-only, such as "
+    "np.add.at"
+)
+# Id of what was changed nevertheless, such as the owner of memory -> it, and what is said of the part.
+_spoilt: dict[int, tuple[Any, str]] = {}
 
 
 class InputWritten(PipelineError):
@@ -165,21 +170,30 @@ class _Watch:
     def __init__(self, name: str, given: tuple[Any, ...]):
         self._name, self._given = name, given
         self._before: dict[int, _Memory] = {}
+        self._holdings: list[Holding] = []
 
     def __enter__(self) -> Self:
         self._watching = watching(self._add)
         self._watching.__enter__()
+        self._holdings = holdings(self._given)
         for array in arrays(self._given):
             self._add(array)
         return self
 
     def __exit__(self, kind: Any, error: Any, steps: Any) -> None:
+        worked = frozenset(THREAD.worked)
         self._watching.__exit__(None, None, None)
-        changed = [one.owner for one in self._before.values() if _sums(one.owner) != one.sums]
-        for owner in changed:
-            _spoilt[id(owner)] = owner, self._name
-        if changed and kind is None:
-            _check_not_spoilt(changed)
+        written = [memory for memory in self._before.values() if _sums(memory.owner) != memory.sums]
+        for memory in written:
+            _spoilt[id(memory.owner)] = memory.owner, f"{self._name} {UNHEEDED}"
+        compared = [holding for holding in self._holdings if holding.keeper not in worked]
+        changed = [holding for holding in compared if holding.is_changed()]
+        for holding in changed:
+            _spoilt[id(holding.owner)] = holding.owner, f"{self._name} changes {holding.what}"
+        owners: list[Any] = [memory.owner for memory in written]
+        owners += [holding.owner for holding in changed]
+        if owners and kind is None:
+            raise _input_written(owners[0])
 
     def _add(self, array: Array) -> None:
         """Note what an array holds now."""
@@ -196,14 +210,19 @@ def _sums(owner: Array) -> tuple[bytes, ...]:
     return table.sum(axis=0).tobytes(), table.sum(axis=1).tobytes(), octets[whole:].tobytes()
 
 
-def _check_not_spoilt(given: Iterable[Any]) -> None:
-    """Raise InputWritten where a part changed an array that was read-only."""
-    for array in arrays(tuple(given)):
+def _check_not_spoilt(given: tuple[Any, ...]) -> None:
+    """Raise InputWritten where a part changed what is given although it was read-only."""
+    for array in arrays(given):
         while isinstance(array.base, np.ndarray):
             array = array.base
         if id(array) in _spoilt:
-            name = _spoilt[id(array)][1]
-            raise InputWritten(
-                f"{name} writes into what it is given, by code that does not heed that it is "
-                f"read-only, such as np.add.at: {ADVICE}"
-            )
+            raise _input_written(array)
+    for holding in holdings(given):
+        if id(holding.owner) in _spoilt:
+            raise _input_written(holding.owner)
+
+
+def _input_written(owner: Any) -> InputWritten:
+    """What is said of something that a part changed."""
+    _, said = _spoilt[id(owner)]
+    return InputWritten(f"{said}: {ADVICE}")

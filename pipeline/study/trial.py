@@ -7,8 +7,6 @@ a set are none of these. Differences of the last three show in another process o
 """
 
 import copy
-import dataclasses
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from pipeline.study.arrays import Array
+from pipeline.study.contents import digest_of
 from pipeline.study.fingerprints import PROGRAM
 from pipeline.study.handover import InputWritten
 from pipeline.study.parameters import fields, shorten
 from pipeline.study.protocols import Data
-from pipeline.study.returned import WrongPart, lazy
+from pipeline.study.returned import WrongPart
 from pipeline.study.study import Memo, Study
 
 COUNTS = (3, 4, 5, 7, 11, 13, 17, 19)  # of replications: the first that is no size, so that no
@@ -237,46 +236,3 @@ def _unlike_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
 
 def _unlike(one: Any, other: Any) -> bool:
     return digest_of(one) != digest_of(other)
-
-
-def digest_of(value: Any) -> str:
-    """Digest, 16 hexadecimal digits, of arrays, numbers, texts, and of dataclasses and containers of these.
-
-    Of other objects the name of their class counts only.
-    """
-    digest = hashlib.blake2b(digest_size=8)
-    for text in _texts(value):
-        digest.update(text)
-    return digest.hexdigest()
-
-
-def _texts(value: Any) -> Iterator[bytes]:
-    if isinstance(value, np.ndarray):
-        yield from _texts_of_array(value)
-    elif value is None or isinstance(
-        value, bool | int | float | complex | str | bytes | np.generic
-    ):
-        yield repr(value).encode(errors="backslashreplace")
-    elif isinstance(value, Mapping):
-        yield from _texts([*value.items()])
-    elif isinstance(value, list | tuple):
-        yield f"{len(value)}".encode()
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, set | frozenset):
-        yield from sorted(digest_of(item).encode() for item in value)
-    elif dataclasses.is_dataclass(value):
-        yield type(value).__name__.encode()
-        for field in dataclasses.fields(value):
-            if not lazy(type(value), field.name):
-                yield from _texts(getattr(value, field.name))
-    else:
-        yield type(value).__name__.encode()
-
-
-def _texts_of_array(array: Array) -> Iterator[bytes]:
-    yield f"{array.dtype} {array.shape}".encode()
-    if array.dtype.hasobject or array.dtype.kind == "T":
-        yield from _texts(array.tolist())
-    else:
-        yield array.tobytes()
