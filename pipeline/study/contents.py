@@ -20,8 +20,8 @@ from pipeline.study.arrays import Array
 from pipeline.study.frozen_classes import package_of
 from pipeline.study.returned import lazy
 
-BUFFERS = bytearray | array.array | memoryview
-SEQUENCES = list | tuple | collections.deque
+BUFFERS = (bytearray, array.array, memoryview)
+SEQUENCES = (list, tuple, collections.deque)
 SCALARS = bool | int | float | complex | str | bytes | np.generic | None
 
 

@@ -9,7 +9,8 @@ What was changed nevertheless is refused from then on, as caches of this process
 
 import re
 import traceback
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -59,6 +60,10 @@ class InputWritten(PipelineError):
     """A part writes into what it is given: its name, the line, and what to do instead."""
 
 
+class PartEnds(PipelineError):
+    """A part calls `sys.exit`, or the like: a unit that fails, as by any other error."""
+
+
 def call(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
     """What a method of a part, named `name` in errors, gives for objects of other parts, and for more.
 
@@ -73,21 +78,39 @@ def measured(name: str, method: Callable[..., T], given: tuple[Any, ...], *more:
 
 
 def _given_safely(name: str, method: Callable[..., T], safe: tuple[Any, ...], *more: Any) -> T:
-    """The same where what is given is frozen already."""
+    """The same where what is given is frozen already.
+
+    Raises PartEnds, too. An OSError of a person's part names it.
+    """
     if _spoilt:
         _check_not_spoilt(safe)
     try:
         part: Any = type(getattr(method, "__self__", method))
         if _is_the_programs(part):
             return method(*safe, *more)
-        with _Watch(name, safe):
+        with _Watch(name, safe), _named_in_errors(name):
             return method(*safe, *more)
+    except (SystemExit, GeneratorExit) as error:  # which would end more than a unit
+        ends = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise PartEnds(f"{name} ends the program instead of giving a value ({ends})") from error
     except (ValueError, TypeError, ReadOnly) as error:
         if not REFUSAL.search(str(error)):
             raise
         raise InputWritten(
             f"{name} writes into what it is given{_line(error)}: {ADVICE}"
         ) from error
+
+
+@contextmanager
+def _named_in_errors(name: str) -> Iterator[None]:
+    """Say in an error of the system, such as that a file is missing, which part met it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        said = f"{name} cannot go on: {error.strerror}"
+        raise OSError(error.errno, said, error.filename) from error
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,9 @@ from pipeline.study.frozen_classes import (
 )
 from pipeline.study.frozen_containers import FrozenDict, FrozenList
 
-LISTS = list | collections.deque
+LISTS = (list, collections.deque)
+COUNTED = (dict, set, *LISTS)
+NOTED = (*COUNTED, *BUFFERS, np.ndarray)
 MISSING = object()
 NO_STATE: dict[str, Any] = {}
 
@@ -46,7 +48,7 @@ class Holding:
     def is_changed(self) -> bool:
         """Whether it holds something else by now. New attributes and new keys of a defaultdict do not count."""
         state = _state(self.owner, frozenset(self.state))
-        counts = isinstance(self.owner, dict | set | LISTS)
+        counts = isinstance(self.owner, COUNTED)
         grows = isinstance(self.owner, collections.defaultdict)  # by being read
         if counts and not grows and len(state) != len(self.state):
             return True
@@ -78,10 +80,10 @@ def _holdings(value: Any, way: _Way) -> Iterator[Holding]:
     way.seen.add(id(value))
     if isinstance(value, tuple):
         items = list(value)
-    elif isinstance(value, dict | set | LISTS | BUFFERS | np.ndarray) or is_table(value):
+    elif isinstance(value, NOTED) or is_table(value):
         noted = _state(value, None)
         yield Holding(value, _name(kind), noted, way.keeper)
-        items = [] if isinstance(value, np.ndarray | BUFFERS) else list(noted.values())
+        items = [] if isinstance(value, (np.ndarray, *BUFFERS)) else list(noted.values())
     elif is_own(kind, way.package) or is_searched(kind):
         yield from _of_object(value, way)
         return

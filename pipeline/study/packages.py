@@ -5,8 +5,10 @@ Two groups: `pipeline.problems`, whose entry points are each a `Problem` by its 
 `pipeline.register`. Both are loaded once in a process.
 """
 
+import sys
 import threading
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, distributions, entry_points
 from types import ModuleType
@@ -63,10 +65,11 @@ class Installed:
 
     def _add_problem(self, entry: EntryPoint, brought: dict[str, EntryPoint]) -> None:
         try:
-            new = entry.load()
-        except MemoryError:
+            with redirect_stdout(sys.stderr):  # what it prints belongs to no answer
+                new = entry.load()
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             self.broken.append(_broken(entry, error))
             return
         if not isinstance(new, Problem) or new.name != entry.name:
@@ -89,16 +92,17 @@ class Installed:
         before = dict(self.problems)
         self.collected = []
         try:
-            target = entry.load()
-            if not isinstance(target, ModuleType):
-                target()
+            with redirect_stdout(sys.stderr):
+                target = entry.load()
+                if not isinstance(target, ModuleType):
+                    target()
             for addition in self.collected:
                 known = self.problems.get(addition.problem)
                 self.problems[addition.problem] = addition.added_to(known)
             self.modules.append(entry.module)
-        except MemoryError:
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             self.problems = before
             self.broken.append(_broken(entry, error))
         finally:

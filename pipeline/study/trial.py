@@ -9,6 +9,7 @@ a set are none of these. Differences of the last three show in another process o
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,8 +143,9 @@ def _record(study: Study, cell: int, memo: Memo) -> Record:
         for name, function in study.derive.items()
     }
     values: Mapping[str, Array] = {}
+    generator = _GlobalGenerator()
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), generator:
             values = study.simulate(labels, 0, memo)
     except (WrongPart, OSError):
         raise
@@ -152,6 +154,8 @@ def _record(study: Study, cell: int, memo: Memo) -> Record:
         raise WrongPart(role, name, said) from error
     except Exception:
         memo.pop("estimate", None)  # of another cell, perhaps
+    if generator.drawn and own_parts(study, [cell]):
+        _refuse_global_draws(study, labels)
     if "data" in memo:
         truth, data = memo["data"][1]
         record |= {"truth": digest_of(truth), "data": digest_of(data)}
@@ -162,6 +166,65 @@ def _record(study: Study, cell: int, memo: Memo) -> Record:
     else:
         memo.clear()  # what it shares with others may be half drawn
     return record
+
+
+class _GlobalGenerator:
+    """Whether something draws from `np.random` itself, which all code of a process shares; it is as before at the end.
+
+    Also where it seeds it: all blocks would then have the same numbers.
+    """
+
+    drawn = False
+
+    def __enter__(self) -> None:
+        self._before = np.random.get_state()  # noqa: NPY002
+        np.random.random()  # noqa: NPY002, so that the same seed as the last time shows, too
+        self._moved = self._state()
+
+    def __exit__(self, *error: object) -> None:
+        self.drawn = self._state() != self._moved
+        np.random.set_state(self._before)  # noqa: NPY002
+
+    @staticmethod
+    def _state() -> str:
+        return digest_of(np.random.get_state())  # noqa: NPY002
+
+
+def _refuse_global_draws(study: Study, labels: Mapping[str, Any]) -> None:
+    """Raise WrongPart for the first part that draws from `np.random` itself; nothing if none does again."""
+    steps = _made_steps(study, labels)
+    while True:
+        generator = _GlobalGenerator()
+        with generator:
+            step = next(steps, "")
+        if not step:
+            return
+        if generator.drawn:
+            kind, _, name = step.partition(" ")
+            role, method = (kind, "it") if name else METHODS[kind]
+            said = f"{method} draws from np.random itself; {RULE}"
+            raise WrongPart(role, name or study.values(labels)[role], said)
+
+
+def _made_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
+    """Make a unit, and say after each step which it was; the end where a part raises an error."""
+    chain, reps = study.chain(labels), study.block
+
+    def start(role: str) -> np.random.Generator:
+        return study.stream(role, labels, 0, chain.parts.model).generator()
+
+    with np.errstate(all="ignore"), suppress(Exception):
+        truth = chain.truth(start("truth"), reps, start("population"))
+        yield "truth"
+        data = chain.data(truth, start("data"), reps)
+        yield "data"
+        release = chain.release(data, start("noise"), reps)
+        yield "release"
+        estimate = chain.estimate(release, start("estimator"), reps)
+        yield "estimate"
+        for name, metric in zip(study.metrics, chain.parts.metrics, strict=True):
+            metric(truth, release, estimate)
+            yield f"metric {name}"
 
 
 def _check_mechanism(study: Study, cell: int, data: Data) -> None:

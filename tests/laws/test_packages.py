@@ -64,6 +64,7 @@ BROKEN = [  # group, entry point, its module, what is wrong
     ),
     (PROBLEMS, "fifth = mine:PROBLEM", "def f(:\n", "SyntaxError: invalid syntax"),
     (PROBLEMS, "fifth = mine:PROBLEM", "raise SystemExit(3)\n", "SystemExit: 3"),
+    (PARTS, "fifth = mine", "raise BaseException('skipped')\n", "BaseException: skipped"),
     (PROBLEMS, "fifth = mine:PROBLEM", "1 / 0\n", "ZeroDivisionError: division by zero"),
     (
         PROBLEMS,
@@ -139,10 +140,17 @@ def test_a_broken_package_is_named_and_left_out(group, entry, text, why, site, c
         registry.lookup("ranking", "estimator", "mine")
 
 
+def test_what_a_package_prints_is_no_part_of_an_answer(site, capsys):
+    install(site, "private-fifth", PARTS, "fifth = mine", {"mine.py": "print('loud')\n"})
+    assert main(["--help", "problems"]) == 0
+    printed = capsys.readouterr()
+    assert "loud" not in printed.out and "loud" in printed.err
+
+
 def test_all_tasks_go_on(site, capsys, monkeypatch):
     """With six broken packages of all kinds."""
     without_report(monkeypatch)
-    for number, (group, entry, text, _) in enumerate(BROKEN[:4] + BROKEN[8:10]):
+    for number, (group, entry, text, _) in enumerate(BROKEN[:4] + BROKEN[9:11]):
         files = {f"mine{number}.py": text}
         install(site, f"mine{number}", group, entry.replace("mine", f"mine{number}"), files)
     words = [

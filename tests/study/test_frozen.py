@@ -16,7 +16,7 @@ from pipeline.study import handover
 from pipeline.study.frozen import frozen, read_only
 from pipeline.study.frozen_arrays import arrays, is_frozen
 from pipeline.study.frozen_containers import ReadOnly
-from pipeline.study.handover import InputWritten, call
+from pipeline.study.handover import InputWritten, PartEnds, call
 
 ADVICE = r"other parts read it, too; a part that must write copies first: np.array\(x\)"
 
@@ -264,6 +264,20 @@ def test_other_errors_stay_what_they_are():
         object.__setattr__(estimator, "way", fail)
         with pytest.raises(type(error), match=str(error.args[0])):
             call("estimator x", estimator.fit, (released(),), None)
+
+
+@pytest.mark.parametrize("end", [SystemExit(0), GeneratorExit()])
+def test_a_part_ends_no_more_than_its_unit(end):
+    def leave(release):
+        raise end
+
+    with pytest.raises(PartEnds, match="^estimator x ends the program instead of giving a value"):
+        call("estimator x", leave, (released(),))
+
+
+def test_an_error_of_the_system_names_the_part():
+    with pytest.raises(FileNotFoundError, match="estimator x cannot go on: No such file .*nowhere"):
+        call("estimator x", lambda release: open("nowhere"), (released(),))
 
 
 def test_what_a_person_gives_to_the_library_stays_theirs():
