@@ -40,6 +40,7 @@ EXCEPTIONS = {  # a part of a command or of a block -> why it is not tried here
     "AWS_ACCESS_KEY_ID=": "needs a bucket: test_object_storage.py does so with one",
     "S3Store(": "needs a bucket: test_object_storage.py does so with one",
     "lfs setstripe": "needs Lustre",
+    "podman": "needs an engine of containers: test_images.py tries what can be tried without",
     "pip install": "needs packages from elsewhere; test_extending.py installs the wheel",
     "--shell-completion": "the shell evaluates what is printed: tests of the command do that",
 }
