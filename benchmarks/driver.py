@@ -1,6 +1,6 @@
 """What a bundle costs the driver, a process that holds Dask's scheduler and client: seconds of CPU, with many workers.
 
-    python -m benchmarks driver
+    python -m benchmarks driver          (guest: on another person's scheduler)
 
 The workers are Dask's own, each with an encrypted connection of its own; to save memory, many of them share a process.
 Bundles of one unit, which takes no time, so that the driver is always behind; `UNDER_WAY` of them are handed out at any
@@ -31,8 +31,12 @@ def nothing(units: list[int]) -> list[bool]:
     return [False for _ in units]
 
 
-def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tuple[float, float, float]:
-    """CPU seconds of this process for a bundle, and in each second in which there is none; open files a worker."""
+def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing,
+         guest: bool = False) -> tuple[float, float, float]:
+    """CPU seconds of this process for a bundle, and in each second in which there is none; open files a worker.
+
+    guest: whether the scheduler counts as another person's, where bundles name the workers that they may go to.
+    """
     before = open_files()
     security = temporary()
     tls = security.get_tls_config_for_role("worker")
@@ -49,7 +53,8 @@ def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tupl
                 process.stdin.write(order + "\n")
                 process.stdin.flush()
             client.wait_for_workers(workers, timeout=300)
-            executor = Executor(client, workers, lambda: threads(cluster), window=max(2, UNDER_WAY // workers))
+            executor = Executor(client, workers, lambda: threads(cluster), window=max(2, UNDER_WAY // workers),
+                                guest=guest)
             run(executor, runner, ((unit, 1.0) for unit in range(workers)), bundle_seconds=1e-9)  # opens connections
             start, wall = time.process_time(), time.monotonic()
             run(executor, runner, ((unit, 1.0) for unit in range(bundles)), bundle_seconds=1e-9)
@@ -79,9 +84,10 @@ def loop() -> float:
 
 def main() -> None:
     """Print a table."""
+    guest = "guest" in sys.argv[1:]
     print("workers  ms of CPU a bundle  bundles a second  idle: % of a core  files a worker  ten million additions, s")
     for workers in WORKERS:
-        seconds, idle, files = cost(workers)
+        seconds, idle, files = cost(workers, guest=guest)
         print(f"{workers:>7} {1e3 * seconds:>19.2f} {(1 - idle) / seconds:>17.0f} {idle:>18.1%} {files:>15.1f} "
               f"{loop():>25.2f}", flush=True)
 

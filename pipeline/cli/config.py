@@ -19,7 +19,7 @@ from pipeline.study.study import Study
 
 TASKS = {
     "run": "simulate what is missing, seal, judge the claims, write the report (the default)",
-    "submit": "submit run as jobs without a driver: cluster=slurm, pbs, lsf or sge; shards=N in an array",
+    "submit": "submit run as jobs without a driver: cluster=slurm or sge (pbs, lsf: never executed); shards=N",
     "plan": "what run would do: cells, units, what is done, predicted time, memory and bytes",
     "status": "what is done and what failed, from disk alone",
     "report": "write the report again or, before the end, one of the units that are done",

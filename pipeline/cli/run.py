@@ -20,7 +20,7 @@ from pipeline.cli.refinement import boundary_lines
 from pipeline.cli.rounds import Judged, grows, reached, what_follows
 from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
-from pipeline.execution import plan, sweep
+from pipeline.execution import plan, suspects, sweep
 from pipeline.execution.amounts import format_time
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Batch, Cluster, Executor, queued, workers_of
@@ -132,7 +132,9 @@ def _again(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Sched
     listing = stored.store.listing()
     if schedule.limits:
         schedule.limits.learn(Unit(cell, block) for cell, block in np.argwhere(listing.done).tolist())
-    return Schedule(stored.study, listing, settings.shard_numbers, schedule.limits, np.random.default_rng())
+    again = Schedule(stored.study, listing, settings.shard_numbers, schedule.limits, np.random.default_rng())
+    suspects.find(stored.store, again)
+    return again
 
 
 def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> int:
@@ -212,7 +214,7 @@ def _sweep(
                 waiting = [(stored, schedule) for stored, schedule in again if schedule.pending]
         if waiting and not stop.is_set():
             compute(waiting, stack.enter_context(cluster.open_while(agree)), stop)
-    for stored in studies if alike.kinds else ():
+    for stored in studies if alike.kinds or any(schedule.given_up for schedule in schedules) else ():
         status.print_failures(stored, stored.store.listing(), command)
     return alike.too_many
 
@@ -264,8 +266,12 @@ def _compute(
             total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
             units = itertools.takewhile(lambda _: time.monotonic() < ends, schedule)
             work = runner(stored, schedule, settings)
-            outcome = sweep.run(executor, work, units, stop=stop, on_done=on_done, on_retired=progress.warn,
-                                total_cost=total_cost, pace=pace, shares=schedule.shares, blame=work.blame)
+            if schedule.suspects:
+                progress.warn(suspects.in_words(schedule))
+            with suspects.noted(stored.store, work.notes.driver) as forget:
+                outcome = sweep.run(executor, work, units, stop=stop, on_done=on_done, on_retired=progress.warn,
+                                    total_cost=total_cost, pace=pace, shares=schedule.shares, blame=work.blame,
+                                    last=functools.partial(suspects.bundles, schedule), on_halt=forget)
             return dataclasses.replace(outcome, interrupted=outcome.interrupted or time.monotonic() >= ends)
 
         for stored, schedule in waiting:

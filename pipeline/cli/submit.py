@@ -11,6 +11,7 @@ from pipeline.execution import plan
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Batch, Cluster, queued
 from pipeline.execution.clusters.arrays import MIB, Sizes, Submission, clock, sizes
+from pipeline.execution.clusters.batch import UNTRIED
 from pipeline.execution.clusters.executor import DRIVER, LEAST_WORKER, size
 from pipeline.study.files import make_folders
 from pipeline.study.parameters import InvalidInput
@@ -18,7 +19,6 @@ from pipeline.study.parameters import InvalidInput
 HOUR, DAY = 3600, 86400
 MOST_SHARDS = 1000  # unless a person asks for more: what systems allow in one array, as they are delivered
 SLOWER = 3  # nodes may be so much slower than this machine
-UNTRIED = ("pbs", "lsf")  # neither can be had for tests
 OURS = ("task", "cluster", "shards")  # keys of which the jobs have their own values
 
 
@@ -26,7 +26,7 @@ def submit(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster,
     """Submit; returns the exit code. arguments: of this command. InvalidInput before anything is submitted."""
     if not isinstance(cluster, Batch):
         raise InvalidInput("cluster", dict(_pairs(arguments)).get("cluster", "local"),
-                           "must be slurm, pbs, lsf or sge with task=submit")
+                           "must be slurm or sge with task=submit; or pbs or lsf, which were never executed")
     plan.check_room([stored.store for stored in studies])
     expected = [plan.predict(stored.store) for stored in studies]
     wanted = _sizes(expected, settings.shards, cluster)
@@ -46,12 +46,14 @@ def submit(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster,
         print(f"array {numbers[0]} of {wanted.shards} shards simulates, job {numbers[1]} reduces and reports")
     else:
         print(f"job {numbers[0]} simulates and reports")
-    if cluster.name in UNTRIED:
-        print(f"warning: jobs of {cluster.name} were never run on a real system: look at the first ones")
+    if cluster.untried:
+        print(f"warning: jobs of {cluster.name} were {UNTRIED}")
     print(f"watch:  {shlex.join(what.watch(numbers))}\n"
           f"        {shlex.join(['pipeline', 'task=status', *words])}\n"
-          f"cancel: {shlex.join(what.cancel(numbers))}\n"
-          f"logs:   {what.output}")
+          f"cancel: {shlex.join(what.cancel(numbers))}")
+    if len(numbers) > 1 and not cluster.cancels_follower:
+        print(f"        both, as job {numbers[1]} does all that is left as soon as the array has ended")
+    print(f"logs:   {what.output}")
     return EXIT_DONE
 
 

@@ -5,6 +5,7 @@
     replications/units/BLOCK/CELL.failed    a unit that raised
     replications/packs/…              many finished units in one file, once results are sealed (see `packs`)
     replications/trying/WRITER        a unit that a process of a new kind makes to compare, and how many ended in it
+    replications/in_work/…            what workers have begun, until their driver ends (see `in_work`)
     replications/agreed/WRITER.json   code and arithmetic that compute the same numbers (see `agreement`)
 
 Nothing is ever appended or numbered: grids may grow and replications be added, and any number of processes may write at

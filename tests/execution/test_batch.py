@@ -14,8 +14,9 @@ import types
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.cli.config import TASKS
 from pipeline.execution import arithmetic, plan
-from pipeline.execution.clusters import LSF, PBS, SGE, Slurm
+from pipeline.execution.clusters import CLUSTERS, LSF, PBS, SGE, Slurm
 from pipeline.execution.clusters.arrays import MIB, Sizes, Submission
 from pipeline.execution.clusters.jobs import Jobs, Refused, call
 from pipeline.execution.clusters.private_files import LINES, check_sourced
@@ -377,6 +378,18 @@ def test_commands_of_a_submission(system, words, tmp_path, monkeypatch, capsys):
     assert run in (first if system in ("slurm", "sge") else inherited)
     number = shlex.quote("7[].host" if system == "pbs" else "7")
     assert "array 7" in said and f"cancel: {COMMANDS[system][1]} {number} " in said and "task=status" in said
+    assert ("never executed" in said) == (system in ("pbs", "lsf"))
+    assert ("both, as job 7" in said) == (system != "slurm"), "whose last job sees that the array was cancelled"
+
+
+@pytest.mark.parametrize("system", ["pbs", "lsf"])
+def test_wherever_a_system_is_offered_that_was_never_executed_that_is_said(system):
+    files = [ROOT / f"conf/cluster/{system}.yaml", ROOT / f"jobs/{system}.sh", ROOT / "docs/clusters.md"]
+    guide = (ROOT / "docs/guide.md").read_text()
+    texts = [path.read_text().lower() for path in files]
+    texts += [paragraph for paragraph in guide.split("\n\n") if f"`{system}`" in paragraph]
+    texts += [TASKS["submit"], CLUSTERS[system].__doc__]
+    assert len(texts) >= 6 and all("never executed" in text for text in texts)
 
 
 @pytest.mark.parametrize("system", ["slurm", "pbs"])
@@ -411,7 +424,7 @@ def test_a_refusal_cancels_what_was_accepted(system, words, tmp_path, capsys):
 
 def test_without_a_batch_system_one_line(words, tmp_path, monkeypatch, capsys):
     assert main(arguments(tmp_path, task="submit")) == 2
-    assert capsys.readouterr().err.startswith("error: cluster=synchronous: must be slurm, pbs, lsf or sge")
+    assert capsys.readouterr().err.startswith("error: cluster=synchronous: must be slurm or sge with")
     given = words("slurm")
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(given) == 2

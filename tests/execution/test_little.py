@@ -99,4 +99,4 @@ def test_a_file_that_this_process_is_writing_is_nobody_elses_to_remove(tmp_path,
 
     monkeypatch.setattr(Folder, "put", watched)
     assert main([*arguments(tmp_path, cluster="local"), *workers]) == 0
-    assert seen == {"study.json": [], "units": [], "trying": [], "agreed": [], "packs": []}
+    assert seen == {"study.json": [], "units": [], "trying": [], "agreed": [], "in_work": [], "packs": []}

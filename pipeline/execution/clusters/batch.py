@@ -26,6 +26,7 @@ from pipeline.study.parameters import Checked, InvalidInput, parameter, path_of
 
 FILES = 3  # connections of the driver to a worker, at most
 LOOPBACK = "lo"  # the interface of every machine to itself
+UNTRIED = "never executed on a real system: look at the first jobs"  # where none can be had for tests
 PLAIN = r"(?!-)[\w.@:+,/%~=*-]+"  # a name of a queue or an account: no character that a shell would interpret
 
 
@@ -60,6 +61,8 @@ class Batch(Cluster, Checked):
     needed: ClassVar[tuple[str, ...]]  # commands, the first of which submits
     listing: ClassVar[tuple[str, ...]]  # command that lists this user's unfinished jobs, numbers first
     hosts: ClassVar[tuple[str, ...]]  # command that lists the names or addresses of the nodes, first in each line
+    untried: ClassVar[bool] = False  # whether no such system could be had for tests
+    cancels_follower: ClassVar[bool] = False  # whether a job that follows a cancelled array sees that, and ends
     hides_environment: ClassVar[bool] = False  # whether it hides a job's environment from other users
 
     @abstractmethod
@@ -158,6 +161,8 @@ class Batch(Cluster, Checked):
                 raise self.refusal(error) from None
             numbers = ", ".join(job.number for job in jobs.jobs) or "as there are units"
             what = f"{self.jobs} {self.name} jobs of {self.cores} workers ({numbers})"
+            if self.untried:
+                what += f", {UNTRIED}"
             yield Executor(client, self.workers, lambda: threads(cluster), jobs.update, jobs.retire,
                            describe(cluster, what), self.patience)
 
@@ -299,7 +304,7 @@ class Batch(Cluster, Checked):
 class Slurm(Batch):
     """Jobs of SLURM."""
 
-    name, jobqueue, hides_environment = "slurm", "SLURMCluster", True
+    name, jobqueue, hides_environment, cancels_follower = "slurm", "SLURMCluster", True, True
     needed = ("sbatch", "squeue", "scancel")
     listing = ("squeue", "--noheader", "--format=%i", "--me")
     hosts = ("sinfo", "--noheader", "--Node", "--format=%o")
@@ -316,9 +321,9 @@ class Slurm(Batch):
 
 @dataclass(frozen=True)
 class PBS(Batch):
-    """Jobs of PBS Pro, OpenPBS or Torque."""
+    """Jobs of PBS Pro, OpenPBS or Torque; never executed on a real one."""
 
-    name, jobqueue = "pbs", "PBSCluster"
+    name, jobqueue, untried = "pbs", "PBSCluster", True
     needed = ("qsub", "qselect", "qdel")
     listing = ("qselect", "-u", user())
     hosts = ("pbsnodes", "-a")
@@ -336,9 +341,9 @@ class PBS(Batch):
 
 @dataclass(frozen=True)
 class LSF(Batch):
-    """Jobs of IBM Spectrum LSF."""
+    """Jobs of IBM Spectrum LSF; never executed on a real one."""
 
-    name, jobqueue = "lsf", "LSFCluster"
+    name, jobqueue, untried = "lsf", "LSFCluster", True
     needed = ("bsub", "bjobs", "bkill")
     listing = ("bjobs", "-noheader", "-o", "jobid")
     hosts = ("bhosts", "-w")
