@@ -3,7 +3,7 @@
 import os
 from collections.abc import MutableMapping
 
-from pipeline.study.private_folder import private_folder
+from pipeline.study.files import private_folder
 
 
 def place(environment: MutableMapping[str, str] = os.environ) -> None:

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import FileIO
 
-from pipeline.study.files import open_to_lock
-from pipeline.study.private_folder import private_folder
+from pipeline.study.files import open_to_lock, private_folder
 from pipeline.study.streams import digest
 
 TOKEN_BYTES = 32
