@@ -5,7 +5,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.study.parameters import InvalidInput
+from pipeline.execution.systems.registry import systems
+from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.registry import packages
 
 GROUPS = ("experiment", "suite", "cluster")
@@ -59,4 +60,17 @@ def _yaml_files(folder: Path) -> Iterator[Path]:
 
 def options(group: str) -> list[str]:
     """Names that a config group offers, such as the experiments."""
+    if group == "cluster":
+        return sorted({*files(group), *systems()})
     return list(files(group))
+
+
+def offer_systems() -> None:
+    """Let Hydra know the batch systems that have no file, with what is so unless a person says else."""
+    from hydra.core.config_store import ConfigStore
+
+    there = files("cluster")
+    for name, system in systems().items():
+        if name not in there:
+            defaults = {key: field.default for key, field in fields(system).items()}
+            ConfigStore.instance().store(group="cluster", name=name, node={"kind": name, **defaults})

@@ -23,7 +23,8 @@ from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
 from pipeline.execution import plan, suspects, sweep
 from pipeline.execution.amounts import format_time
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import Batch, Cluster, Executor, queued, workers_of
+from pipeline.execution.clusters import Cluster, Executor, queued, workers_of
+from pipeline.execution.clusters.driver import Driver
 from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
@@ -221,10 +222,10 @@ def _sweep(
 
 def _waits(cluster: Cluster) -> str:
     """What a driver waits for while no unit has ended: its jobs in a queue, and why they wait."""
-    if not isinstance(cluster, Batch):
+    if not isinstance(cluster, Driver):
         return ""
-    jobs = queued.waiting_workers(cluster.name)
-    return f"jobs of {cluster.name}: {queued.in_words(jobs)}" if jobs else ""
+    jobs = queued.waiting_workers(cluster.system)
+    return f"jobs of {cluster.system.name}: {queued.in_words(jobs)}" if jobs else ""
 
 
 def _made_soon(schedule: Schedule) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.execution.progress import Advance
+from pipeline.execution.systems.registry import job
 from pipeline.storage.results import versions
 from pipeline.study.files import read_regular, write_whole
 from pipeline.study.machine import processors
@@ -42,7 +43,7 @@ class Session:
             started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now), command=command,
             pending=pending, units=0, seconds=0.0, workers=0, lost=0, state=RUNNING, versions=versions(),
             machine=f"{platform.system()} {platform.machine()}, {processors()} cores",
-            host=platform.node(), process=os.getpid(), job=job(os.environ), shard=shard, cost=cost, cost_done=0.0,
+            host=platform.node(), process=os.getpid(), job=job(), shard=shard, cost=cost, cost_done=0.0,
             workers_now=0, units_made=0, cost_made=0.0, seconds_made=0.0,
         )
         self._over = threading.Event()
@@ -108,26 +109,6 @@ def _pace(session: Mapping[str, Any], what: str) -> float:
     if not seconds:
         return 0.0
     return float(session[what] / seconds * session["workers_now"])
-
-
-def job(environment: Mapping[str, str]) -> str | None:
-    """What the batch system calls the job of a process; None outside of one.
-
-    >>> job({"SLURM_JOB_ID": "8", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"})
-    '7_2'
-    >>> job({"JOB_ID": "7", "SGE_TASK_ID": "undefined", "SGE_ROOT": "/"})
-    '7'
-    """
-    if "SLURM_JOB_ID" in environment:
-        number = environment.get("SLURM_ARRAY_JOB_ID", environment["SLURM_JOB_ID"])
-        return "_".join([number, *filter(None, [environment.get("SLURM_ARRAY_TASK_ID")])])
-    if "PBS_JOBID" in environment:
-        return environment["PBS_JOBID"]
-    for system, number, task in (("LSB_JOBID", "LSB_JOBID", "LSB_JOBINDEX"), ("SGE_ROOT", "JOB_ID", "SGE_TASK_ID")):
-        if system in environment and number in environment:
-            index = environment.get(task, "0")
-            return environment[number] + (f".{index}" if index.isdigit() and index != "0" else "")
-    return None
 
 
 def sessions(folder: Path) -> list[dict[str, Any]]:

@@ -57,9 +57,9 @@ class Installed:
     def find(self) -> None:
         """Load all entry points."""
         brought: dict[str, EntryPoint] = {}
-        for entry in _entries(PROBLEMS):
+        for entry in entries_of(PROBLEMS):
             self._add_problem(entry, brought)
-        for entry in _entries(PARTS):
+        for entry in entries_of(PARTS):
             self._add_parts(entry)
         LEFT_OUT[:] = [f"{one.package} ({one.why})" for one in self.broken]
 
@@ -70,7 +70,7 @@ class Installed:
         except (MemoryError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            self.broken.append(_broken(entry, error))
+            self.broken.append(broken_by(entry, error))
             return
         if not isinstance(new, Problem) or new.name != entry.name:
             self.broken.append(Broken(entry, "is not a Problem of that name"))
@@ -104,7 +104,7 @@ class Installed:
             raise
         except BaseException as error:
             self.problems = before
-            self.broken.append(_broken(entry, error))
+            self.broken.append(broken_by(entry, error))
         finally:
             self.collected = None
 
@@ -121,7 +121,7 @@ def installed() -> Installed:
         return _INSTALLED[0]
 
 
-def _entries(group: str) -> list[EntryPoint]:
+def entries_of(group: str) -> list[EntryPoint]:
     """Entry points of a group, of all packages whose metadata can be read."""
     try:
         return [*entry_points(group=group)]
@@ -137,7 +137,8 @@ def _readable(group: str) -> Iterable[EntryPoint]:
             continue
 
 
-def _broken(entry: EntryPoint, error: BaseException) -> Broken:
+def broken_by(entry: EntryPoint, error: BaseException) -> Broken:
+    """An entry point that raised an error while it was loaded."""
     said = str(error) if isinstance(error, PipelineError) else f"{type(error).__name__}: {error}"
     return Broken(entry, f"cannot be loaded ({shorten(said, 200)})")
 
