@@ -39,7 +39,6 @@ from pipeline.study.parameters import InvalidInput
 FILES = 3  # connections of the driver to a worker, at most
 LOOPBACK = "lo"  # the interface of every machine to itself
 SHEBANG = "#!/usr/bin/env bash"
-WITHOUT_DIRECTIVES = "LocalCluster"  # of dask-jobqueue: a script that only starts workers
 
 
 @dataclass(frozen=True)
@@ -208,6 +207,7 @@ class Driver(Cluster):
     def _script_of(self, address: str, keys: Path, name: str) -> str:
         """The script of the job whose workers have a name, for the scheduler at an address."""
         import dask_jobqueue
+        from dask_jobqueue.local import LocalJob  # whose script only starts workers
         from distributed.security import Security
 
         system = self.system
@@ -217,7 +217,9 @@ class Driver(Cluster):
             "queue": system.queue,
             "walltime": system.time_limit(system.seconds()),
         }
-        job_class = getattr(dask_jobqueue, system.jobqueue or WITHOUT_DIRECTIVES).job_cls
+        job_class = LocalJob
+        if system.jobqueue:
+            job_class = getattr(dask_jobqueue, system.jobqueue).job_cls
         job = job_class(
             address,
             name=name,
