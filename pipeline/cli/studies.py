@@ -14,7 +14,7 @@ from pipeline.execution import suspects, sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule, failures
-from pipeline.execution.sessions import job
+from pipeline.execution.systems.registry import job
 from pipeline.storage import agreement, results
 from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Store

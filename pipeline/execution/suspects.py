@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 
 from pipeline.execution.bundles import KILLS, Bundle
 from pipeline.execution.schedule import Schedule, Unit
-from pipeline.execution.sessions import RUNNING, job, sessions
+from pipeline.execution.sessions import RUNNING, sessions
+from pipeline.execution.systems.registry import job
 from pipeline.storage import in_work
 from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Store
