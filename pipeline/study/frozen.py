@@ -47,7 +47,6 @@ T = TypeVar("T")
 
 
 _derived: dict[type, type | None] = {}  # class -> the one that guards its objects; None where there is none
-_safe_kinds: set[Any] = set(PLAIN)  # classes of what stays as it is: plain ones, and guards
 
 
 def frozen(value: T) -> T:
@@ -61,7 +60,7 @@ def frozen(value: T) -> T:
     ValueError: assignment destination is read-only
     """
     kind: Any = type(value)
-    if kind in _safe_kinds:
+    if kind in PLAIN or kind in GUARDS:
         return value
     guarded = _derived.get(kind)
     if guarded is not None:  # seen before: the shortest way, as it is taken four times a unit
@@ -75,7 +74,7 @@ def frozen(value: T) -> T:
 def all_frozen(values: tuple[Any, ...]) -> tuple[Any, ...]:
     """The same values, each of them frozen."""
     for value in values:
-        if type(value) not in _safe_kinds:
+        if type(value) not in PLAIN and type(value) not in GUARDS:
             return tuple(map(frozen, values))
     return values
 
@@ -97,7 +96,7 @@ def _frozen(value: Any, package: str, seen: Seen, private: bool) -> Any:
     such as caches.
     """
     kind: Any = type(value)
-    if kind in _safe_kinds:
+    if kind in PLAIN or kind in GUARDS:
         return value
     if kind is np.ndarray and not value.dtype.hasobject:
         return _view(value)
@@ -188,7 +187,7 @@ def _container(value: Any, package: str, seen: Seen, private: bool) -> Any:
         return FrozenDict(safe) if type(value) is dict else FrozenList(safe.values())
     for key in keys:
         item = value[key]
-        if type(item) not in _safe_kinds:
+        if type(item) not in PLAIN and type(item) not in GUARDS:
             safe_item = _frozen(item, package, seen, private)
             if safe_item is not item:
                 value[key] = safe_item
@@ -208,7 +207,7 @@ def _freeze_state(
     for name in list(state):
         value: Any = state.get(name)
         kind_of_value = type(value)
-        if kind_of_value in _safe_kinds:
+        if kind_of_value in PLAIN or kind_of_value in GUARDS:
             continue
         if kind_of_value is np.ndarray and not (WATCHES or value.dtype.hasobject):
             SET_FLAGS(value, False)  # here once more, without calls: most arrays are such
@@ -235,7 +234,7 @@ def _is_settled(value: Any) -> bool:
     """Whether a tuple that was frozen still is: nothing in it can change."""
     for item in value:
         kind = type(item)
-        if kind not in _safe_kinds and (kind is not np.ndarray or item.dtype.hasobject):
+        if kind not in PLAIN and kind not in GUARDS and (kind is not np.ndarray or item.dtype.hasobject):
             return False
     return True
 
@@ -272,7 +271,6 @@ def _guarded(kind: Any) -> type | None:
     except TypeError:
         return None
     GUARDS.add(guarded)
-    _safe_kinds.add(guarded)
     return guarded
 
 

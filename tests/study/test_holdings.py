@@ -3,6 +3,7 @@
 import array
 import collections
 import dataclasses
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from scipy.sparse import csr_array
 from pipeline.study import handover
 from pipeline.study.contents import digest_of
 from pipeline.study.handover import InputWritten, call
+from pipeline.study.patches import patches
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,6 +94,12 @@ def test_arrays_of_a_deque_are_read_only():
     release = Release(collections.deque([np.zeros(2)]))
     with pytest.raises(InputWritten, match="read-only"):
         call("estimator x", lambda given: given.field[0].fill(1), (release,))
+
+
+def test_a_hand_over_changes_no_code():
+    """What the program remembers of classes is no constant of it, which a person might have replaced."""
+    call("estimator x", lambda given: given.field, (Release(Plain()),))
+    assert not any(patches(name) for name in sys.modules if name.startswith("pipeline.study.frozen"))
 
 
 def test_what_objects_do_to_themselves_is_theirs():

@@ -16,7 +16,10 @@ from pipeline.study.fingerprints import fingerprint
 from pipeline.study.patches import patches
 
 MODULE = moments.__name__
-CHANGING = {"pipeline.study.fingerprints": {"STARTED"}}  # the time of its import
+CHANGING = {  # of a process, and in no fingerprint
+    "pipeline.study.fingerprints": {"STARTED"},
+    "pipeline.storage.in_work": {"_ME"},
+}
 
 
 @pytest.fixture(autouse=True)
