@@ -26,6 +26,7 @@ from pipeline.study.frozen_classes import (
     PLAIN,
     PROGRAM,
     Seen,
+    add_guard,
     frozen_fields,
     is_own,
     is_searched,
@@ -270,7 +271,7 @@ def _guarded(kind: Any) -> type | None:
         guarded = types.new_class(kind.__name__, (kind,), exec_body=lambda body: body.update(namespace))
     except TypeError:
         return None
-    GUARDS.add(guarded)
+    add_guard(guarded)
     return guarded
 
 

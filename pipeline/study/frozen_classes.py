@@ -5,7 +5,7 @@ import dis
 import functools
 import sys
 import types
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -16,10 +16,22 @@ STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SU
 STORING = {"__setattr__", "__dict__", "setattr", "vars", "append", "extend", "insert", "setdefault", "update"}
 PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), range, slice, type, types.FunctionType,
                    types.BuiltinFunctionType, types.MethodType, types.ModuleType, np.random.Generator})
-GUARDS: set[type] = set()  # classes that guard the objects of others
 Seen: TypeAlias = dict[int, tuple[Any, Any]]  # id of what was reached -> it, what stands in its place
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _growing() -> tuple[Mapping[type, bool], Callable[[type, bool], None]]:
+    """Classes to look for, and what adds one.
+
+    No container, as modules that import one that is filled would seem to have other constants then
+    (`pipeline.study.patches`).
+    """
+    classes: dict[type, bool] = {}
+    return types.MappingProxyType(classes), classes.__setitem__
+
+
+GUARDS, _add_guard = _growing()  # classes that guard the objects of others
 
 
 def _cached(function: Callable[P, T]) -> Callable[P, T]:
@@ -64,6 +76,11 @@ def is_own(kind: Any, package: str) -> bool:
 def is_searched(kind: Any) -> bool:
     """Whether objects of a library's class are searched for arrays."""
     return kind is types.SimpleNamespace or package_of(kind) in LIBRARIES
+
+
+def add_guard(kind: type) -> None:
+    """Note that a class guards the objects of another."""
+    _add_guard(kind, True)
 
 
 def may_store(member: Any, storing: Container[str] = ()) -> bool:
