@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.execution.clusters import CLUSTERS, Cluster
-from pipeline.execution.clusters.driver import Driver
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.systems.registry import system as batch_system
 from pipeline.reporting import common_spec, specs
 from pipeline.reporting.common_spec import Common
@@ -185,7 +185,7 @@ def read_cluster(raw: Mapping[str, Any]) -> Cluster:
     kind = settings.pop("kind", None)
     if isinstance(kind, str) and kind in CLUSTERS:
         return _read(CLUSTERS[kind], settings, "cluster.")
-    return Driver(_read(batch_system(kind, CLUSTERS), settings, "cluster."))
+    return BatchWorkers(_read(batch_system(kind, CLUSTERS), settings, "cluster."))
 
 
 def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:

@@ -24,7 +24,7 @@ from pipeline.execution import plan, suspects, sweep
 from pipeline.execution.amounts import format_time
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Cluster, Executor, queued, workers_of
-from pipeline.execution.clusters.driver import Driver
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
@@ -222,7 +222,7 @@ def _sweep(
 
 def _waits(cluster: Cluster) -> str:
     """What a driver waits for while no unit has ended: its jobs in a queue, and why they wait."""
-    if not isinstance(cluster, Driver):
+    if not isinstance(cluster, BatchWorkers):
         return ""
     jobs = queued.waiting_workers(cluster.system)
     return f"jobs of {cluster.system.name}: {queued.in_words(jobs)}" if jobs else ""

@@ -11,7 +11,7 @@ from pipeline.execution import plan
 from pipeline.execution.amounts import format_bytes, format_time
 from pipeline.execution.clusters import Cluster, queued
 from pipeline.execution.clusters.arrays import Submission
-from pipeline.execution.clusters.driver import Driver
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.clusters.executor import DRIVER, LEAST_WORKER, size
 from pipeline.execution.systems.base import UNTRIED, System
 from pipeline.execution.systems.registry import names
@@ -27,7 +27,7 @@ OURS = ("task", "cluster", "shards")  # keys of which the jobs have their own va
 
 def submit(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, arguments: Sequence[str]) -> int:
     """Submit; returns the exit code. arguments: of this command. InvalidInput before anything is submitted."""
-    if not isinstance(cluster, Driver):
+    if not isinstance(cluster, BatchWorkers):
         typed = dict(_pairs(arguments)).get("cluster", "local")
         raise InvalidInput("cluster", typed, f"must be {names()} with task=submit")
     system = cluster.system

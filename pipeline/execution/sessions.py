@@ -142,9 +142,13 @@ def _alive(path: Path, facts: Mapping[str, Any]) -> bool:
     """Whether a run that did not note its end goes on: its file is fresh and, on this machine, its process there."""
     if abs(time.time() - path.stat().st_mtime) > SILENT:
         return False
+    return facts["host"] != platform.node() or process_exists(facts["process"])
+
+
+def process_exists(number: int) -> bool:
+    """Whether there is a process of that number on this machine."""
     try:
-        if facts["host"] == platform.node():
-            os.kill(facts["process"], 0)
+        os.kill(number, 0)
     except ProcessLookupError:
         return False
     except PermissionError:  # it is another user's

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from pipeline.execution.bundles import KILLS, Bundle
 from pipeline.execution.schedule import Schedule, Unit
-from pipeline.execution.sessions import RUNNING, sessions
+from pipeline.execution.sessions import RUNNING, process_exists, sessions
 from pipeline.execution.systems.registry import job
 from pipeline.storage import in_work
 from pipeline.storage.in_work import Driver
@@ -132,17 +132,7 @@ def _left_behind(store: Store) -> dict[str, in_work.Note]:
         if (driver.host, driver.process) in ended | {(me.host, me.process)}:
             return False
         if driver.host == me.host:
-            return _is_process(driver.process)
+            return process_exists(driver.process)
         return True
 
     return {key: note for key, note in notes.items() if not is_alive(note.driver)}
-
-
-def _is_process(number: int) -> bool:
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # another user's
-        pass
-    return True

@@ -17,7 +17,7 @@ from pipeline.__main__ import main
 from pipeline.cli.config import TASKS
 from pipeline.execution import arithmetic, plan
 from pipeline.execution.clusters.arrays import Submission
-from pipeline.execution.clusters.driver import Driver
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.clusters.jobs import Jobs
 from pipeline.execution.clusters.private_files import LINES, check_sourced
 from pipeline.execution.systems import registry
@@ -46,7 +46,7 @@ WANTED = {
 
 @pytest.mark.parametrize("kind", WANTED, ids=lambda kind: kind.name)
 def test_script_says_what_the_fields_say(kind):
-    script = Driver(kind(**FIELDS, directives="-x y; -pe smp 4")).script()
+    script = BatchWorkers(kind(**FIELDS, directives="-x y; -pe smp 4")).script()
     assert set(WANTED[kind]) <= set(script.splitlines()), script
     command = script.strip().splitlines()[-1]
     for words in ("--nworkers 4", "--nthreads 1", "clusters.route SCHEDULER)", "--protocol tls://", "--no-dashboard",
@@ -58,14 +58,14 @@ def test_script_says_what_the_fields_say(kind):
 def test_a_value_of_several_words_is_one_value(monkeypatch):
     """Such as the features of the processor that NumPy is to do without, in jobs as in the driver."""
     monkeypatch.setenv(arithmetic.FEATURES, "X86_V4 AVX512_ICL")
-    script = Driver(Slurm()).script()
+    script = BatchWorkers(Slurm()).script()
     assert f"export {arithmetic.FEATURES}='X86_V4 AVX512_ICL'" in script.splitlines()
 
 
 @pytest.mark.parametrize("walltime", ["00:01:00", "00:10:00", "01:00:00", "240:00:00"])
 def test_workers_end_before_the_walltime_and_not_together(walltime):
     """The latest end leaves a reserve; what is promised to a unit is the earliest."""
-    cluster = Driver(Slurm(walltime=walltime))
+    cluster = BatchWorkers(Slurm(walltime=walltime))
     words = cluster.script().split()
     lifetime, stagger = (float(words[words.index(w) + 1].rstrip("s")) for w in ("--lifetime", "--lifetime-stagger"))
     hours, minutes, seconds = map(int, walltime.split(":"))
@@ -85,7 +85,7 @@ def test_a_field_that_makes_no_sense_is_named(field, value):
 
 def test_an_interface_that_is_not_there_is_named_before_anything_is_asked():
     with pytest.raises(InvalidInput, match="cluster.interface=none0: this machine has .*lo"):
-        Driver(Slurm(interface="none0")).check()
+        BatchWorkers(Slurm(interface="none0")).check()
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_asked(tmp_path, monkeypatch):
@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_is_asked(tmp_p
     monkeypatch.setattr(Slurm, "listing", ("sh",))
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="cluster.folder=.*cannot be written: Not a directory"):
-        Driver(Slurm(folder=str(tmp_path / "file" / "x"))).check()
+        BatchWorkers(Slurm(folder=str(tmp_path / "file" / "x"))).check()
 
 
 def test_grid_engine_wants_a_parallel_environment():
@@ -105,7 +105,7 @@ def test_grid_engine_wants_a_parallel_environment():
 def test_without_dask_jobqueue_one_line(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "dask_jobqueue" else find(name))
-    for ask in (Driver(Slurm()).check, Driver(Slurm()).script):
+    for ask in (BatchWorkers(Slurm()).check, BatchWorkers(Slurm()).script):
         with pytest.raises(InvalidInput, match="needs this package: pip install dask-jobqueue"):
             ask()
 
@@ -239,7 +239,7 @@ def test_jobs_read_a_private_file_if_there_is_one(tmp_path):
 
 def as_a_job_reads_it(folder):
     """What bash makes of the lines in a job's script that source the private file."""
-    script = Driver(Slurm(folder=str(folder))).script()
+    script = BatchWorkers(Slurm(folder=str(folder))).script()
     start = script.index("MORE=")
     lines = script[start:script.index("\nfi\n", start) + 4]
     return subprocess.run(["bash", "-c", f"{lines}\necho [$KEY]"], capture_output=True, text=True)

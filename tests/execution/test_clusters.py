@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from pipeline.execution.clusters import CLUSTERS, Local, Synchronous, Threads
-from pipeline.execution.clusters.driver import Driver
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.clusters.executor import scratch
 from pipeline.execution.sweep import SweepError, run
 from pipeline.execution.systems.slurm import Slurm
@@ -126,9 +126,9 @@ def test_more_workers_than_files_may_be_open_are_one_line(monkeypatch):
         "cluster.workers=500: makes 500 workers, which take 2200 open files here; "
         "this machine allows 1024 (ulimit -Hn), enough for 206 workers; ")
     Local(workers=206).check()
-    monkeypatch.setattr("pipeline.execution.clusters.driver.Driver.script", lambda self: "")
+    monkeypatch.setattr("pipeline.execution.clusters.batch_workers.BatchWorkers.script", lambda self: "")
     with pytest.raises(InvalidInput, match="^cluster.jobs=100: makes 400 workers"):
-        Driver(Slurm(jobs=100, cores=4, memory="4GiB")).check()
+        BatchWorkers(Slurm(jobs=100, cores=4, memory="4GiB")).check()
 
 
 def test_the_driver_may_open_as_many_files_as_the_system_allows():

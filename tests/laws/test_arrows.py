@@ -32,7 +32,7 @@ ALLOWED = {
 CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.
 LAZY = {"storage.s3": {"obstore"}, "study.machine": {"dask", "distributed"},
-        "execution.clusters.driver": {"dask_jobqueue"}, "privacy.vetted_noise": {"opendp"}}
+        "execution.clusters.batch_workers": {"dask_jobqueue"}, "privacy.vetted_noise": {"opendp"}}
 
 
 def name_of(path):

@@ -91,7 +91,9 @@ def test_no_name_of_a_system_decides_anything():
 def test_a_comparison_is_found(code):
     """The negative control."""
     assert [*names_compared(ast.parse(code), set(SYSTEMS))]
-    assert not [*names_compared(ast.parse(re.sub("slurm|pbs|lsf|sge", "other", code)), set(SYSTEMS))]
+    assert not [
+        *names_compared(ast.parse(re.sub("slurm|pbs|lsf|sge", "other", code)), set(SYSTEMS))
+    ]
 
 
 @pytest.fixture
@@ -163,7 +165,9 @@ BROKEN = {
     "class Lab: pass\n": "is no subclass of System",
     CLASS.replace('name = "lab"', 'name = "sge"'): "calls itself sge",
     CLASS.replace("def options", "def wishes"): "lacks options",
-    CLASS.replace('submits, cancels, listing = "lab-submit",', "cancels, listing ="): "lacks submits",
+    CLASS.replace(
+        'submits, cancels, listing = "lab-submit",', "cancels, listing ="
+    ): "lacks submits",
 }
 
 
@@ -189,11 +193,17 @@ def test_a_broken_package_is_named_where_it_is_asked_for_and_stops_no_other(text
 
 def test_a_package_brings_a_system(site):
     install(site, "mine", registry.SYSTEMS, "lab = lab:Lab", {"lab.py": CLASS})
-    assert registry.systems().keys() == {*SYSTEMS, "lab"} and registry.names().startswith("lab or sge")
+    assert registry.systems().keys() == {*SYSTEMS, "lab"} and registry.names().startswith(
+        "lab or sge"
+    )
 
 
 def test_a_name_that_is_taken_is_refused():
-    with pytest.raises(InvalidInput, match="slurm: is pipeline.execution.systems.slurm.Slurm already"):
+    with pytest.raises(
+        InvalidInput, match="slurm: is pipeline.execution.systems.slurm.Slurm already"
+    ):
         registry.register(type("Other", (SYSTEMS["slurm"],), {}))
-    with pytest.raises(InvalidInput, match="Incomplete: lacks name, submits, cancels, listing, options"):
+    with pytest.raises(
+        InvalidInput, match="Incomplete: lacks name, submits, cancels, listing, options"
+    ):
         registry.register(type("Incomplete", (System,), {}))

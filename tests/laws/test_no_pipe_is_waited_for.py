@@ -26,7 +26,7 @@ EXCEPTIONS = {
     "execution/unit_work.py:peak": "of the kernel",
     "execution/workers.py:_wait_for_order": "its standard input",
     "execution/workers.py:listen": "its standard input",
-    "execution/clusters/driver.py:_write_private": "makes a file that must not be there",
+    "execution/clusters/batch_workers.py:_write_private": "makes a file that must not be there",
     "execution/clusters/executor.py:scratch": "makes a file in a new folder of this process",
     "execution/systems/lsf.py:give": "a script of the program, or one in a folder that is closed to others",
     "reporting/page.py:script": "a script of the program",

@@ -14,7 +14,7 @@ from distributed.security import Security
 from pipeline.__main__ import main
 from pipeline.cli import compose
 from pipeline.execution.clusters import Local, Synchronous, Threads
-from pipeline.execution.clusters.driver import Driver
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.sweep import run
 from pipeline.execution.systems.lsf import LSF
 from pipeline.execution.systems.pbs import PBS
@@ -71,7 +71,7 @@ def test_an_open_socket_is_found():
 
 @pytest.mark.parametrize("kind", [Slurm, PBS, LSF, SGE])
 def test_keys_are_private_and_removed_also_on_error(kind, tmp_path, monkeypatch):
-    cluster, seen = Driver(kind(folder=str(tmp_path / "shared"), interface="lo")), []
+    cluster, seen = BatchWorkers(kind(folder=str(tmp_path / "shared"), interface="lo")), []
 
     def refuse(self):
         seen.extend((path, path.stat().st_mode & 0o777) for path in (self.folder, *self.folder.glob("*.pem")))

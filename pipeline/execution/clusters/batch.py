@@ -16,9 +16,7 @@ HOUR = "01:00:00"  # of a driver's jobs, unless a person says more
 class Batch(Checked):
     """Jobs of a batch system. Each runs `cores` worker processes of one thread each."""
 
-    jobs: int = parameter(
-        "batch jobs, the most at once", unit="job", default=2, low=1, high=10_000
-    )
+    jobs: int = parameter("batch jobs, the most at once", unit="job", default=2, low=1, high=10_000)
     least_jobs: int | None = parameter(
         "fewest jobs at once, then as many as there are units for; null: always all of them",
         unit="job",
@@ -36,9 +34,7 @@ class Batch(Checked):
         "time limit of a job, HH:MM:SS; null: as planned with task=submit, else 01:00:00",
         default=None,
     )
-    queue: str | None = parameter(
-        "queue or partition; null: the system's default", default=None
-    )
+    queue: str | None = parameter("queue or partition; null: the system's default", default=None)
     account: str | None = parameter("account or project that is charged", default=None)
     directives: str | None = parameter(
         "further directives, as '--constraint=ib; --exclusive'", default=None

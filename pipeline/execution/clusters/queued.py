@@ -33,7 +33,9 @@ def record(folder: Path, submitted: Submitted) -> None:
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     name = re.sub(r"\W", "_", submitted.jobs[0])
     content = {"system": submitted.system, "jobs": list(submitted.jobs), "output": submitted.output}
-    write_whole(folder / FOLDER / f"{stamp}-{name}.json", (json.dumps(content, indent=1) + "\n").encode())
+    write_whole(
+        folder / FOLDER / f"{stamp}-{name}.json", (json.dumps(content, indent=1) + "\n").encode()
+    )
 
 
 def latest(folder: Path) -> Submitted | None:

@@ -18,7 +18,9 @@ from pipeline.execution.systems.listing import Columns
 from pipeline.execution.systems.sizes import Sizes, clock
 from pipeline.study.parameters import InvalidInput
 
-UNTRIED = "never executed on a real system: look at the first jobs"  # where none can be had for tests
+UNTRIED = (
+    "never executed on a real system: look at the first jobs"  # where none can be had for tests
+)
 FIELDS_MEANT = {  # field -> what a message of a batch system about it mentions
     "account": "account|project",
     "queue": "partition|queue",

@@ -46,9 +46,7 @@ def main_line(text: str) -> str:
 
 def inherited_environment(hidden: bool) -> dict[str, str]:
     """What jobs inherit: all variables where the system hides them from others, else no secrets."""
-    return {
-        name: value for name, value in os.environ.items() if hidden or not SECRET.search(name)
-    }
+    return {name: value for name, value in os.environ.items() if hidden or not SECRET.search(name)}
 
 
 def user() -> str:

@@ -50,7 +50,9 @@ def system(name: Any, others: Iterable[str] = ()) -> type[System]:
     if isinstance(name, str) and name in _LEFT_OUT:
         raise InvalidInput("cluster", name, str(_LEFT_OUT[name]))
     if not known:
-        allowed = "no batch system is installed, so neither is this program as it is now: make setup"
+        allowed = (
+            "no batch system is installed, so neither is this program as it is now: make setup"
+        )
         raise InvalidInput("cluster", name, allowed)
     raise InvalidInput("cluster.kind", name, nearest(name, [*others, *known]))
 

@@ -29,7 +29,9 @@ class SGE(System):
         super().__post_init__()
         if self.cores > 1 and "-pe " not in (self.directives or ""):
             environment = f"cluster.directives='-pe smp {self.cores}'; qconf -spl lists them"
-            raise InvalidInput("cores", self.cores, f"needs a parallel environment, as {environment}")
+            raise InvalidInput(
+                "cores", self.cores, f"needs a parallel environment, as {environment}"
+            )
 
     def options(self, sizes: Sizes, array: str | None, after: str | None) -> list[str]:
         """Options of qsub."""

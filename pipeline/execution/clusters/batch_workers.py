@@ -31,6 +31,7 @@ from pipeline.execution.clusters.jobs import WORKERS, Jobs
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.clusters.open_files import check_workers
 from pipeline.execution.clusters.private_files import check_sourced, source_lines
+from pipeline.execution.sessions import process_exists
 from pipeline.execution.systems.base import UNTRIED, System
 from pipeline.execution.systems.commands import Refused, call
 from pipeline.execution.workers import variables_of_workers
@@ -42,7 +43,7 @@ SHEBANG = "#!/usr/bin/env bash"
 
 
 @dataclass(frozen=True)
-class Driver(Cluster):
+class BatchWorkers(Cluster):
     """Workers in jobs of a batch system, as `cluster=NAME` has them."""
 
     system: System
@@ -169,12 +170,12 @@ class Driver(Cluster):
             return
         known = [name for _, name in socket.if_nameindex()]
         if interface not in known:
-            raise InvalidInput("cluster.interface", interface, f"this machine has {', '.join(known)}")
+            raise InvalidInput(
+                "cluster.interface", interface, f"this machine has {', '.join(known)}"
+            )
         address = route.address_towards(self._nodes()) if interface == LOOPBACK else None
         if address is not None and not address.startswith("127."):
-            allowed = (
-                f"is this machine's own and leads to no node; leave it out, and workers come to {address}"
-            )
+            allowed = f"is this machine's own and leads to no node; leave it out, and workers come to {address}"
             raise InvalidInput("cluster.interface", interface, allowed)
 
     def _nodes(self) -> list[str]:
@@ -194,7 +195,7 @@ class Driver(Cluster):
         try:
             self.system.make_folders()
             for left in root.glob(f"keys-{host}-*"):
-                if not _alive(int(left.name.split("-")[2])):
+                if not process_exists(int(left.name.split("-")[2])):
                     shutil.rmtree(left, ignore_errors=True)
             prefix = f"keys-{host}-{os.getpid()}-"
             folder = tempfile.TemporaryDirectory(prefix=prefix, dir=root)
@@ -275,13 +276,3 @@ def _write_private(path: Path, text: str) -> None:
     """Write a new file that only its owner can read."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
         handle.write(text)
-
-
-def _alive(number: int) -> bool:
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
