@@ -15,7 +15,7 @@ from pipeline.execution.sight import NeedsStores
 from pipeline.reporting.drawn import render
 from pipeline.storage import results
 from pipeline.storage.replications import Store
-from pipeline.study.registry import adopt, problem, registered
+from pipeline.study.registry import adopt, problem, registrations
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -55,7 +55,7 @@ class Assess(NeedsStores):
         self.summaries: dict[int, xr.Dataset] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
-        return registered(), self.sources, self.formats
+        return registrations(), self.sources, self.formats
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         brought, self.sources, self.formats = state

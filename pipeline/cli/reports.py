@@ -241,7 +241,7 @@ def _alone(command: str, study: Study, settings: Sequence[str] = ()) -> list[str
 
 
 def write(
-    where: Path, studies: Sequence[StoredStudy], command: str, cluster: Cluster, interim: Sequence[StoredStudy] = (),
+    where: Path, studies: Sequence[StoredStudy], command: str, cluster: Cluster, *, interim: Sequence[StoredStudy] = (),
     formats: tuple[str, ...] = ("svg",), turn: AbstractContextManager[object] | None = None,
 ) -> tuple[Path, list[str]]:
     """Judge the claims and write the report; returns its path and one line per verdict, the worst last, then one for

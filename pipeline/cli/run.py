@@ -37,7 +37,7 @@ from pipeline.storage.efforts import Efforts
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import registered
+from pipeline.study.registry import registrations
 
 MISJUDGED = 10  # times its predicted seconds: as long this process computes before it starts workers all the same
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
@@ -192,7 +192,7 @@ def _sweep(
               + (f", in shard {settings.shard}" if settings.shard else "")
               + ("; and as many more as the targets of precision need" if _left(schedules) else ""), flush=True)
         # Code that a person added to this program may end the process, which then had better be a worker's.
-        safe = not any(registered())
+        safe = not any(registrations())
         needless = cluster.needless(seconds) and safe
 
         def agree() -> None:
@@ -323,7 +323,8 @@ def _report(
         start = time.monotonic()
         try:
             turn = reports.publishing(settings, studies, stamps, path, wanted, bool(interim))
-            path, verdicts = reports.write(folder, studies, command, cluster, interim, settings.figure_formats, turn)
+            path, verdicts = reports.write(folder, studies, command, cluster, interim=interim,
+                                           formats=settings.figure_formats, turn=turn)
         except reports.Replaced:
             raise
         except Exception:  # a reader raises anything over half a dataset

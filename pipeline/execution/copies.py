@@ -46,9 +46,9 @@ def possible(variables: Mapping[str, str]) -> bool:
 
 def _others_code() -> bool:
     from pipeline.study import own_files
-    from pipeline.study.registry import has_others, registered
+    from pipeline.study.registry import has_others, registrations
 
-    return has_others() or bool(own_files.loaded()) or any(registered())
+    return has_others() or bool(own_files.loaded()) or any(registrations())
 
 
 @dataclass

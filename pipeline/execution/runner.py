@@ -30,16 +30,10 @@ from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
-from pipeline.study.fingerprints import (
-    fingerprint,
-    kernel_libraries,
-    modules,
-    own_digests,
-    replacements,
-    third_parties,
-)
+from pipeline.study.fingerprints import fingerprint, kernel_libraries, modules, own_digests, replacements, third_parties
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import SCRIPT, adopt, registered
+from pipeline.study.patches import at_one_moment
+from pipeline.study.registry import SCRIPT, adopt, registrations
 from pipeline.study.returned import WrongPart
 from pipeline.study.slices import BYTES
 from pipeline.study.study import Study
@@ -63,6 +57,7 @@ def parts(study: Study) -> dict[str, Any]:
     return named | {f"derivation {name}": function for name, (function, _) in study.derivations.items()}
 
 
+@at_one_moment()
 def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
     """What would compute the study's numbers in this process. brought: fingerprints of parts sent by another."""
     named, brought = parts(study), brought or {}
@@ -112,7 +107,7 @@ class Runner:
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
         scripted = {name: fingerprint(part) for name, part in parts(self.study).items() if part.__module__ == SCRIPT}
         brought = {**scripted, **self.brought}
-        return (registered(), self.store, self.references, self.accept, brought, self.most_seconds, self.trials,
+        return (registrations(), self.store, self.references, self.accept, brought, self.most_seconds, self.trials,
                 self.driver, self.notes.driver)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:

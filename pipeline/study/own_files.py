@@ -5,6 +5,8 @@ import linecache
 import sys
 import traceback
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,6 +52,28 @@ def source(module: str) -> bytes | None:
 def surroundings(file: OwnFile) -> Surroundings:
     """What a file depended on when it was executed here."""
     return _SURROUNDINGS[file.module]
+
+
+@contextmanager
+def restored(*, alone: bool = False) -> Iterator[None]:
+    """Forget at the end of a `with` which files were executed in it.
+
+    alone: those that were executed before are not known meanwhile.
+    """
+    files, surroundings_before = dict(_LOADED), dict(_SURROUNDINGS)
+    modules = {name: sys.modules[name] for name in files if name in sys.modules}
+    if alone:
+        _LOADED.clear()
+    try:
+        yield
+    finally:
+        for name in _LOADED:
+            sys.modules.pop(name, None)
+        sys.modules.update(modules)
+        _LOADED.clear()
+        _LOADED.update(files)
+        _SURROUNDINGS.clear()
+        _SURROUNDINGS.update(surroundings_before)
 
 
 def executing() -> str | None:

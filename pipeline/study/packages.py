@@ -121,6 +121,12 @@ def installed() -> Installed:
         return _INSTALLED[0]
 
 
+def look_again() -> None:
+    """Let the next question find what was installed, or taken away, since this process looked first."""
+    with _LOCK:
+        _INSTALLED.clear()
+
+
 def entries_of(group: str) -> list[EntryPoint]:
     """Entry points of a group, of all packages whose metadata can be read."""
     try:

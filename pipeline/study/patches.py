@@ -10,6 +10,8 @@ import hashlib
 import sys
 import types
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -24,11 +26,31 @@ from pipeline.study.surroundings import is_own_code
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (tuple, list, set, frozenset, dict)
+_LOOKED_AT: ContextVar[dict[str, dict[str, str]] | None] = ContextVar("looked_at", default=None)
 CHANGING = {"_abc_impl", "_is_protocol", "__annotate__", "__annotate_func__"}  # of a class, set by Python
+
+
+@contextmanager
+def at_one_moment() -> Iterator[None]:
+    """Look at each module once within a `with`, however many parts need it; nothing may replace anything meanwhile."""
+    token = _LOOKED_AT.set({})
+    try:
+        yield
+    finally:
+        _LOOKED_AT.reset(token)
 
 
 def patches(module: str) -> dict[str, str]:
     """What a module of this process holds in place of what its file says: qualified name -> digest of it."""
+    looked_at = _LOOKED_AT.get()
+    if looked_at is None:
+        return _patches(module)
+    if module not in looked_at:
+        looked_at[module] = _patches(module)
+    return looked_at[module]
+
+
+def _patches(module: str) -> dict[str, str]:
     live = sys.modules.get(module)
     path = getattr(live, "__file__", None)
     if live is None or not path or not path.endswith(".py") or not Path(path).is_file():

@@ -340,4 +340,4 @@ def test_a_sound_part_runs(tmp_path, monkeypatch):
     assert (
         command("estimator", fits("replace(made, theta=made.theta + rng.random())"), tmp_path) == 0
     )
-    assert registry.registered().files
+    assert registry.registrations().files

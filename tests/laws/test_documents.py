@@ -147,9 +147,8 @@ def test_mistakes_are_answered_as_shown(command, error, capsys):
 @pytest.mark.parametrize("program", of_language("python"))
 def test_programs_run(program, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    monkeypatch.setattr(registry, "_BROUGHT", [])
-    exec(compile(program, "document", "exec"), {})
+    with registry.registered(alone=True):
+        exec(compile(program, "document", "exec"), {})
     assert capsys.readouterr().out
 
 

@@ -239,11 +239,11 @@ LINES = ("estimator zeroing writes into what it is given (line 12 of <--with own
 
 
 @pytest.fixture
-def own_parts(monkeypatch):
+def own_parts():
     """The parts of a person's file, in this test only."""
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-    monkeypatch.setattr(own_files, "_LOADED", dict(own_files._LOADED))
-    own_files.execute(own_files.OwnFile("own_writing.py", OWN.encode()))
+    with registry.registered():
+        own_files.execute(own_files.OwnFile("own_writing.py", OWN.encode()))
+        yield
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])

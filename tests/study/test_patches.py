@@ -11,9 +11,9 @@ import pytest
 import pipeline
 from pipeline.problems.common import pairwise_newton
 from pipeline.problems.ranking.estimators import moments
-from pipeline.study import fingerprints, own_files, registry
+from pipeline.study import fingerprints, registry
 from pipeline.study.fingerprints import fingerprint
-from pipeline.study.patches import patches
+from pipeline.study.patches import at_one_moment, patches
 
 MODULE = moments.__name__
 CHANGING = {  # of a process, and in no fingerprint
@@ -26,8 +26,8 @@ CHANGING = {  # of a process, and in no fingerprint
 def only_the_program(monkeypatch):
     """As in a process that runs the program alone, whatever tests ran here before."""
     monkeypatch.setattr(sys.modules["__main__"], "__file__", pytest.__file__, raising=False)
-    monkeypatch.setattr(own_files, "_LOADED", {})
-    monkeypatch.setattr(registry, "_REGISTERED", {})
+    with registry.registered(alone=True):
+        yield
 
 
 def test_nothing_of_the_program_counts_as_patched():
@@ -87,3 +87,14 @@ def test_code_that_is_not_the_programs_is_known(monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.setattr(fingerprints, "has_others", lambda: True)
     assert fingerprints.others_ran()
+
+
+def test_at_one_moment_each_module_is_looked_at_once(monkeypatch):
+    """Parts of a study share most modules; what is put in a place later shows at the next moment."""
+    monkeypatch.setattr(fingerprints, "others_ran", lambda: True)
+    before = fingerprint(moments.Debiased)
+    with at_one_moment():
+        assert fingerprint(moments.Debiased) == before
+        monkeypatch.setattr(moments, "ridge_of", replaced)
+        assert patches(MODULE) == {} and fingerprint(moments.Debiased) == before
+    assert {*patches(MODULE)} == {"ridge_of"} and fingerprint(moments.Debiased) != before
