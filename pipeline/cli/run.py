@@ -26,6 +26,7 @@ from pipeline.execution.bundles import Bundle
 from pipeline.execution.clusters import Cluster, Executor, queued, workers_of
 from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.clusters.local import STARTING
+from pipeline.execution.elsewhere import Elsewhere
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
@@ -265,14 +266,15 @@ def _compute(
 
             # With targets what is wanted is not known, and large first bundles could be far more than that.
             total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
-            units = itertools.takewhile(lambda _: time.monotonic() < ends, schedule)
             work = runner(stored, schedule, settings)
+            elsewhere = Elsewhere(stored.store, schedule, None if schedule.limits else work.notes.driver)
+            units = itertools.takewhile(lambda _: time.monotonic() < ends, elsewhere.others(schedule))
             if schedule.suspects:
                 progress.warn(suspects.in_words(schedule))
             with suspects.noted(stored.store, work.notes.driver) as forget:
                 outcome = sweep.run(executor, work, units, stop=stop, on_done=on_done, on_retired=progress.warn,
                                     total_cost=total_cost, pace=pace, shares=schedule.shares, blame=work.blame,
-                                    last=functools.partial(suspects.bundles, schedule), on_halt=forget)
+                                    last=lambda: elsewhere.bundles() + suspects.bundles(schedule), on_halt=forget)
             return dataclasses.replace(outcome, interrupted=outcome.interrupted or time.monotonic() >= ends)
 
         for stored, schedule in waiting:

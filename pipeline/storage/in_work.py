@@ -75,6 +75,13 @@ def read(store: Store) -> dict[str, Note]:
     return notes
 
 
+def begun_elsewhere(store: Store, driver: Driver) -> list[tuple[int, int]]:
+    """(block, cell's digest) of units that workers of other drivers have begun, and may have ended since."""
+    others = [key for key in store.backend.keys(FOLDER) if not key.startswith(f"{driver.name}.")]
+    notes = (_read(store.backend.read(f"{FOLDER}/{key}")) for key in others if not key.endswith(("/", PARTIAL)))
+    return [unit for note in notes if note is not None for unit in note.units]
+
+
 def forget(store: Store, keys: Collection[str]) -> None:
     """Remove some notes."""
     if keys:
