@@ -1,6 +1,6 @@
 """What a bundle costs the driver, a process that holds Dask's scheduler and client: seconds of CPU, with many workers.
 
-    python -m benchmarks driver          (guest: on another person's scheduler)
+    python -m benchmarks driver
 
 The workers are Dask's own, each with an encrypted connection of its own; to save memory, many of them share a process.
 Bundles of one unit, which takes no time, so that the driver is always behind; `UNDER_WAY` of them are handed out at any
@@ -84,10 +84,9 @@ def loop() -> float:
 
 def main() -> None:
     """Print a table."""
-    guest = "guest" in sys.argv[1:]
     print("workers  ms of CPU a bundle  bundles a second  idle: % of a core  files a worker  ten million additions, s")
     for workers in WORKERS:
-        seconds, idle, files = cost(workers, guest=guest)
+        seconds, idle, files = cost(workers)
         print(f"{workers:>7} {1e3 * seconds:>19.2f} {(1 - idle) / seconds:>17.0f} {idle:>18.1%} {files:>15.1f} "
               f"{loop():>25.2f}", flush=True)
 
