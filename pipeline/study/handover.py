@@ -46,6 +46,7 @@ SKIPPED = (
     freezing.__file__,
     frozen_containers.__file__,
     frozen_threads.__file__,
+    __file__,
 )  # in search of the line
 T = TypeVar("T")
 UNHEEDED = (

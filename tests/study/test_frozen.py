@@ -266,6 +266,14 @@ def test_other_errors_stay_what_they_are():
             call("estimator x", estimator.fit, (released(),), None)
 
 
+def test_code_without_a_file_is_not_taken_for_the_program():
+    names: dict[str, Any] = {}
+    exec("def fit(release):\n    release.wins[:] = 0", names)
+    line = r"^estimator x writes into what it is given \(assignment destination is read-only\): "
+    with pytest.raises(InputWritten, match=line):
+        call("estimator x", names["fit"], (released(),))
+
+
 @pytest.mark.parametrize("end", [SystemExit(0), GeneratorExit()])
 def test_a_part_ends_no_more_than_its_unit(end):
     def leave(release):
