@@ -47,6 +47,9 @@ if "draw" in patches:
     from pipeline.problems.ranking.model import BTL
     original_truth = BTL.truth
     BTL.truth = lambda self, rng, *rest: (rng.random(), original_truth(self, rng, *rest))[1]
+if "one_process" in patches:  # parts of one's own are not tried in a second one
+    import pipeline.execution.trials as trials
+    trials._elsewhere = lambda trial: None
 if "all_units" not in patches:  # one reference unit of every combination, and no more
     schedule.SHARE = schedule.SECONDS = 0.0
 simulated = []
@@ -276,13 +279,15 @@ def own(folder, text=MECHANISM):
 
 
 def test_a_mechanism_of_ones_own(tmp_path_factory, tmp_path):
-    where = begin(tmp_path_factory, MINE, path=[own(tmp_path / "first")])
+    """What a second process shows of such parts is the subject of test_determinism.py; here by `FAULTS=full`."""
+    alone = {} if FULL else {"one_process": 1}
+    where = begin(tmp_path_factory, MINE, path=[own(tmp_path / "first")], **alone)
     commented = own(tmp_path / "commented", MECHANISM.replace("Noise of my own", "My noise") + "# the end\n")
-    assert [one.simulated for one in perform(tmp_path, tasks(where, MINE)[1:4], [commented])] == [0, 0, 0]
+    assert [one.simulated for one in perform(tmp_path, tasks(where, MINE)[1:4], [commented], **alone)] == [0, 0, 0]
     other = own(tmp_path / "other", MECHANISM.replace("2 * rng", "3 * rng"))
-    all_refused(perform(tmp_path, tasks(where, MINE), [other]), "code of mechanism noise", "in my_study")
+    all_refused(perform(tmp_path, tasks(where, MINE), [other], **alone), "code differs: mechanism noise", "in my_study")
     same = own(tmp_path / "same", MECHANISM.replace("2 * rng", "(1 + 1.0) * rng"))
-    admitted = perform(tmp_path, tasks(where, MINE), [same])
+    admitted = perform(tmp_path, tasks(where, MINE), [same], **alone)
     assert [(one.code, one.simulated) for one in admitted] == [(0, 3), (0, 1), (0, 0), (0, 0), (0, 8)]
 
 
