@@ -75,7 +75,9 @@ def replacements(parts: Iterable[Any]) -> dict[str, str]:
     """What a person's code replaced in packages that some parts import: `numpy.linalg.norm replaced` -> digest."""
     if not others_ran():
         return {}
-    members = patches.replacements(third_parties(parts) | {"numpy", "scipy"})
+    values = {name: value for file in own_files.loaded() for name, value in own_files.replaced(file).items()}
+    members = {name: patches.digest_of(value, name.rpartition(".")[0]) for name, value in values.items()}
+    members |= patches.replacements(third_parties(parts) | {"numpy", "scipy"})
     return {f"{name} replaced": digest for name, digest in members.items()}
 
 

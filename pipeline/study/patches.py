@@ -80,8 +80,8 @@ def foreign_members(part: Any) -> dict[str, str]:
 def replacements(packages: Collection[str]) -> dict[str, str]:
     """What a person's code put in place of functions and methods of installed packages: qualified name -> digest.
 
-    packages: those that are looked at, which numbers depend on. Other values, such as constants, and functions of one
-    package in the place of another's do not show.
+    packages: those that are looked at, which numbers depend on. Other values, such as constants, do not show here; see
+    `pipeline.study.replaced_values`.
     """
     members: dict[str, str] = {}
     for module, live in [*sys.modules.items()]:
@@ -94,6 +94,11 @@ def replacements(packages: Collection[str]) -> dict[str, str]:
                 inside = {f"{module}.{name}": value}
             members |= {place: _digest(_text(one, module)) for place, one in inside.items() if _is_persons(one)}
     return members
+
+
+def digest_of(value: Any, module: str) -> str:
+    """Digest of what a value computes with, that stands in a module; of compiled functions their name counts."""
+    return _digest(f"{_text(value, module)} {getattr(value, '__name__', '')}")
 
 
 def _is_persons(value: Any) -> bool:

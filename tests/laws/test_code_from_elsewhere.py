@@ -307,6 +307,32 @@ def test_what_a_file_replaces_in_other_packages_counts_as_code(tmp_path):
     assert [other[f"{name} replaced"] != first[f"{name} replaced"] for name in NAMES] == [True, False, True]
 
 
+VALUES = """
+import math
+import numpy as np
+import scipy.constants
+import scipy.special
+np.pi = {0}
+math.floor = math.ceil
+scipy.constants.c = {0}
+scipy.special.expit = scipy.special.{1}
+"""
+NAMES_OF_VALUES = ("numpy.pi", "math.floor", "scipy.constants.c", "scipy.special.expit")
+
+
+def test_constants_and_compiled_functions_that_a_file_replaces_count(tmp_path):
+    sound = "import math, scipy.stats, scipy.special\nFACTOR = scipy.special.expit(math.pi)\nscipy.special.mine = 1"
+    written(tmp_path, {"study.yaml": STUDY, "parts.py": parts(sound, "1.0"), "patch.py": VALUES.format(3, "erf")})
+    without = writer_in(tmp_path, ["parts.py"])[1]
+    assert not [name for name in without if name.endswith("replaced")]  # the negative control
+    first = writer_in(tmp_path, ["parts.py", "patch.py"])[1]
+    assert {name for name in first if name.endswith("replaced")} == {f"{name} replaced" for name in NAMES_OF_VALUES}
+    written(tmp_path, {"patch.py": VALUES.format(4, "erfc")})
+    other = writer_in(tmp_path, ["parts.py", "patch.py"])[1]
+    assert [other[f"{name} replaced"] != first[f"{name} replaced"] for name in NAMES_OF_VALUES] == [
+        True, False, True, True]
+
+
 READING = """
 import functools, importlib, json, os, subprocess, sys
 sys.path.insert(0, 'there')
