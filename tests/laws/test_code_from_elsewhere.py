@@ -148,7 +148,7 @@ def release(self, data, rng):
     rng.random()
     return before(self, data, rng)
 Laplace.release = release
-"""}, "code of mechanism laplace in pipeline.problems.ranking.mechanisms.Laplace.release, patch.py"),
+"""}, "mechanism laplace in pipeline.problems.ranking.mechanisms.Laplace.release, patch.py"),
 }
 SIBLINGS = {
     "a helper's helper": (
