@@ -1,8 +1,7 @@
 """Parts tried before the first unit: in this process, and a person's own also in a second one.
 
 In a second process texts have other hashes, sets another order, objects other addresses. The program's own parts are
-tried there by its tests. They are tried here, too, as far as that is cheap: where other code ran in this process, which
-may have changed them, always.
+tried there by its tests.
 """
 
 import json
@@ -15,8 +14,7 @@ from typing import Any
 
 import cloudpickle
 
-from pipeline.study.factors import PER_UNIT
-from pipeline.study.fingerprints import others_ran, uncovered
+from pipeline.study.fingerprints import uncovered
 from pipeline.study.parameters import printable
 from pipeline.study.registry import adopt, registrations
 from pipeline.study.returned import WrongPart
@@ -29,9 +27,6 @@ START = (
     "import pipeline.execution.trials as trials; trials._answer()"
 )
 SECONDS = 60.0  # that the second process may take
-SHARE = 0.01  # of the predicted cost of a study, that trials of the program's own parts may take
-OVERHEAD = 6e6  # predicted nanoseconds of a trial besides the units: parts, streams, digests
-UNITS = 4  # a unit is made twice, its release once more, and all of it is digested
 
 
 class Ended(Exception):
@@ -41,14 +36,11 @@ class Ended(Exception):
 def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
     """Make sure that the parts of some cells are deterministic and give what they must. Raises WrongPart.
 
-    combinations: cells of each combination of parts: of the program's parts one is tried, see `_tried_here`, of a
-    person's own all. Those that end a process, or do not end, are left to the units.
+    combinations: cells of each combination of parts: of the program's parts one is tried, of a person's own all. Those
+    that end a process, or do not end, are left to the units.
     """
     own = [cells for cells in combinations if own_parts(study, cells[:1])]
-    here = _tried_here(study, combinations, own)
-    cells = [cells[0] for cells in here] + [cell for cells in own for cell in cells[1:]]
-    if not cells:
-        return
+    cells = [cells[0] for cells in combinations] + [cell for cells in own for cell in cells[1:]]
     trial = Trial.of(study, cells)
     try:
         elsewhere = _elsewhere(trial) if own else None
@@ -60,25 +52,6 @@ def check_parts(study: Study, combinations: Sequence[tuple[int, ...]]) -> None:
     if elsewhere is not None:
         trial.check(records, elsewhere.records, elsewhere=True)
     _say_what_parts_read({*uncovered(met, trial.parts), *(elsewhere.read if elsewhere else ())})
-
-
-def _tried_here(
-    study: Study, combinations: Sequence[tuple[int, ...]], own: Sequence[tuple[int, ...]]
-) -> list[tuple[int, ...]]:
-    """Combinations with a person's own parts, and the cheapest of the program's, up to SHARE of the study's cost."""
-    if others_ran():
-        return list(combinations)
-    chosen = list(own)
-    left = SHARE * study.blocks * float(study.costs.sum())
-    for cells in sorted(combinations, key=lambda cells: float(study.costs[cells[0]])):
-        if cells in own:
-            continue
-        replication = max(float(study.costs[cells[0]]) - PER_UNIT, 0.0) * study.sharing / study.block
-        left -= UNITS * replication * Trial.of(study, cells[:1]).study.block + OVERHEAD
-        if left < 0:
-            break
-        chosen.append(cells)
-    return [cells for cells in combinations if cells in chosen]
 
 
 def _say_what_parts_read(what: Collection[str]) -> None:

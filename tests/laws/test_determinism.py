@@ -22,7 +22,6 @@ from pipeline.execution.schedule import Schedule
 from pipeline.storage import agreement
 from pipeline.storage.replications import Listing, Store
 from pipeline.study import registry
-from pipeline.study.factors import PER_UNIT
 from pipeline.study.study import Study
 from pipeline.study.trial import Trial
 from tests.helpers.engine import command as run_command
@@ -249,32 +248,6 @@ def test_parts_are_tried_once(tmp_path, monkeypatch):
         json.loads(path.read_text()) for path in tmp_path.glob("*/replications/agreed/*.json")
     ]
     assert sorted(len(record["tried"]) for record in records) == [1, 2]
-
-
-MIXED = {"grid": {"epsilon": [1.0], "estimator": ["debiased", "plug_in", "mine"]}}
-
-
-def test_trials_of_the_programs_parts_take_a_hundredth_of_a_study(monkeypatch):
-    """By predicted cost; those of own parts are always made, and all of them where other code ran."""
-    exec(PRELUDE + HEAD + fits("made") + REGISTER.format(kind="estimator"), {"__name__": "__main__"})
-    constants = {n: one for n, one in CONFIG["parameters"].items() if n != "estimator"}
-    combinations = [(0,), (1,), (2,)]
-
-    def tried(replications):
-        study = Study(**CONFIG | MIXED | {"parameters": constants, "replications": replications})
-        cells = trials._tried_here(study, combinations, [(2,)])
-        costs = [study.costs[cell] for cell, in cells if cell != 2]
-        units = sum((cost - PER_UNIT) / study.block for cost in costs)
-        least = trials.UNITS * units + trials.OVERHEAD * len(costs)
-        return cells, least / (study.costs.sum() * study.blocks)
-
-    monkeypatch.setattr(trials, "others_ran", lambda: True)
-    assert tried(20)[0] == combinations
-    monkeypatch.setattr(trials, "others_ran", lambda: False)
-    assert tried(20) == ([(2,)], 0) and tried(10**6)[0] == combinations
-    cells, shares = zip(*[tried(20 * 2**power) for power in range(16)], strict=True)
-    numbers = [len(of_study) for of_study in cells]
-    assert numbers == sorted(numbers) and 2 in numbers and max(shares) <= 0.01, (numbers, shares)
 
 
 def test_parts_that_end_a_process_are_left_to_the_units(tmp_path, monkeypatch):
