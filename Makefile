@@ -43,10 +43,10 @@ test: $(READY)-test  ## run the tests, in up to four processes
 
 faults: $(READY)-test  ## kill, fill, damage and turn back everything that can be, and count what became of it (half an hour)
 	FAULTS=full $(BIN)/python -m pytest tests/faults tests/execution/batch/test_slurm.py \
-	    tests/laws/test_every_file_damaged.py tests/laws/test_number_knows_its_code.py $(ARGS)
+	    tests/laws/test_every_file_damaged.py tests/laws/test_number_knows_its_code.py tests/execution/test_images.py $(ARGS)
 
 mutants: $(READY)-test  ## seed faults, one at a time, and count those that the tests see (hours; ARGS=privacy, ARGS=2/5)
-	$(BIN)/python tests/faults_seeded/seeded.py $(ARGS)
+	$(BIN)/python -m tests.faults_seeded.seeded $(ARGS)
 
 calibrate: $(READY)  ## judge every claim on 100 seeds and count wrong verdicts (hours; ARGS=crowd, ARGS=docs)
 	$(BIN)/python -m calibration $(ARGS)

@@ -31,8 +31,12 @@ def nothing(units: list[int]) -> list[bool]:
     return [False for _ in units]
 
 
-def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tuple[float, float, float]:
-    """CPU seconds of this process for a bundle, and in each second in which there is none; open files a worker."""
+def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing,
+         guest: bool = False) -> tuple[float, float, float]:
+    """CPU seconds of this process for a bundle, and in each second in which there is none; open files a worker.
+
+    guest: whether the scheduler counts as another person's, where bundles name the workers that they may go to.
+    """
     before = open_files()
     security = temporary()
     tls = security.get_tls_config_for_role("worker")
@@ -49,7 +53,8 @@ def cost(workers: int, bundles: int = BUNDLES, runner: Runner = nothing) -> tupl
                 process.stdin.write(order + "\n")
                 process.stdin.flush()
             client.wait_for_workers(workers, timeout=300)
-            executor = Executor(client, workers, lambda: threads(cluster), window=max(2, UNDER_WAY // workers))
+            executor = Executor(client, workers, lambda: threads(cluster), window=max(2, UNDER_WAY // workers),
+                                guest=guest)
             run(executor, runner, ((unit, 1.0) for unit in range(workers)), bundle_seconds=1e-9)  # opens connections
             start, wall = time.process_time(), time.monotonic()
             run(executor, runner, ((unit, 1.0) for unit in range(bundles)), bundle_seconds=1e-9)

@@ -13,6 +13,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from collections.abc import Sequence  # noqa: E402
 
 from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_DONE, EXIT_FAILED, EXIT_MORE_TO_DO  # noqa: E402
+from pipeline.execution import copies  # noqa: E402
 from pipeline.execution.errors import SweepError  # noqa: E402
 from pipeline.study.parameters import InvalidInput  # noqa: E402
 
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code and prints one line for whatever a person did wrong."""
     if arguments is not None:
         return _answer(list(arguments))
+    copies.allow()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as batch systems send it: like Ctrl-C
     _open_streams()
     code = _answer(sys.argv[1:])

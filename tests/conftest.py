@@ -13,6 +13,22 @@ from pipeline.study import build_kernels
 
 COLUMNS = ("planned", "injected", "survived", "identical")
 COUNTED: dict[str, list[int]] = {}
+LONGEST = (  # modules of more than 45 s, the longest first
+    "tests/laws/test_number_knows_its_code.py",
+    "tests/execution/batch/test_slurm.py",
+    "tests/laws/test_until.py",
+    "tests/faults/test_object_storage_faults.py",
+    "tests/execution/test_address.py",
+    "tests/faults/test_kills.py",
+    "tests/laws/test_code_from_elsewhere.py",
+    "tests/execution/batch/test_gridengine.py",
+    "tests/execution/batch/test_two_hosts.py",
+    "tests/faults/test_sweep_faults.py",
+    "tests/laws/test_extending.py",
+    "tests/laws/test_workflows.py",
+    "tests/laws/test_every_file_damaged.py",
+    "tests/laws/test_determinism.py",
+)
 
 settings.register_profile("shared", deadline=None)
 settings.register_profile("repeatable", deadline=None, derandomize=True)  # of seeded faults: the same examples again
@@ -22,6 +38,12 @@ settings.load_profile("shared")
 def pytest_xdist_auto_num_workers(config):
     """One process more than there are cores, as many tests wait for servers; at most four."""
     return min(len(os.sched_getaffinity(0)) + 1, 4)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Begin with the longest modules: each is run by one process, so that a late one would leave cores idle."""
+    places = {str(config.rootpath / name): place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(str(item.path), len(places)))
 
 
 def pytest_sessionstart(session):

@@ -5,6 +5,7 @@ order.
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -13,42 +14,52 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
+from pipeline.study.machine import cores, memory
+
 T = TypeVar("T")
 LONG = 1.0  # predicted seconds from which on processes are worth their start
-CORES = (
-    len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-)  # only Linux forks safely
 
 _function: Callable[[int], Any]  # in a child: what it computes
 
 
 def spread(
-    function: Callable[[int], T], numbers: Iterable[int], seconds: float, most: float = 64
+    function: Callable[[int], T], numbers: Iterable[int], seconds: float, size: float = 0.0
 ) -> Iterator[T]:
     """function(number) of all numbers, in their order.
 
-    By as many processes as there are cores, `most` at most, if all are predicted to take long.
+    By several processes, if all are predicted to take long. size: bytes that a process takes; there
+    are as many as cores, and as have room in half of the memory.
 
     Children are forks, which know the parts that a person registered and import nothing anew; a
     process that is a child itself, or of a system that does not fork safely, computes here.
     MemoryError where a child was killed.
     """
-    count = int(min(CORES, most))
-    if seconds < LONG or count < 2 or multiprocessing.parent_process() is not None:
+    is_long = seconds >= LONG and multiprocessing.parent_process() is None
+    count = most_processes(size) if is_long else 1
+    if count < 2:
         yield from map(function, numbers)
         return
     pool = ProcessPoolExecutor(count, multiprocessing.get_context("fork"), _begin, (function,))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", DeprecationWarning
-            )  # of threads: a child uses none of their locks
+            # The warning is of threads: a child uses none of their locks.
+            warnings.simplefilter("ignore", DeprecationWarning)
             answers = pool.map(_call, numbers)
         yield from answers
     except BrokenProcessPool:
         raise MemoryError("a process that simulates was killed") from None
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def most_processes(size: float = 0.0) -> int:
+    """Processes that may compute at once, each of which takes so many bytes."""
+    if not sys.platform.startswith("linux"):  # only Linux forks safely
+        return 1
+    if not size:
+        return cores()
+    with_room = int(memory() / 2 / size)
+    return min(cores(), with_room)
 
 
 def _begin(function: Callable[[int], Any]) -> None:

@@ -3,7 +3,6 @@ that is possible.
 """
 
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,11 +12,13 @@ import numpy as np
 from pipeline.advice.processes import spread
 from pipeline.advice.question import Question
 from pipeline.study.arrays import Array, Floats
+from pipeline.study.machine import memory
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.status import OK
 
 BLOCK = 100  # replications simulated together, fewer where they are large
 BYTES = 2**28  # of the data of a block
+LITTLE = 2**26  # bytes that there are in any case: Dask, which knows the limits, takes a moment to load
 STEPS = 9e10  # predicted steps of about a nanosecond that an answer may take in all
 LEAST = 3000  # replications that an answer takes at least
 OVERHEAD = 5e4  # steps of a replication that no part counts
@@ -72,8 +73,8 @@ class Simulator:
 
         numbers = range(self.drawn, self.drawn + -(-reps // block))
         steps = len(numbers) * block * sum(map(self.cost, levels))
-        most = _machine() / 2 / max(block * max(map(self._memory, levels)), 1)
-        parts = list(spread(simulate, numbers, steps * 1e-9, most))
+        size = max(block * max(map(self._memory, levels)), 1)
+        parts = list(spread(simulate, numbers, steps * 1e-9, size))
         self.drawn += len(numbers)
         return Sample(*(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True)))
 
@@ -118,14 +119,14 @@ class Simulator:
 
         InvalidInput where one takes more than half of this machine's memory.
         """
-        memory = self._memory(level)
-        if memory > _machine() / 2:
+        size = self._memory(level)
+        if size > LITTLE and size > memory() / 2:
             raise InvalidInput(
                 *self._largest(level),
-                f"takes {memory / 2**30:,.1f} GiB for one replication, more than "
+                f"takes {size / 2**30:,.1f} GiB for one replication, more than "
                 "half of this machine's memory; ask for smaller sizes",
             )
-        return int(min(BLOCK, max(1, BYTES // max(memory, 1.0))))
+        return int(min(BLOCK, max(1, BYTES // max(size, 1.0))))
 
     def _memory(self, level: float) -> float:
         """Bytes of one replication."""
@@ -166,7 +167,3 @@ def finite(values: Floats, worst: float, sign: int) -> Floats:
 def not_converged(status: Array) -> float:
     """Share of replications whose estimate is not valid."""
     return float((status != OK).mean())
-
-
-def _machine() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -29,7 +29,7 @@ from pipeline.advice.atlas import (
     stored,
 )
 from pipeline.advice.person import terms
-from pipeline.advice.processes import CORES, end_with_parent
+from pipeline.advice.processes import end_with_parent, most_processes
 from pipeline.advice.simulation import Simulator
 from pipeline.study import registry
 from pipeline.study.files import write_whole
@@ -277,7 +277,7 @@ def main(names: Sequence[str]) -> int:
                 raise InvalidInput(
                     "problem", problem.name, "declares no atlas in its Advice, or is in no package"
                 )
-        with ProcessPoolExecutor(CORES, initializer=end_with_parent) as pool:
+        with ProcessPoolExecutor(most_processes(), initializer=end_with_parent) as pool:
             for problem in chosen:
                 make(problem, pool)
     except InvalidInput as error:

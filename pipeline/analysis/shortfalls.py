@@ -80,15 +80,29 @@ def _not_finite(
 ) -> Iterator[str]:
     """Of each metric: in how many replications that did not fail it is not finite.
 
-    Those of equal number together.
+    Those of equal number together, with the estimators with which it is not, where these are some of
+    several.
     """
     ended = counts["run"] - counts["failed"]
-    alike: dict[int, list[str]] = {}
+    alike: dict[tuple[int, str], list[str]] = {}
     for name, finite in sorted(values.items()):
-        lost = int((ended - finite).sum())
-        if lost:
-            alike.setdefault(lost, []).append(name)
-    for lost, names in alike.items():
+        lost = ended - finite
+        number = int(lost.sum())
+        if number:
+            alike.setdefault((number, _estimators_with(lost)), []).append(name)
+    for (number, estimators), names in alike.items():
         several = f"metrics {', '.join(names[:MOST])}" if len(names) > 1 else f"metric {names[0]}"
         more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
-        yield f"{several}{more} not finite in {lost:,}"
+        yield f"{several}{more} not finite in {number:,}{estimators}"
+
+
+def _estimators_with(lost: xr.DataArray) -> str:
+    """With which estimators values are lost, in words; empty where with all, or where there is one."""
+    if ESTIMATOR not in lost.dims:
+        return ""
+    each = lost.sum([axis for axis in lost.dims if axis != ESTIMATOR])
+    names = [str(name) for name in each[ESTIMATOR].values[each.values > 0]]
+    if len(names) == each.size:
+        return ""
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return f" with estimator {', '.join(names[:MOST])}{more}"

@@ -11,10 +11,11 @@ from pipeline.analysis.summary import summarise_moments
 from pipeline.cli.config import Experiment
 from pipeline.execution import sweep
 from pipeline.execution.clusters import Executor
+from pipeline.execution.sight import NeedsStores
 from pipeline.reporting.drawn import render
 from pipeline.storage import results
 from pipeline.storage.replications import Store
-from pipeline.study.registry import adopt, problem, registered
+from pipeline.study.registry import adopt, problem, registrations
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -41,7 +42,7 @@ class Source(NamedTuple):
     summary: str
 
 
-class Assess:
+class Assess(NeedsStores):
     """Callable that judges claims and draws figures; for each, what `judge` or `render` returns.
 
     Of a claim only the two checks are returned, of the data and of the control: its code cannot be sent between
@@ -54,12 +55,17 @@ class Assess:
         self.summaries: dict[int, xr.Dataset] = {}
 
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
-        return registered(), self.sources, self.formats
+        return registrations(), self.sources, self.formats
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         brought, self.sources, self.formats = state
         self.opened, self.summaries = {}, {}
         adopt(brought)
+
+    @property
+    def stores(self) -> list[Store]:
+        """Of all studies whose claims and figures these are."""
+        return [source.store for source in self.sources]
 
     def __call__(self, items: list[Item]) -> list[tuple[Item, Any]]:
         return [(item, self._apart(item)) for item in items]

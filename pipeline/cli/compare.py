@@ -9,9 +9,11 @@ import numpy as np
 import xarray as xr
 
 from pipeline.analysis.summary import REPLICATION, mean_over_replications, paired_difference, t_interval
+from pipeline.cli.config import Storage
 from pipeline.cli.exit_codes import EXIT_DONE
-from pipeline.cli.shelf import Shelved, named
+from pipeline.cli.shelf import Shelved, asked_for, named
 from pipeline.reporting.formatting import count, levels, number
+from pipeline.storage.backend import check_url
 from pipeline.storage.folder import Folder
 from pipeline.storage.results import SEALED, load_from
 from pipeline.study.parameters import InvalidInput, printable
@@ -20,17 +22,24 @@ from pipeline.study.status import FAILED
 CONFIDENCE = 0.95  # of all intervals of one metric together
 AGAIN = "task=verify repair=true removes it, and run of that study makes it again"
 MOST = 5  # cells shown of a metric
+FOLDERS = Storage()
 
 
-def compare(outputs: Path, names: str | None) -> int:
-    """Print how two studies differ, the first less the second; returns the exit code. Raises InvalidInput."""
-    first, second = named(outputs, names, "compare", 2)
-    one, other = (_opened(study) for study in (first, second))
-    one, other, left = _together(one, other, f"{first.name},{second.name}")
+def compare(outputs: Path, names: str | None, storage: Storage = FOLDERS) -> int:
+    """Print how two studies differ, the first less the second; returns the exit code. Raises InvalidInput.
+
+    storage: with a url the studies lie in a bucket.
+    """
+    if storage.url is None:
+        opened = {study.name: _opened(study) for study in named(outputs, names, "compare", 2)}
+    else:
+        opened = {name: _opened_in_bucket(storage, name) for name in asked_for(names, "compare", 2)}
+    (first, one), (second, other) = opened.items()
+    one, other, left = _together(one, other, f"{first},{second}")
     metrics = [name for name in map(str, one.data_vars) if name != "status" and name in other]
     if not metrics or not all(one.sizes.values()):
-        raise InvalidInput("studies", f"{first.name},{second.name}", "have no cell or no metric in common")
-    print(f"{first.name} less {second.name}")
+        raise InvalidInput("studies", f"{first},{second}", "have no cell or no metric in common")
+    print(f"{first} less {second}")
     cells = int(np.prod([size for name, size in one.sizes.items() if name != REPLICATION]))
     print(f"{count(cells, 'cell')} in common" + "".join(f"; {text}" for text in left))
     paired = shares_streams(one, other)
@@ -51,6 +60,21 @@ def _opened(study: Shelved) -> xr.Dataset:
         raise
     except (OSError, ValueError, KeyError) as error:
         raise InvalidInput("studies", study.name, f"cannot be read ({error}); task=verify checks it") from None
+
+
+def _opened_in_bucket(storage: Storage, name: str) -> xr.Dataset:
+    """The sealed results of a study in a bucket, by the last two names of its address, as task=status prints it."""
+    from pipeline.storage.s3 import Bucket
+
+    try:
+        bucket = Bucket(check_url(f"{storage.url}/{name}"), storage.timeout)
+    except InvalidInput:
+        raise InvalidInput("studies", name, "is no name of a study") from None
+    bucket.check()
+    if bucket.stamp(f"{SEALED}/zarr.json") is None:
+        raise InvalidInput("studies", name, f"has no sealed results in {storage.url}; task=status prints the "
+                           "addresses of studies, which end with their names")
+    return load_from(bucket, SEALED, "studies", name, AGAIN)
 
 
 def _together(one: xr.Dataset, other: xr.Dataset, names: str) -> tuple[xr.Dataset, xr.Dataset, list[str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.cli import own_experiments
 from pipeline.cli.arguments import check_override, in_quotes, own_path, quoted, refuse_secrets
-from pipeline.cli.config_files import GROUPS, check_one, folder, folders, options
+from pipeline.cli.config_files import GROUPS, check_one, folder, folders, offer_systems, options
 from pipeline.cli.long_lists import restored, shortened
 from pipeline.study.checks import mapping
 from pipeline.study.parameters import InvalidInput, nearest, shorten
@@ -130,6 +130,8 @@ def _hydra_compose(overrides: Sequence[str]) -> "DictConfig":
     """Hydra's config for the overrides, from the configs of all problems."""
     import hydra
 
+    if any(override.startswith("cluster=") for override in overrides):
+        offer_systems()
     path = as_text([f"file://{conf}" for conf in folders()[1:]])
     words = [*map(shortened, overrides), f"hydra.searchpath={path}"]
     return cast("DictConfig", hydra.compose("config", overrides=words))

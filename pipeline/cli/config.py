@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.execution.clusters import CLUSTERS, Cluster
+from pipeline.execution.clusters.batch_workers import BatchWorkers
+from pipeline.execution.systems.registry import system as batch_system
 from pipeline.reporting import common_spec, specs
 from pipeline.reporting.common_spec import Common
 from pipeline.reporting.specs import FORMATS
@@ -19,7 +21,7 @@ from pipeline.study.study import Study
 
 TASKS = {
     "run": "simulate what is missing, seal, judge the claims, write the report (the default)",
-    "submit": "submit run as jobs without a driver: cluster=slurm, pbs, lsf or sge; shards=N in an array",
+    "submit": "submit run as jobs without a driver: cluster={systems}; shards=N",
     "plan": "what run would do: cells, units, what is done, predicted time, memory and bytes",
     "status": "what is done and what failed, from disk alone",
     "report": "write the report again or, before the end, one of the units that are done",
@@ -111,6 +113,9 @@ class Settings(Checked):
         if not isinstance(self.store, Storage):
             raise InvalidInput("store", self.store, "must be a Storage")
         path_of(self.outputs, "outputs")
+        if self.outputs.startswith("s3:"):
+            raise InvalidInput("outputs", "s3://…", "must be a folder of this machine, as outputs=/tmp/outputs: "
+                               "reports and records of sessions go there; numbers go to a bucket by store.url=s3://…")
         longest = max(len(name.encode()) for name in self.outputs.split("/"))
         if not self.outputs.strip() or longest > LONGEST:
             raise InvalidInput("outputs", self.outputs,
@@ -178,9 +183,9 @@ def read_cluster(raw: Mapping[str, Any]) -> Cluster:
     """The cluster from its mapping: `kind` and that kind's fields."""
     settings = dict(mapping(raw.get("cluster", {"kind": "local"}), "cluster"))
     kind = settings.pop("kind", None)
-    if not isinstance(kind, str) or kind not in CLUSTERS:
-        raise InvalidInput("cluster.kind", kind, nearest(kind, CLUSTERS))
-    return _read(CLUSTERS[kind], settings, "cluster.")
+    if isinstance(kind, str) and kind in CLUSTERS:
+        return _read(CLUSTERS[kind], settings, "cluster.")
+    return BatchWorkers(_read(batch_system(kind, CLUSTERS), settings, "cluster."))
 
 
 def read_experiments(mappings: Sequence[Mapping[str, Any]]) -> list[Experiment]:

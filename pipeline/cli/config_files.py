@@ -1,9 +1,12 @@
 """Files of configs: the program's own, and those that packages of problems and parts bring."""
 
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from pipeline.study.parameters import InvalidInput
+from pipeline.execution.systems.registry import systems
+from pipeline.study.parameters import InvalidInput, fields
 from pipeline.study.registry import packages
 
 GROUPS = ("experiment", "suite", "cluster")
@@ -37,12 +40,37 @@ def _all(group: str) -> dict[str, list[Path]]:
     """Name -> all files of that name, sorted by names."""
     offered: dict[str, list[Path]] = {}
     for root in (conf / group for conf in folders()):
-        for path in root.rglob("*.yaml"):
-            if path.is_file():  # Hydra would wait for a pipe
-                offered.setdefault(path.relative_to(root).with_suffix("").as_posix(), []).append(path)
+        for path in _yaml_files(root):
+            offered.setdefault(path.relative_to(root).with_suffix("").as_posix(), []).append(path)
     return dict(sorted(offered.items()))
+
+
+def _yaml_files(folder: Path) -> Iterator[Path]:
+    """Files of YAML below a folder, in one request a folder; no pipes, for which Hydra would wait."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _yaml_files(folder / entry.name)
+        elif entry.name.endswith(".yaml") and entry.is_file():
+            yield folder / entry.name
 
 
 def options(group: str) -> list[str]:
     """Names that a config group offers, such as the experiments."""
+    if group == "cluster":
+        return sorted({*files(group), *systems()})
     return list(files(group))
+
+
+def offer_systems() -> None:
+    """Let Hydra know the batch systems that have no file, with what is so unless a person says else."""
+    from hydra.core.config_store import ConfigStore
+
+    there = files("cluster")
+    for name, system in systems().items():
+        if name not in there:
+            defaults = {key: field.default for key, field in fields(system).items()}
+            ConfigStore.instance().store(group="cluster", name=name, node={"kind": name, **defaults})

@@ -6,6 +6,7 @@ from typing import Any
 
 from pipeline.cli.config import TASKS, Settings, Storage
 from pipeline.cli.config_files import files, options
+from pipeline.execution.systems.registry import names
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import describe, fields, shorten
 from pipeline.study.registry import problems
@@ -22,7 +23,7 @@ def text() -> str:
         "       pipeline --help problems|models|mechanisms|estimators|metrics|derivations|figures     (or --version)",
         "",
         "The same command again goes on where it stopped. Exit: 0 done, 1 failed, 2 bad input, 75 more to do.",
-        "", "tasks", *table(TASKS.items()),
+        "", "tasks", *table((task, about.format(systems=names())) for task, about in TASKS.items()),
         "", "experiments", *table((name, _heading(name)) for name in options("experiment")),
         "", "suites (several experiments, one report)",
         *table((n, _heading(n, "suite")) for n in options("suite") if n != "none"),

@@ -12,7 +12,9 @@ from pipeline.cli.exit_codes import EXIT_DONE, EXIT_FAILED
 from pipeline.cli.studies import StoredStudy
 from pipeline.execution import plan
 from pipeline.execution.clusters import Cluster
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.schedule import find_unit
+from pipeline.execution.systems.base import UNTRIED
 from pipeline.study.parameters import InvalidInput, printable
 from pipeline.study.status import OK
 
@@ -30,7 +32,8 @@ def plan_of(studies: Sequence[StoredStudy], cluster: Cluster) -> int:
     if missing is not None:
         print(f"  warning: {missing}")
     if script := cluster.script():
-        print(f"each job runs\n\n{script}")
+        untried = isinstance(cluster, BatchWorkers) and cluster.system.untried
+        print(f"each job runs{f' ({UNTRIED})' if untried else ''}\n\n{script}")
     return EXIT_DONE
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pipeline.cli.config import Settings
 from pipeline.cli.exit_codes import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_MORE_TO_DO
 from pipeline.cli.studies import StoredStudy
-from pipeline.execution.sessions import job
+from pipeline.execution.systems.registry import job
 from pipeline.study.parameters import InvalidInput, path_of
 
 PATIENCE = 600.0  # seconds that the command may take
@@ -29,7 +29,7 @@ def with_command(settings: Settings, studies: Sequence[StoredStudy], work: Calla
         code = EXIT_MORE_TO_DO
         raise
     finally:
-        again = code == EXIT_MORE_TO_DO and job(os.environ) is not None
+        again = code == EXIT_MORE_TO_DO and job() is not None
         if settings.on_end is not None and settings.shard is None and not again:
             _call(settings.on_end, code, settings, studies)
     return code

@@ -49,6 +49,10 @@ QUOTES = "'\""
 SETTING_KEYS = (*PASSING, "outputs", "store", "cluster", "experiments", "suite", "suite_title", "common")
 
 
+MOST_SHOWN = 64  # configs whose YAML is kept
+_SHOWN: dict[str, str] = {}  # config -> its YAML
+
+
 class Replaced(OSError):
     """Another driver sealed its view of the study in between."""
 
@@ -63,7 +67,12 @@ def shown(raw: Mapping[str, Any]) -> str:
     lasting = {name: value for name, value in raw.items() if name not in SETTING_KEYS}
     if files := {name: Path(path).name for name, path in (raw.get("data") or {}).items() if path is not None}:
         lasting["data"] = files  # without their folders
-    return str(yaml.safe_dump(lasting, sort_keys=False, allow_unicode=True))
+    key = repr(lasting)  # YAML of ten thousand levels takes a hundred times as long, and a page has it thrice
+    if key not in _SHOWN:
+        if len(_SHOWN) >= MOST_SHOWN:
+            _SHOWN.clear()
+        _SHOWN[key] = str(yaml.safe_dump(lasting, sort_keys=False, allow_unicode=True))
+    return _SHOWN[key]
 
 
 def folder(settings: Settings, studies: Sequence[StoredStudy], interim: bool = False) -> Path:
@@ -232,7 +241,7 @@ def _alone(command: str, study: Study, settings: Sequence[str] = ()) -> list[str
 
 
 def write(
-    where: Path, studies: Sequence[StoredStudy], command: str, cluster: Cluster, interim: Sequence[StoredStudy] = (),
+    where: Path, studies: Sequence[StoredStudy], command: str, cluster: Cluster, *, interim: Sequence[StoredStudy] = (),
     formats: tuple[str, ...] = ("svg",), turn: AbstractContextManager[object] | None = None,
 ) -> tuple[Path, list[str]]:
     """Judge the claims and write the report; returns its path and one line per verdict, the worst last, then one for

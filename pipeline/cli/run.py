@@ -20,11 +20,13 @@ from pipeline.cli.refinement import boundary_lines
 from pipeline.cli.rounds import Judged, grows, reached, what_follows
 from pipeline.cli.sealed import is_current
 from pipeline.cli.studies import StoredStudy, agree, runner, scheduled
-from pipeline.execution import plan, sweep
+from pipeline.execution import plan, suspects, sweep
 from pipeline.execution.amounts import format_time
 from pipeline.execution.bundles import Bundle
-from pipeline.execution.clusters import Batch, Cluster, Executor, queued, workers_of
+from pipeline.execution.clusters import Cluster, Executor, queued, workers_of
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.clusters.local import STARTING
+from pipeline.execution.elsewhere import Elsewhere
 from pipeline.execution.errors import SweepError
 from pipeline.execution.failures import FailuresAlike
 from pipeline.execution.progress import Progress, interruptible
@@ -36,7 +38,7 @@ from pipeline.storage.efforts import Efforts
 from pipeline.storage.integrity import Integrity, remove_abandoned
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import registered
+from pipeline.study.registry import registrations
 
 MISJUDGED = 10  # times its predicted seconds: as long this process computes before it starts workers all the same
 ROUNDS = 5  # of sealing and reporting, while another driver replaces the results
@@ -132,7 +134,9 @@ def _again(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Sched
     listing = stored.store.listing()
     if schedule.limits:
         schedule.limits.learn(Unit(cell, block) for cell, block in np.argwhere(listing.done).tolist())
-    return Schedule(stored.study, listing, settings.shard_numbers, schedule.limits, np.random.default_rng())
+    again = Schedule(stored.study, listing, settings.shard_numbers, schedule.limits, np.random.default_rng())
+    suspects.find(stored.store, again)
+    return again
 
 
 def report(studies: Sequence[StoredStudy], settings: Settings, cluster: Cluster, command: str) -> int:
@@ -189,13 +193,14 @@ def _sweep(
               + (f", in shard {settings.shard}" if settings.shard else "")
               + ("; and as many more as the targets of precision need" if _left(schedules) else ""), flush=True)
         # Code that a person added to this program may end the process, which then had better be a worker's.
-        safe = not any(registered())
+        safe = not any(registrations())
         needless = cluster.needless(seconds) and safe
 
         def agree() -> None:
             for number, (stored, schedule) in enumerate(waiting if not cluster.elsewhere else ()):
                 tried = agreement.tries(stored.store)  # a process ended: workers find out in which unit
-                first = number == 0 and safe and not tried and not cluster.limits_memory and _made_soon(schedule)
+                at_start = number == 0 and safe and not tried and not needless and _made_soon(schedule)
+                first = at_start and not cluster.limits_memory
                 comparable = schedule.listing.done.any() and not tried
                 if comparable or needless or first or not cluster.starts_processes:
                     with stored.store.backend.sweeping():
@@ -211,17 +216,17 @@ def _sweep(
                 waiting = [(stored, schedule) for stored, schedule in again if schedule.pending]
         if waiting and not stop.is_set():
             compute(waiting, stack.enter_context(cluster.open_while(agree)), stop)
-    for stored in studies if alike.kinds else ():
+    for stored in studies if alike.kinds or any(schedule.given_up for schedule in schedules) else ():
         status.print_failures(stored, stored.store.listing(), command)
     return alike.too_many
 
 
 def _waits(cluster: Cluster) -> str:
     """What a driver waits for while no unit has ended: its jobs in a queue, and why they wait."""
-    if not isinstance(cluster, Batch):
+    if not isinstance(cluster, BatchWorkers):
         return ""
-    jobs = queued.waiting_workers(cluster.name)
-    return f"jobs of {cluster.name}: {queued.in_words(jobs)}" if jobs else ""
+    jobs = queued.waiting_workers(cluster.system)
+    return f"jobs of {cluster.system.name}: {queued.in_words(jobs)}" if jobs else ""
 
 
 def _made_soon(schedule: Schedule) -> bool:
@@ -261,10 +266,15 @@ def _compute(
 
             # With targets what is wanted is not known, and large first bundles could be far more than that.
             total_cost, pace = (None, None) if schedule.limits else (schedule.cost, 1 / COST_OF_A_SECOND)
-            units = itertools.takewhile(lambda _: time.monotonic() < ends, schedule)
             work = runner(stored, schedule, settings)
-            outcome = sweep.run(executor, work, units, stop=stop, on_done=on_done, on_retired=progress.warn,
-                                total_cost=total_cost, pace=pace, shares=schedule.shares, blame=work.blame)
+            elsewhere = Elsewhere(stored.store, schedule, None if schedule.limits else work.notes.driver)
+            units = itertools.takewhile(lambda _: time.monotonic() < ends, elsewhere.others(schedule))
+            if schedule.suspects:
+                progress.warn(suspects.in_words(schedule))
+            with suspects.noted(stored.store, work.notes.driver) as forget:
+                outcome = sweep.run(executor, work, units, stop=stop, on_done=on_done, on_retired=progress.warn,
+                                    total_cost=total_cost, pace=pace, shares=schedule.shares, blame=work.blame,
+                                    last=lambda: elsewhere.bundles() + suspects.bundles(schedule), on_halt=forget)
             return dataclasses.replace(outcome, interrupted=outcome.interrupted or time.monotonic() >= ends)
 
         for stored, schedule in waiting:
@@ -315,7 +325,8 @@ def _report(
         start = time.monotonic()
         try:
             turn = reports.publishing(settings, studies, stamps, path, wanted, bool(interim))
-            path, verdicts = reports.write(folder, studies, command, cluster, interim, settings.figure_formats, turn)
+            path, verdicts = reports.write(folder, studies, command, cluster, interim=interim,
+                                           formats=settings.figure_formats, turn=turn)
         except reports.Replaced:
             raise
         except Exception:  # a reader raises anything over half a dataset

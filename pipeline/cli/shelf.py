@@ -230,16 +230,22 @@ def _page(found: Sequence[Shelved]) -> str:
 def named(outputs: Path, names: str | None, task: str, how_many: int | None = None) -> list[Shelved]:
     """The studies that a command names; InvalidInput for another number of them, or one that is not there."""
     known = {one.name: one for one in shelved(outputs)}
-    words = (name.strip().removeprefix(f"{outputs}/").rstrip("/") for name in (names or "").split(","))
+    asked = asked_for(names, task, how_many, f"{outputs}/")
+    for name in asked:
+        if name not in known:
+            raise InvalidInput("studies", name, f"no such study in {outputs}; {nearest(name, known)}")
+    return [known[name] for name in asked]
+
+
+def asked_for(names: str | None, task: str, how_many: int | None = None, before: str = "") -> list[str]:
+    """The names that a command gives; InvalidInput for another number of them. before: may stand before a name."""
+    words = (name.strip().removeprefix(before).rstrip("/") for name in (names or "").split(","))
     asked = [*dict.fromkeys(filter(None, words))]
     if not asked or (how_many and len(asked) != how_many):
         number = f"{how_many} names" if how_many else "names"
         raise InvalidInput("studies", names, f"task={task} needs {number} of studies with commas between, as task=list "
                            "prints them")
-    for name in asked:
-        if name not in known:
-            raise InvalidInput("studies", name, f"no such study in {outputs}; {nearest(name, known)}")
-    return [known[name] for name in asked]
+    return asked
 
 
 def remove(outputs: Path, names: str | None, sure: bool) -> int:

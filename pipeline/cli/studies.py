@@ -1,6 +1,7 @@
 """The studies of one command, each with where it is stored."""
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,11 +10,13 @@ import numpy as np
 from pipeline.cli.config import Experiment, Settings
 from pipeline.cli.precision import all_done, limits
 from pipeline.cli.sealed import is_current
-from pipeline.execution import sweep
+from pipeline.execution import suspects, sweep
 from pipeline.execution.clusters import Cluster
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule, failures
+from pipeline.execution.systems.registry import job
 from pipeline.storage import agreement, results
+from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Store
 from pipeline.study.study import Study
 
@@ -60,6 +63,7 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
     failed = [unit for unit in failures(listing) if schedule.mine[unit]] if settings.retry_failed else []
     if settings.retry_failed:
         agreement.forget_tries(stored.store)
+        suspects.forget(stored.store)
     if failed:
         with stored.store.locked():
             results.unseal(stored.store)
@@ -68,12 +72,14 @@ def scheduled(stored: StoredStudy, settings: Settings, cluster: Cluster) -> Sche
                 listing.done[unit] = listing.failed[unit] = False
         known = limits(stored.store, listing, cluster)
         schedule = Schedule(stored.study, listing, settings.shard_numbers, known, np.random.default_rng())
+    suspects.find(stored.store, schedule)
     return schedule
 
 
 def runner(stored: StoredStudy, schedule: Schedule, settings: Settings) -> Runner:
     """What simulates and stores the study's units, after it made sure that its numbers are those stored."""
-    return Runner(stored.store, schedule.references, settings.accept_code, settings.most_seconds, schedule.trials)
+    return Runner(stored.store, schedule.references, settings.accept_code, settings.most_seconds, schedule.trials,
+                  Driver.here(job(os.environ)))
 
 
 def agree(stored: StoredStudy, schedule: Schedule, settings: Settings, cluster: Cluster) -> None:

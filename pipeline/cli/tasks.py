@@ -35,7 +35,7 @@ def perform(
     if settings.task == "compare":
         from pipeline.cli import compare  # SciPy
 
-        return compare.compare(outputs, settings.studies)
+        return compare.compare(outputs, settings.studies, settings.store)
     studies = stored_studies(settings, experiments, raw)
     studies[0].store.backend.check()
     for stored in studies:

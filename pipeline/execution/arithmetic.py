@@ -4,8 +4,10 @@ OpenBLAS and NumPy pick code by the processor, and this rounds differently: a st
 AVX-512 could not go on on one with AVX2. Without NumPy, which must not be loaded before `pin` is called.
 """
 
+import importlib.util
 import os
 import platform
+import re
 import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -19,6 +21,7 @@ BEYOND = "X86_V4 AVX512_ICL AVX512_SPR"  # features of NumPy's beyond those of t
 BEYOND_BEFORE = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL AVX512_SPR"  # the same before that
 NEEDED = {"avx2", "fma"}
 PROCESSORS = Path("/proc/cpuinfo")
+VERSION = re.compile(r"""^(?:short_)?version\s*=\s*["'](\d+)\.(\d+)""", re.MULTILINE)  # in NumPy's version.py
 
 
 def pin(environment: MutableMapping[str, str] = os.environ) -> None:
@@ -54,10 +57,29 @@ def chosen(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _beyond() -> str:
     """Features that the installed NumPy is to do without; it disables none where it does not know one of them."""
-    from importlib.metadata import version  # takes longer than all else here
+    return BEYOND if _version_of_numpy() >= (2, 4) else BEYOND_BEFORE
+
+
+def _version_of_numpy() -> tuple[int, int]:
+    """Major and minor version of the installed NumPy, which is not loaded.
+
+    Its own file says it, with two requests to the file system; to read what an installer wrote of it takes some 500.
+    """
+    spec = importlib.util.find_spec("numpy")
+    match = _version_in(Path(spec.origin).with_name("version.py")) if spec and spec.origin else None
+    if match:
+        return int(match[1]), int(match[2])
+    from importlib.metadata import version
 
     major, minor = map(int, version("numpy").split(".")[:2])
-    return BEYOND if (major, minor) >= (2, 4) else BEYOND_BEFORE
+    return major, minor
+
+
+def _version_in(file: Path) -> re.Match[str] | None:
+    try:
+        return VERSION.search(file.read_text("utf-8"))
+    except OSError:
+        return None
 
 
 def has_baseline() -> bool:

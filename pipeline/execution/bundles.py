@@ -11,6 +11,8 @@ LEAST_SECONDS = 0.05  # shortest planned bundle: scheduling then takes a small s
 FIRST_SECONDS = 1.0  # longest planned bundle before any has ended: a prediction may be wrong by a factor
 OVER = 2.0  # times what is wanted: a bundle's most cost if it ends with the last of units that share their data
 SHORT = 0.4  # of the usual duration, with more workers than MOST_BUNDLES: first bundles, and the shortest at the end
+KILLS = 4  # workers, or whole jobs, that end with a unit: of its bundle, of the unit as one of its own, and ALONE
+ALONE = 2
 LEAST_COST = 1e-12  # of a unit or a bundle, so that a cost of 0 divides nothing by 0
 
 

@@ -300,9 +300,13 @@ class DaskPool:
         self._count(time.monotonic())
         if not self.workers and not others_to_come:
             raise SweepError(reason)
-        self.on_retired(f"worker {address} {'is left alone' if self.executor.guest else 'is retired'}: {reason}")
+        line = f"worker {address} {'is left alone' if self.executor.guest else 'is retired'}: {reason}"
+        if line not in _NAMED:  # sealing and judging are sweeps of their own, which find it again
+            _NAMED.add(line)
+            self.on_retired(line)
 
 
+_NAMED: set[str] = set()  # lines on workers that must not compute which this process has said
 # Those of this process, by the names of their sweeps. All sweeps have one topic, as a scheduler forgets none.
 _POOLS: weakref.WeakValueDictionary[str, DaskPool] = weakref.WeakValueDictionary()
 

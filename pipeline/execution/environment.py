@@ -3,29 +3,48 @@
 import importlib
 import os
 import platform
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib import metadata
+from typing import Any
 
 import numpy as np
+
+BLAS_NAMES = re.compile("blas|blis|lapack|mkl|armpl|accelerate")  # in the names of files that may be a BLAS
 
 
 @cache
 def environment() -> dict[str, str]:
     """What, besides code, numbers may depend on: name -> version or kind."""
     import scipy.linalg  # loads its BLAS, so that the answer does not depend on what is imported already
-    import threadpoolctl
     umath = importlib.import_module("numpy._core._multiarray_umath")  # holds what NumPy found
 
-    blas = {f"{one['internal_api']} {one.get('version')} {one.get('architecture', '')}".strip()
-            for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"}
+    blas = {f"{library['internal_api']} {library.get('version')} {library.get('architecture', '')}".strip()
+            for library in _blas_libraries()}
     enabled = sorted(name for name, on in umath.__cpu_features__.items() if on)
     return {
         "python": ".".join(platform.python_version_tuple()[:2]), "numpy": np.__version__, "scipy": scipy.__version__,
         "machine": platform.machine(), "C library": _c_library(), "BLAS": ", ".join(sorted(blas)),
         "CPU features": " ".join(enabled),
     }
+
+
+def _blas_libraries() -> list[dict[str, Any]]:
+    """What threadpoolctl knows of each BLAS of this process.
+
+    It resolves the path of every library that is loaded, folder by folder: a thousand requests to a file system. Here
+    those are left out whose names cannot be a BLAS's.
+    """
+    import threadpoolctl
+
+    class Controller(threadpoolctl.ThreadpoolController):  # type: ignore[misc]
+        def _make_controller_from_path(self, filepath: str) -> None:
+            if BLAS_NAMES.search(os.path.basename(filepath).lower()):
+                super()._make_controller_from_path(filepath)
+
+    return [library for library in Controller().info() if library["user_api"] == "blas"]
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:

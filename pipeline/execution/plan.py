@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pipeline.execution.amounts import format_bytes, format_time
-from pipeline.execution.clusters import Cluster, cores
+from pipeline.execution.clusters import Cluster, default_workers
 from pipeline.execution.probe import BYTES, SECONDS, probe
 from pipeline.execution.room import room_in
 from pipeline.execution.schedule import Schedule
@@ -16,6 +16,7 @@ from pipeline.execution.trials import check_own_parts
 from pipeline.storage.layout import counted
 from pipeline.storage.replications import Listing, Store
 from pipeline.storage.results import is_sealed
+from pipeline.study.machine import memory
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.refinement import LEVELS
 from pipeline.study.study import Study
@@ -45,7 +46,9 @@ def check_room(stores: Sequence[Store]) -> None:
         if not folder.is_dir():
             raise InvalidInput("outputs", store.folder, f"{folder} is a file, not a folder")
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise InvalidInput("outputs", store.folder, f"no permission to write in {folder}")
+            into_it = "reports and records of sessions go there" if store.url else "all that is made goes there"
+            raise InvalidInput("outputs", store.folder, f"no permission to write in {folder}; {into_it}, so name a "
+                               "folder that can be written, as outputs=/tmp/outputs")
         store.backend.check(write=True)
     missing = shortage(stores)
     if missing is not None:
@@ -120,7 +123,7 @@ def text(store: Store, cluster: Cluster) -> str:
     """The plan of one study, for a person."""
     study, listing, wanted = store.study, _listing(store), counted(store.study)
     expected = predict(store, listing)
-    workers = cluster.workers or cores()
+    workers = cluster.workers or default_workers()
     asked = [f"  precision     {target}; {study.replications:,} replications at most" for target in study.precision]
     curves = f", and {LEVELS} curves over {study.refine.second}" if study.refine and study.refine.second else ""
     refined = [f"  refine        {study.refine}; up to {study.refine.most} rounds add {LEVELS} levels to a curve each"
@@ -154,8 +157,8 @@ def _effort(expected: Prediction, workers: int, about: str) -> list[str]:
     if expected.memory is None:
         return [time, "  memory        unknown: one replication of some cell takes more than "
                 f"{format_bytes(BYTES)}; task=replay simulates one unit"]
-    crowded = expected.memory * workers > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    advice = ": more than this machine has; fewer workers, or a smaller block" if crowded else ""
+    needed = expected.memory * workers
+    advice = ": more than there is here; fewer workers, or a smaller block" if needed > memory() else ""
     guess = "" if expected.most_replications is None else (
         f", extrapolated: {expected.most_replications:,} replications at once take more than {format_bytes(BYTES)}")
     return [time, f"  memory        about {format_bytes(int(expected.memory))} per worker{guess}{advice}"]

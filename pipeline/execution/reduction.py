@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.execution.schedule import Unit
+from pipeline.execution.sight import NeedsStores
 from pipeline.execution.stopping import Prefix, Rule, read
 from pipeline.storage.datasets import ZarrLocation, across
 from pipeline.storage.integrity import Damage, Integrity
@@ -42,7 +43,7 @@ class Reduced(NamedTuple):
     excess: dict[int, float]
 
 
-class Reduce:
+class Reduce(NeedsStores):
     """Callable that writes regions of results.zarr and of summary.zarr.
 
     Memory: one shard of every variable, see `Layout`, some times over. partial: units may be missing; their
@@ -54,6 +55,11 @@ class Reduce:
                  rule: Rule | None = None):
         self.store, self.staged, self.moments, self.merge, self.partial = store, staged, moments, merge, partial
         self.rule, self.columns = rule, rule.columns if rule else []
+
+    @property
+    def stores(self) -> tuple[Store]:
+        """Of the one study."""
+        return (self.store,)
 
     def __getstate__(self) -> dict[str, Any]:  # what is cached here is made again by each worker
         return {name: value for name, value in vars(self).items() if name not in ("layout", "cells", "counted")}
@@ -202,31 +208,46 @@ class _Span:
         self.status[*at, self.replications(block)] = record.status
 
 
-class Pack:
+class Pack(NeedsStores):
     """Callable that packs files of units; for each list of their keys, how many there were."""
 
     def __init__(self, store: Store):
         self.store = store
 
+    @property
+    def stores(self) -> tuple[Store]:
+        """Of the one study."""
+        return (self.store,)
+
     def __call__(self, groups: list[list[str]]) -> list[int]:
         return [self.store.pack(keys) for keys in groups]
 
 
-class Check:
+class Check(NeedsStores):
     """Callable that reads files of units and packs; for each, what is wrong with it, or None."""
 
     def __init__(self, integrity: Integrity):
         self.integrity = integrity
 
+    @property
+    def stores(self) -> tuple[Store]:
+        """Of the one study."""
+        return (self.integrity.store,)
+
     def __call__(self, keys: list[str]) -> list[Damage | None]:
         return list(self.integrity.store.backend.map(self.integrity.check_file, keys))
 
 
-class Digest:
+class Digest(NeedsStores):
     """Callable that reads files of a sealed dataset; for each, its key and its digest. key: of the dataset."""
 
     def __init__(self, store: Store, key: str):
         self.store, self.key = store, key
+
+    @property
+    def stores(self) -> tuple[Store]:
+        """Of the one study."""
+        return (self.store,)
 
     def __call__(self, keys: list[str]) -> list[tuple[str, str]]:
         return [(key, ZarrLocation(self.store.backend, self.key).file_digest(key)) for key in keys]

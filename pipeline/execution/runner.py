@@ -17,25 +17,23 @@ from pipeline.execution.environment import environment, versions
 from pipeline.execution.errors import Unfit
 from pipeline.execution.limits import GRACE, TimeLimit, limited
 from pipeline.execution.looks import Looks
-from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit, unit_name
+from pipeline.execution.refusal import refusal
+from pipeline.execution.schedule import COST_OF_A_SECOND, Schedule, Unit, unit_in_words, unit_name
+from pipeline.execution.sight import check_sight
+from pipeline.execution.suspects import NOBODY, Notes
 from pipeline.execution.trials import check_parts
 from pipeline.execution.unit_work import Measured, UnitWork, peak
 from pipeline.storage import agreement, efforts
 from pipeline.storage.agreement import Writer
+from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array
 from pipeline.study.checks import ROLES
-from pipeline.study.fingerprints import (
-    fingerprint,
-    kernel_libraries,
-    modules,
-    own_digests,
-    replacements,
-    third_parties,
-)
+from pipeline.study.fingerprints import fingerprint, kernel_libraries, modules, own_digests, replacements, third_parties
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import SCRIPT, adopt, registered
+from pipeline.study.patches import at_one_moment
+from pipeline.study.registry import SCRIPT, adopt, registrations
 from pipeline.study.returned import WrongPart
 from pipeline.study.slices import BYTES
 from pipeline.study.study import Study
@@ -47,7 +45,6 @@ LEAST_SECONDS = 600.0  # of such a limit
 UNMEASURED = 10.0  # times both, where no unit has ended by which a predicted cost is known in seconds
 TRIES = len(SLICES)  # processes that end while they make a reference unit, until it is given up
 TRIAL = "trial"  # noted in place of a unit while parts are tried
-NOBODY = "0" * 16  # the writer of a unit whose worker could not store that it failed
 
 
 def parts(study: Study) -> dict[str, Any]:
@@ -60,6 +57,7 @@ def parts(study: Study) -> dict[str, Any]:
     return named | {f"derivation {name}": function for name, (function, _) in study.derivations.items()}
 
 
+@at_one_moment()
 def writer(study: Study, brought: Mapping[str, str] | None = None) -> Writer:
     """What would compute the study's numbers in this process. brought: fingerprints of parts sent by another."""
     named, brought = parts(study), brought or {}
@@ -85,6 +83,8 @@ class Runner:
     trials: cells by which the process of a new writer makes sure, before all else, that all combinations of parts are
     deterministic and give what they must (`trials`): once for its kind. Raises WrongPart where they do not.
 
+    noted: the driver in whose name units are noted before they begin (`suspects`); None: they are not.
+
     most_seconds: that a unit may take; None: `SLOW` times what it should take, and `LEAST_SECONDS` at least. One that
     takes longer fails. Where compiled code does not return either, a worker process stores that and ends itself; its
     other units are lost.
@@ -95,26 +95,27 @@ class Runner:
     slice_bytes = BYTES
 
     def __init__(self, store: Store, references: tuple[Unit, ...] = (), accept: bool = False,
-                 most_seconds: float | None = None, trials: tuple[tuple[int, ...], ...] = ()):
+                 most_seconds: float | None = None, trials: tuple[tuple[int, ...], ...] = (),
+                 noted: Driver | None = None):
         self.study, self.store, self.references, self.accept = store.study, store, references, accept
         self.trials = trials
         self.brought: Mapping[str, str] = {}
         self.most_seconds, self.driver = most_seconds, (socket.gethostname(), os.getpid())
         self.tries: dict[Unit, list[tuple[str, int]]] = {}  # of references, when a unit was blamed last
-        self.looks = Looks(store)
+        self.looks, self.notes = Looks(store), Notes(store, noted)
 
     def __getstate__(self) -> tuple[Any, ...]:  # a worker learns the problems that were registered here
         scripted = {name: fingerprint(part) for name, part in parts(self.study).items() if part.__module__ == SCRIPT}
         brought = {**scripted, **self.brought}
-        return (registered(), self.store, self.references, self.accept, brought, self.most_seconds, self.trials,
-                self.driver)
+        return (registrations(), self.store, self.references, self.accept, brought, self.most_seconds, self.trials,
+                self.driver, self.notes.driver)
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         (brought, self.store, self.references, self.accept, self.brought, self.most_seconds, self.trials,
-         self.driver) = state
+         self.driver, noted) = state
         adopt(brought)
         self.study = self.store.study
-        self.looks = Looks(self.store)
+        self.looks, self.notes = Looks(self.store), Notes(self.store, noted)
 
     def __call__(self, units: list[Unit]) -> list[bool]:
         return [work.failed for work in self.careful(Bundle(units, 0.0))]
@@ -130,6 +131,7 @@ class Runner:
         memo: dict[str, Any] = {}
         limit = self._unmeasured(bundle.cost) if bundle.expected is None else self._limit(bundle.expected)
         measured = Measured()
+        self.notes.begin(bundle, self.looks.simulating)
         for unit in bundle.units:
             before = self.looks.simulating
             failed = self._run(unit, memo, self._writer, limit, bundle.kills > 0)
@@ -163,15 +165,13 @@ class Runner:
     def _admitted(self) -> str:
         """The name of this process's writer. Raises Unfit where this process must not compute units of the study."""
         try:
-            if not self.store.exists():
-                raise Unfit(f"{socket.gethostname()} does not see {self.store.folder}; "
-                            "give outputs on storage that driver and workers share")
+            check_sight(self.store)
             return self.agree()
         except WrongPart:  # wherever it runs
             raise
         except (InvalidInput, MemoryError) as error:
             raise Unfit(str(error)) from None
-        except (PermissionError, ConnectionError) as error:  # as without credentials for the bucket
+        except OSError as error:  # as without permission to write there
             raise Unfit(f"{socket.gethostname()}: {error}") from None
 
     def check(self, units: list[Unit]) -> list[bool]:
@@ -241,7 +241,7 @@ class Runner:
             if (agreement.trying(self.store, me.id) or ("", 0))[1] <= self.most_tries:
                 agreement.forget_tries(self.store, me.id)
         if different and not self.accept:
-            raise self._refusal(me, different)
+            raise refusal(self.store, me, different)
         if different or len(units) == len(references):
             reason = f"{ACCEPTED}, {agreement.changes(self.store, me)}" if different else ""
             agreement.record(self.store, me, reason, tried)
@@ -359,7 +359,7 @@ class Runner:
             raise self.store.invalid(f"unit {name} is damaged ({error}); run task=verify repair=true") from None
         if stored.failed:  # since a moment
             return []
-        return [f"{variable} of unit {name}" for variable in self._unlike(values, stored)]
+        return [f"{variable} of {unit_in_words(self.study, unit)}" for variable in self._unlike(values, stored)]
 
     def _given_up(self, unit: Unit, name: str, there: bool, me: Writer) -> list[str]:
         """Do without a reference unit that ends processes, or does not end. InvalidInput where it is finished."""
@@ -370,7 +370,7 @@ class Runner:
                 "most_seconds=…, then retry_failed=true, or do without the comparison with accept_code=yes")
         agreement.begin(self.store, me.id, "")
         if there:
-            return [f"status of unit {name}"]
+            return [f"status of {unit_in_words(self.study, unit)}"]
         self.store.fail(*unit, f"worker killed: {self.most_tries} processes ended while they made this unit, before "
                         "their first, also in smaller slices; give workers more memory, then retry_failed=true",
                         NOBODY)
@@ -383,13 +383,6 @@ class Runner:
         pairs = zip(self.study.metrics, again, (row.tobytes() for row in stored.metrics), strict=True)
         different = [name for name, one, other in pairs if one != other]
         return different + (["status"] if values["status"].tobytes() != stored.status.tobytes() else [])
-
-    def _refusal(self, me: Writer, different: list[str]) -> InvalidInput:
-        more = f" and {len(different) - 1} more" if len(different) > 1 else ""
-        return self.store.invalid(
-            f"numbers come out differently on {socket.gethostname()}: {different[0]}{more}; "
-            f"{agreement.changes(self.store, me)}; go on with the code and versions that it was begun "
-            "with, start anew in another folder with outputs=…, or mix the two with accept_code=yes")
 
 
 def _text(error: Exception) -> str:

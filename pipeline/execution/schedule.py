@@ -77,6 +77,8 @@ class Schedule:
             dealt = rank[:, None] if study.precision else rank[:, None] * study.blocks + np.arange(study.blocks)
             self.mine &= dealt % shard[1] == shard[0]
         self.done: Booleans = listing.done | ~self.mine
+        self.suspects: dict[Unit, int] = {}  # not yielded: they come last, see `suspects`
+        self.given_up: list[Unit] = []  # of these, what ended too many jobs
 
     def shares(self, unit: Unit) -> bool:
         """Whether the cell after this one shares its data."""
@@ -175,8 +177,10 @@ class Schedule:
     def __iter__(self) -> Iterator[tuple[Unit, float]]:
         for block in self._blocks.tolist():
             for cell in self._cells.tolist():
-                if not self.done[cell, block] and not (self.limits and self.limits.decided(cell)):
-                    yield Unit(cell, block), float(self.costs[cell])
+                unit = Unit(cell, block)
+                if self.done[unit] or unit in self.suspects or (self.limits and self.limits.decided(cell)):
+                    continue
+                yield unit, float(self.costs[cell])
 
 
 def failures(listing: Listing) -> Iterator[Unit]:

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.execution.progress import Advance
+from pipeline.execution.systems.registry import job
 from pipeline.storage.results import versions
 from pipeline.study.files import read_regular, write_whole
+from pipeline.study.machine import processors
 from pipeline.study.streams import canonical, digest
 
 BEAT, SILENT = 20.0, 90.0  # seconds
@@ -40,8 +42,8 @@ class Session:
         self.facts: dict[str, Any] = dict(
             started=time.strftime("%Y-%m-%d %H:%M:%S UTC", now), command=command,
             pending=pending, units=0, seconds=0.0, workers=0, lost=0, state=RUNNING, versions=versions(),
-            machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-            host=platform.node(), process=os.getpid(), job=job(os.environ), shard=shard, cost=cost, cost_done=0.0,
+            machine=f"{platform.system()} {platform.machine()}, {processors()} cores",
+            host=platform.node(), process=os.getpid(), job=job(), shard=shard, cost=cost, cost_done=0.0,
             workers_now=0, units_made=0, cost_made=0.0, seconds_made=0.0,
         )
         self._over = threading.Event()
@@ -109,26 +111,6 @@ def _pace(session: Mapping[str, Any], what: str) -> float:
     return float(session[what] / seconds * session["workers_now"])
 
 
-def job(environment: Mapping[str, str]) -> str | None:
-    """What the batch system calls the job of a process; None outside of one.
-
-    >>> job({"SLURM_JOB_ID": "8", "SLURM_ARRAY_JOB_ID": "7", "SLURM_ARRAY_TASK_ID": "2"})
-    '7_2'
-    >>> job({"JOB_ID": "7", "SGE_TASK_ID": "undefined", "SGE_ROOT": "/"})
-    '7'
-    """
-    if "SLURM_JOB_ID" in environment:
-        number = environment.get("SLURM_ARRAY_JOB_ID", environment["SLURM_JOB_ID"])
-        return "_".join([number, *filter(None, [environment.get("SLURM_ARRAY_TASK_ID")])])
-    if "PBS_JOBID" in environment:
-        return environment["PBS_JOBID"]
-    for system, number, task in (("LSB_JOBID", "LSB_JOBID", "LSB_JOBINDEX"), ("SGE_ROOT", "JOB_ID", "SGE_TASK_ID")):
-        if system in environment and number in environment:
-            index = environment.get(task, "0")
-            return environment[number] + (f".{index}" if index.isdigit() and index != "0" else "")
-    return None
-
-
 def sessions(folder: Path) -> list[dict[str, Any]]:
     """All sessions of a study, oldest first; damaged ones are left out."""
     return [one for one in map(_read, _paths(folder)) if one is not None]
@@ -160,9 +142,13 @@ def _alive(path: Path, facts: Mapping[str, Any]) -> bool:
     """Whether a run that did not note its end goes on: its file is fresh and, on this machine, its process there."""
     if abs(time.time() - path.stat().st_mtime) > SILENT:
         return False
+    return facts["host"] != platform.node() or process_exists(facts["process"])
+
+
+def process_exists(number: int) -> bool:
+    """Whether there is a process of that number on this machine."""
     try:
-        if facts["host"] == platform.node():
-            os.kill(facts["process"], 0)
+        os.kill(number, 0)
     except ProcessLookupError:
         return False
     except PermissionError:  # it is another user's

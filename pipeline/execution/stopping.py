@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from pipeline.execution.schedule import Unit, unit_name
+from pipeline.execution.sight import NeedsStores
 from pipeline.storage.replications import Store
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array, Booleans, Floats, Integers
@@ -43,11 +44,16 @@ class Rule(Protocol):
         """The prefix of a group of cells before its first block. present: (levels…), cells that there are."""
 
 
-class Advance:
+class Advance(NeedsStores):
     """Callable that reads the finished blocks of groups of cells, in order; for each group, its prefix so far."""
 
     def __init__(self, store: Store, rule: Rule):
         self.store, self.rule = store, rule
+
+    @property
+    def stores(self) -> tuple[Store]:
+        """Of the one study."""
+        return (self.store,)
 
     def __call__(self, groups: list[int]) -> list[Prefix]:
         prefixes = [self.rule.start(self.rule.pairing.present(group)) for group in groups]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.execution.bundles import Bundle, Bundler
+from pipeline.execution.bundles import ALONE, KILLS, Bundle, Bundler
 from pipeline.execution.clusters.executor import Executor
 from pipeline.execution.dask_pool import DaskPool
 from pipeline.execution.errors import SweepError
@@ -23,8 +23,6 @@ __all__ = ["Outcome", "SweepError", "run"]
 
 OnDone = Callable[[list[Any], Bundle, int], None]
 Blame = Callable[[Any, str], Any]
-KILLS = 4  # workers that end with a unit: of its bundle, of the unit as a bundle of its own, and ALONE
-ALONE = 2
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,8 @@ def run(
     window: int | None = None,
     kills: int = KILLS,
     blame: Blame | None = None,
+    last: Callable[[], list[Bundle]] = list,
+    on_halt: Callable[[], None] = lambda: None,
     worker_timeout: float = 45.0,
     stop: threading.Event | None = None,
     on_done: OnDone | None = None,
@@ -83,6 +83,8 @@ def run(
         kills: how many workers a unit may end, the last `ALONE` while nothing else runs, before it is given up.
         blame: called in this thread with such a unit and what happened; returns what the runner would, or None if it
             was not the unit, and the sweep goes on. Without it, such a unit ends the sweep.
+        last: called once no unit is left but those that run; the bundles that it returns come last.
+        on_halt: called in this thread when the sweep begins to stop early.
         worker_timeout: seconds without any worker after which the sweep gives up; the cluster's own patience,
             as with a queue, counts instead.
         stop: once set, nothing more starts, and what runs is finished.
@@ -98,7 +100,7 @@ def run(
     start = time.monotonic()
     pool: Pool = ThisProcess(runner) if executor.client is None else DaskPool(
         executor, runner, window or executor.window, executor.patience or worker_timeout, on_retired)
-    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace, shares), kills, on_done, blame)
+    sweep = Sweep(pool, Bundler(units, total_cost, bundle_seconds, pace, shares), kills, on_done, blame, last, on_halt)
     try:
         sweep.drive(stop)
     except KeyboardInterrupt:
@@ -122,6 +124,8 @@ class Sweep:
     kills: int
     on_done: OnDone | None
     blame: Blame | None = None
+    last: Callable[[], list[Bundle]] = list
+    on_halt: Callable[[], None] = lambda: None
     retry: deque[Bundle] = field(default_factory=deque)
     running: int = 0  # bundles that were handed out and have not ended
     units_done: int = 0
@@ -147,6 +151,8 @@ class Sweep:
 
     def halt(self) -> None:
         """Hand out nothing more."""
+        if not self.halted:
+            self.on_halt()
         self.halted = True
         self.pool.halt()
 
@@ -180,11 +186,17 @@ class Sweep:
 
     def interrupted(self) -> bool:
         """Whether units are left undone."""
-        return bool(self.abandoned or self.retry or (self.halted and self.bundler.next(1)))
+        return bool(self.abandoned or self.retry or (self.halted and (self.bundler.next(1) or self.last())))
 
     def _next(self) -> Bundle | None:
         if not self.retry:
-            return self.bundler.next(self.pool.capacity)
+            bundle = self.bundler.next(self.pool.capacity)
+            if bundle is not None:
+                return bundle
+            self.retry.extend(self.last())
+            self.last = list
+        if not self.retry:
+            return None
         # A dying worker takes down what waited there as well: before a unit is blamed it runs alone.
         suspect = self.retry[0].kills >= max(1, self.kills - ALONE)
         if suspect and self.running:

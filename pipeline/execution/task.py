@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pipeline.execution.bundles import Bundle
 from pipeline.execution.errors import Unfit
+from pipeline.execution.sight import NeedsStores
 from pipeline.study.parameters import InvalidInput, shorten
 
 Runner = Callable[[list[Any]], list[Any]]
@@ -43,6 +44,8 @@ def install(sweep: str, content: bytes) -> None:
     reason = admit() if admit else None
     if reason:
         raise Unfit(reason)
+    if isinstance(runner, NeedsStores):
+        runner.check_sight()
     _RUNNERS[sweep] = runner
 
 

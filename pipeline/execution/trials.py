@@ -16,7 +16,7 @@ import cloudpickle
 
 from pipeline.study.fingerprints import uncovered
 from pipeline.study.parameters import printable
-from pipeline.study.registry import adopt, registered
+from pipeline.study.registry import adopt, registrations
 from pipeline.study.returned import WrongPart
 from pipeline.study.study import Study
 from pipeline.study.surroundings import watched
@@ -83,7 +83,7 @@ class _Elsewhere:
 def _elsewhere(trial: Trial) -> _Elsewhere | None:
     """What a second process makes; None where it cannot have the parts. Raises Ended, WrongPart."""
     try:
-        order = cloudpickle.dumps((registered(), cloudpickle.dumps(trial)))
+        order = cloudpickle.dumps((registrations(), cloudpickle.dumps(trial)))
     except Exception:  # as of a part that holds a lock
         return None
     path = json.dumps([entry or os.getcwd() for entry in sys.path])

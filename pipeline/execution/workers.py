@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.execution import arithmetic
+from pipeline.execution import arithmetic, copies
 
 ENVIRONMENT = {  # of a worker: one BLAS thread, and a C library that keeps memory for the next arrays
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
@@ -39,7 +39,7 @@ REPLACEMENTS = 3  # of workers that must not compute; those that die are always 
 
 @dataclass
 class _Worker:
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | copies.Copy
     name: str
     start: float  # seconds of the monotonic clock
     replaced: bool = True  # whether another worker replaces it when it ends
@@ -121,15 +121,11 @@ class Processes:
 
     def _start(self) -> _Worker:
         self.started += 1
-        path = [entry or os.getcwd() for entry in sys.path]
         # A Ctrl-C or a batch system's SIGTERM reaches the whole group: workers must finish their bundle, so
         # they start with these signals blocked. They end when this process closes their standard input.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, DRAIN_SIGNALS)
         try:
-            # What a person's own parts print goes where errors go: the output is the driver's alone.
-            process = subprocess.Popen([sys.executable, "-c", START, json.dumps(path)], stdin=subprocess.PIPE,
-                                       stdout=STDERR, env=os.environ | variables_of_workers(),
-                                       bufsize=0)  # or closing would try to flush to a dead process
+            process = _start_process()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return _Worker(process, f"worker-{self.started}", time.monotonic())
@@ -139,6 +135,22 @@ class Processes:
         order = self.options | dict(address=self.cluster.scheduler_address, name=worker.name, tls=dict(
             tls_ca_file=tls["ca_file"], tls_worker_cert=tls["cert"], tls_worker_key=tls["key"]))
         worker.write(json.dumps(order).encode() + b"\n")
+
+
+def _start_process() -> subprocess.Popen[bytes] | copies.Copy:
+    """A worker process that waits for its order: a copy of this process where possible, else one from nothing.
+
+    What a person's own parts print goes where errors go: the output is the driver's alone.
+    """
+    variables = variables_of_workers()
+    if copies.possible(variables):
+        import distributed  # noqa: F401  # once for all of them, and for the scheduler of this process
+
+        if copies.possible(variables):  # it started no thread
+            return copies.start(_serve, variables)
+    path = [entry or os.getcwd() for entry in sys.path]
+    return subprocess.Popen([sys.executable, "-c", START, json.dumps(path)], stdin=subprocess.PIPE, stdout=STDERR,
+                            env=os.environ | variables, bufsize=0)  # or closing would flush to a dead process
 
 
 def steady() -> None:

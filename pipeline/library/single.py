@@ -14,7 +14,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from pipeline.study.arrays import Array
-from pipeline.study.frozen import frozen, is_frozen
+from pipeline.study.frozen import frozen
+from pipeline.study.frozen_arrays import is_frozen
 from pipeline.study.handover import call
 from pipeline.study.parameters import InvalidInput, check, fields, parameter, shorten
 from pipeline.study.protocols import Data, Mechanism, Model, Truth

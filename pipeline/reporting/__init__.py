@@ -1,0 +1,5 @@
+"""Figures, tables and pages."""
+
+from pipeline.reporting import caches
+
+caches.place()

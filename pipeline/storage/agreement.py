@@ -35,27 +35,30 @@ class Writer:
 
     def differences(self, other: "Writer") -> list[str]:
         """What differs between this writer and the other, in short texts; code before versions."""
-        parts, edited = _unlike(self.code, other.code), _unlike(self.modules, other.modules)
-        texts = [f"code of {_some(parts)}" + (f" in {_some(edited)}" if edited else "")] if parts else []
+        parts, edited = unlike(self.code, other.code), unlike(self.modules, other.modules)
+        texts = [f"code of {some(parts)}" + (f" in {some(edited)}" if edited else "")] if parts else []
         before, after = other.environment, self.environment
-        return texts + [_change(name, before.get(name, "none"), after.get(name, "none"))
-                        for name in _unlike(before, after)]
+        return texts + [change(name, before.get(name, "none"), after.get(name, "none"))
+                        for name in unlike(before, after)]
 
     def distance(self, other: "Writer") -> int:
         """How many parts, versions and kinds differ."""
-        return len(_unlike(self.code, other.code)) + len(_unlike(self.environment, other.environment))
+        return len(unlike(self.code, other.code)) + len(unlike(self.environment, other.environment))
 
 
-def _unlike(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+def unlike(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+    """Names under which two mappings hold different texts, or only one of them does."""
     return [name for name in {**one, **other} if one.get(name) != other.get(name)]
 
 
-def _some(names: list[str]) -> str:
+def some(names: list[str]) -> str:
+    """The first few names, and how many more there are."""
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(names[:SHOWN]) + more
 
 
-def _change(name: str, before: str, after: str) -> str:
+def change(name: str, before: str, after: str) -> str:
+    """What changed of a version or kind, such as `numpy 2.3.1 → 2.4.6`."""
     if name != "CPU features":
         return f"{name} {before} → {after}"
     lost, gained = {*before.split()} - {*after.split()}, {*after.split()} - {*before.split()}
@@ -164,12 +167,17 @@ def provenance(store: Store, writers: Collection[str]) -> list[dict[str, Any]]:
             for name in sorted(writers)]
 
 
+def nearest(store: Store, writer: Writer) -> Writer | None:
+    """The recorded writer that is most like another one; None if none is recorded."""
+    return min((agreed.writer for agreed in recorded(store)), key=writer.distance, default=None)
+
+
 def changes(store: Store, writer: Writer) -> str:
     """What is new in a writer, against the recorded one that is most like it."""
-    known = [one.writer for one in recorded(store)]
-    if not known:
+    before = nearest(store, writer)
+    if before is None:
         return "no record is left of what computed the stored numbers"
-    different = writer.differences(min(known, key=writer.distance))
+    different = writer.differences(before)
     if not different:
         return "nothing that is recorded changed: a part may not be deterministic"
     return f"changed since: {', '.join(different)}"

@@ -5,6 +5,7 @@
     replications/units/BLOCK/CELL.failed    a unit that raised
     replications/packs/…              many finished units in one file, once results are sealed (see `packs`)
     replications/trying/WRITER        a unit that a process of a new kind makes to compare, and how many ended in it
+    replications/in_work/…            what workers have begun, until their driver ends (see `in_work`)
     replications/agreed/WRITER.json   code and arithmetic that compute the same numbers (see `agreement`)
 
 Nothing is ever appended or numbered: grids may grow and replications be added, and any number of processes may write at
@@ -15,7 +16,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ import numpy as np
 from pipeline.storage import units
 from pipeline.storage.backend import Backend, Unreachable
 from pipeline.storage.folder import Folder, locked
+from pipeline.storage.machine_lock import locked_here
 from pipeline.storage.packs import PackedUnit, Packs
 from pipeline.storage.units import Damaged, Record
 from pipeline.study.arrays import Array, Booleans
@@ -55,18 +57,28 @@ class Listing(NamedTuple):
 class Store:
     """The replications of a study under `folder` or, if given, under `url`.
 
-    With a url the folder holds what is for people only; `timeout` is for how many seconds a failing request is tried
-    again. Creating the object touches nothing.
+    With a url the folder holds what is for people only, and a store that is sent to another process has none;
+    `timeout` is for how many seconds a failing request is tried again. Creating the object touches nothing.
     """
 
-    def __init__(self, study: Study, folder: Path | str, url: str | None = None, timeout: float = 60.0):
-        self.study, self.folder, self.url, self.timeout = study, Path(folder), url, timeout
+    def __init__(self, study: Study, folder: Path | str | None, url: str | None = None, timeout: float = 60.0):
+        self.study, self.url, self.timeout = study, url, timeout
+        self._folder = None if folder is None else Path(folder)
         self.backend: Backend = _bucket(url, timeout) if url else Folder(self.folder)
         self._cells: dict[int, tuple[str, bytes]] = {}
         self.packs = Packs(self.backend)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Store, (self.study, self.folder.absolute(), self.url, self.timeout)  # a worker may be in another folder
+        # A worker may be in another folder, or on a machine without the driver's.
+        folder = None if self.url else self.folder.absolute()
+        return Store, (self.study, folder, self.url, self.timeout)
+
+    @property
+    def folder(self) -> Path:
+        """The study's folder on this machine. Raises AttributeError in a process that was sent a store with a url."""
+        if self._folder is None:
+            raise AttributeError(f"the study in {self.url} has no folder in this process")
+        return self._folder
 
     def exists(self) -> bool:
         """Whether the study was ever begun here. Raises InvalidInput if another one was, or an older version's."""
@@ -227,10 +239,16 @@ class Store:
 
         Others remove nothing that it is writing.
         """
-        make_folders(self.folder)
-        with locked(self.folder) as owner, self.backend.locked(owner), self.backend.sweeping():
+        with self._locked_here() as owner, self.backend.locked(owner), self.backend.sweeping():
             self.packs.refresh()
             yield
+
+    def _locked_here(self) -> AbstractContextManager[str]:
+        """A lock that ends with its process; a name of it that no process elsewhere has."""
+        if self.url:
+            return locked_here(self.url)
+        make_folders(self.folder)
+        return locked(self.folder)
 
     def _cell(self, cell: int) -> tuple[str, bytes]:
         """Name of the files of a cell's units, and what their first lines have in common."""

@@ -8,11 +8,13 @@ import errno
 import itertools
 import os
 import stat
+import tempfile
 from contextlib import suppress
 from io import BufferedWriter, FileIO
 from pathlib import Path
 
 PARTIAL = ".partial"  # the end of the name under which a file or folder is built before it is renamed
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _NUMBER = itertools.count()
 
 
@@ -75,6 +77,16 @@ def make_folders(path: Path) -> None:
         if shared & stat.S_IWGRP:
             with suppress(PermissionError):  # another process of another person made it in between
                 folder.chmod(stat.S_IMODE(folder.stat().st_mode) | shared)
+
+
+def private_folder() -> Path:
+    """This user's folder among temporary files. Raises OSError where it cannot be made, or is another user's."""
+    folder = Path(tempfile.gettempdir(), f"pipeline-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & OTHERS:
+        raise PermissionError(f"{folder} is open to others")
+    return folder
 
 
 def check_regular(handle: int, path: str | Path) -> None:

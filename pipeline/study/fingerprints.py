@@ -47,7 +47,7 @@ def fingerprint(part: Any) -> str:
     texts = [part.__qualname__, *sorted(_module(name).digest for name in _needed(part))]
     if _in_memory(part):
         texts += reached(part).texts
-    if _others_ran():
+    if others_ran():
         texts += [f"{name} {digest}" for name, digest in _patches_of(part).items()]
     return hashlib.blake2b("\n".join(texts).encode(), digest_size=8).hexdigest()
 
@@ -56,7 +56,7 @@ def modules(parts: Iterable[Any]) -> dict[str, str]:
     """Digest of every module that the fingerprints of some parts cover, by name."""
     parts = tuple(parts)
     names = {name for part in parts for name in _needed(part)}
-    patched = {name: digest for part in parts for name, digest in _patches_of(part).items()} if _others_ran() else {}
+    patched = {name: digest for part in parts for name, digest in _patches_of(part).items()} if others_ran() else {}
     return {name: _module(name).digest for name in sorted(names)} | patched
 
 
@@ -73,14 +73,18 @@ def own_digests() -> dict[str, str]:
 
 def replacements(parts: Iterable[Any]) -> dict[str, str]:
     """What a person's code replaced in packages that some parts import: `numpy.linalg.norm replaced` -> digest."""
-    if not _others_ran():
+    if not others_ran():
         return {}
-    members = patches.replacements(third_parties(parts) | {"numpy", "scipy"})
+    values = {name: value for file in own_files.loaded() for name, value in own_files.replaced(file).items()}
+    members = {name: patches.digest_of(value, name.rpartition(".")[0]) for name, value in values.items()}
+    members |= patches.replacements(third_parties(parts) | {"numpy", "scipy"})
     return {f"{name} replaced": digest for name, digest in members.items()}
 
 
 def uncovered(met: Surroundings, parts: Iterable[Any]) -> list[str]:
     """What was met while parts ran that counts in no fingerprint: "reads scale.json", "runs a program"."""
+    if not met.sources and not met.digests:  # as of the program's own parts
+        return [*met.unseen]
     at_load = [own_files.surroundings(file) for file in own_files.loaded()]
     known = {what for one in at_load for what in {**one.sources, **one.digests}}
     known |= {f"imports {Path(_file(name)).name}" for name in modules(parts) if _file(name)}
@@ -112,7 +116,7 @@ def _patches_of(part: Any) -> dict[str, str]:
     return found | foreign_members(part)
 
 
-def _others_ran() -> bool:
+def others_ran() -> bool:
     """Whether other code than the program's own ran in this process: it may have changed the program's."""
     script = getattr(sys.modules.get(SCRIPT), "__file__", None)
     scripted = script is None or (is_own(script) and Path(script).parent != Path(sys.prefix) / "bin")

@@ -11,58 +11,43 @@ a copy (`copy`, `pickle`, `dataclasses.replace`). Objects of packages that are i
 What a method computes for its caller alone, and keeps nowhere, stays writable.
 """
 
+import collections
 import functools
-import threading
+import operator
 import types
-from collections.abc import Callable, Generator, Iterator
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from pipeline.study.arrays import Array
 from pipeline.study.frozen_classes import (
+    GUARDS,
+    PLAIN,
     PROGRAM,
+    Seen,
+    add_guard,
     frozen_fields,
     is_own,
     is_searched,
     may_store,
     package_of,
+    reduced,
     slot_names,
 )
-from pipeline.study.frozen_containers import FrozenDict, FrozenList, ReadOnly
+from pipeline.study.frozen_containers import FrozenDict, FrozenList
+from pipeline.study.frozen_threads import THREAD, WATCHES, refusing
 
 METHODS = ("__init__", "__call__", "__len__")  # special ones that count as methods
 ITEMS = ("__getitem__", "__getattr__", "__array__")  # special ones that count as properties
-PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), range, slice, type, types.FunctionType,
-                   types.BuiltinFunctionType, types.MethodType, types.ModuleType, np.random.Generator})
 NO_STATE: dict[str, Any] = {}
+SET_FLAGS: Any = np.ndarray.setflags  # by position: a quarter of the time of `flags.writeable = False`
+SET_ATTRIBUTE = object.__setattr__  # that of a frozen dataclass refuses
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Thread(threading.local):
-    """at_work: ids of objects whose methods run. watch: is told of every array that is frozen meanwhile."""
-
-    def __init__(self) -> None:
-        self.at_work: list[int] = []
-        self.watch: Callable[[Array], None] | None = None
-
-
-THREAD = _Thread()
 _derived: dict[type, type | None] = {}  # class -> the one that guards its objects; None where there is none
-_guards: set[type] = set()
-
-
-class _Way(NamedTuple):
-    """How something was reached. package: of the object that is handed over.
-
-    seen: id of what was reached before -> it, and what stands in its place. private: whether in an attribute that
-    is no field of a frozen dataclass: lists there may change, such as caches.
-    """
-
-    package: str
-    seen: dict[int, tuple[Any, Any]]
-    private: bool = False
 
 
 def frozen(value: T) -> T:
@@ -76,10 +61,23 @@ def frozen(value: T) -> T:
     ValueError: assignment destination is read-only
     """
     kind: Any = type(value)
-    if kind in PLAIN or kind in _guards:
+    if kind in PLAIN or kind in GUARDS:
         return value
-    safe: T = _frozen(value, _Way(package_of(kind), {}))
+    guarded = _derived.get(kind)
+    if guarded is not None:  # seen before: the shortest way, as it is taken four times a unit
+        SET_ATTRIBUTE(value, "__class__", guarded)
+        _freeze_state(value, package_of(kind), {})
+        return value
+    safe: T = _frozen(value, package_of(kind), {}, False)
     return safe
+
+
+def all_frozen(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same values, each of them frozen."""
+    for value in values:
+        if type(value) not in PLAIN and type(value) not in GUARDS:
+            return tuple(map(frozen, values))
+    return values
 
 
 def read_only(function: Callable[P, T]) -> Callable[P, T]:
@@ -92,133 +90,154 @@ def read_only(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
-def is_frozen(array: Array) -> bool:
-    """Whether nobody can write to an array: neither it nor the owner of its memory is writable."""
-    while isinstance(array.base, np.ndarray) and not array.flags.writeable:
-        array = array.base
-    return not array.flags.writeable
+def _frozen(value: Any, package: str, seen: Seen, private: bool) -> Any:
+    """The same, frozen. package: of the object that is handed over.
 
-
-def arrays(value: Any) -> Iterator[Array]:
-    """All arrays that an object holds by now, wherever `frozen` finds them; nothing is made for that."""
-    yield from _arrays(value, _Way(package_of(type(value)), {}))
-
-
-def _frozen(value: Any, way: _Way) -> Any:
-    kind = type(value)
-    if kind in PLAIN or kind in _guards:
+    private: whether in an attribute that is no field of a frozen dataclass: lists there may change,
+    such as caches.
+    """
+    kind: Any = type(value)
+    if kind in PLAIN or kind in GUARDS:
         return value
-    if isinstance(value, np.ndarray):
-        return _view(value, way)
-    if id(value) in way.seen:
-        return way.seen[id(value)][1]
-    way.seen[id(value)] = value, value
-    safe = value
-    if isinstance(value, tuple):
-        safe = _tuple(value, way)
-    elif isinstance(value, list | dict):
-        safe = _container(value, way)
-    elif is_own(kind, way.package):
-        _guard(value)
-        _freeze_state(value, way)
-    elif is_searched(kind):
-        _freeze_state(value, way)
-    way.seen[id(value)] = value, safe
+    if kind is np.ndarray and not value.dtype.hasobject:
+        return _view(value)
+    before = seen.get(id(value))
+    if before is not None:
+        return before[1]
+    seen[id(value)] = value, value
+    freeze = _way_to_freeze(kind, package)
+    safe = freeze(value, package, seen, private)
+    if safe is not value:
+        seen[id(value)] = value, safe
     return safe
 
 
-def _view(array: Array, way: _Way) -> Array:
-    """A view that is read-only, as is the owner of its memory."""
-    if type(array) is not np.ndarray or array.dtype.hasobject:
-        _freeze_members(array, way)
-    flags = array.flags
-    if flags.writeable:
-        if THREAD.watch is not None:
-            THREAD.watch(array)
-        flags.writeable = False
-    base = array.base
-    if base is None:
-        return array.view()
-    while isinstance(base, np.ndarray):
-        flags = base.flags
-        if flags.writeable:
-            flags.writeable = False
-        base = base.base
-    return array
+@functools.cache
+def _way_to_freeze(kind: Any, package: str) -> Callable[[Any, str, Seen, bool], Any]:
+    """What freezes an object of a class: gives the same one, or what stands in its place."""
+    if issubclass(kind, np.ndarray):
+        return _unusual_array
+    if issubclass(kind, tuple):
+        return _tuple
+    if issubclass(kind, list | dict | collections.deque):
+        return _container
+    if is_own(kind, package):
+        return _guarded_object
+    return _library_object if is_searched(kind) else _as_it_is
 
 
-def _freeze_members(array: Array, way: _Way) -> None:
-    """Freeze what else is in an array: objects, or attributes such as the mask of a masked array."""
-    if id(array) in way.seen:
-        return
-    way.seen[id(array)] = array, array
-    if type(array) is not np.ndarray:
-        _freeze_state(array, way)
-    if array.dtype.hasobject and array.flags.writeable:
-        for place in np.ndindex(array.shape):
-            array[place] = _frozen(array[place], way)
-
-
-def _tuple(value: Any, way: _Way) -> Any:
-    items = [_frozen(item, way) for item in value]
-    if all(new is old for new, old in zip(items, value, strict=True)):
-        return value
-    kind = type(value)
-    if hasattr(kind, "_make"):
-        return kind._make(items)
-    return tuple(items) if kind is tuple else value
-
-
-def _container(value: Any, way: _Way) -> Any:
-    """A list or dictionary whose items are frozen: the same one, or one that cannot be changed."""
-    items = list(value.items()) if isinstance(value, dict) else list(enumerate(value))
-    safe = {key: _frozen(item, way) for key, item in items}
-    if not way.private and type(value) is dict:
-        return FrozenDict(safe)
-    if not way.private and type(value) is list:
-        return FrozenList(safe.values())
-    for key, item in items:
-        if safe[key] is not item:
-            value[key] = safe[key]
+def _as_it_is(value: Any, package: str, seen: Seen, private: bool) -> Any:
     return value
 
 
-def _freeze_state(owner: Any, way: _Way) -> None:
-    """Freeze all that an object holds in its attributes now."""
-    fields = frozen_fields(type(owner))
-    private = _Way(way.package, way.seen, private=True)
-    state: dict[str, Any] = getattr(owner, "__dict__", NO_STATE)
-    for name, value in list(state.items()):
-        if type(value) not in PLAIN:
-            safe = _frozen(value, way if name in fields else private)
-            if safe is not value:
-                state[name] = safe
-    for name in slot_names(type(owner)):
-        value = getattr(owner, name, None)
-        safe = _frozen(value, way if name in fields else private)
-        if safe is not value:
-            object.__setattr__(owner, name, safe)
+def _guarded_object(owner: Any, package: str, seen: Seen, private: bool) -> Any:
+    _guard(owner)
+    _freeze_state(owner, package, seen, private)
+    return owner
 
 
-def _arrays(value: Any, way: _Way) -> Iterator[Array]:
+def _library_object(owner: Any, package: str, seen: Seen, private: bool) -> Any:
+    _freeze_state(owner, package, seen, private)
+    return owner
+
+
+def _view(array: Array) -> Array:
+    """A view that is read-only, as is the owner of its memory."""
+    if WATCHES and THREAD.watches and array.flags.writeable:
+        THREAD.watches[-1](array)
+    SET_FLAGS(array, False)
+    base = array.base
+    if base is None:
+        return array.view()
+    _freeze_owners(base)
+    return array
+
+
+def _freeze_owners(base: Any) -> None:
+    """Freeze the array that owns the memory of a view, and those between both."""
+    while isinstance(base, np.ndarray):
+        SET_FLAGS(base, False)
+        base = base.base
+
+
+def _unusual_array(array: Array, package: str, seen: Seen, private: bool) -> Array:
+    """The view of an array that holds objects, or has attributes such as the mask of a masked array."""
+    if type(array) is not np.ndarray:
+        _freeze_state(array, package, seen, private)
+    if array.dtype.hasobject and array.flags.writeable:
+        for place in np.ndindex(array.shape):
+            array[place] = _frozen(array[place], package, seen, private)
+    return _view(array)
+
+
+def _tuple(value: Any, package: str, seen: Seen, private: bool) -> Any:
+    items = [_frozen(item, package, seen, private) for item in value]
+    if all(map(operator.is_, items, value)):
+        return value
     kind = type(value)
-    if kind in PLAIN or id(value) in way.seen:
-        return
-    way.seen[id(value)] = value, value
-    held: list[Any] = []
-    if isinstance(value, np.ndarray):
-        yield value
-        held = list(value.flat) if value.dtype.hasobject else []
-    elif isinstance(value, tuple | list):
-        held = list(value)
-    elif isinstance(value, dict):
-        held = list(value.values())
-    elif not (kind in _guards or is_own(kind, way.package) or is_searched(kind)):
-        return
-    held += getattr(value, "__dict__", {}).values()
-    held += [getattr(value, name, None) for name in slot_names(kind)]
-    for item in held:
-        yield from _arrays(item, way)
+    if kind is tuple:
+        return tuple(items)
+    return kind._make(items) if hasattr(kind, "_make") else value
+
+
+def _container(value: Any, package: str, seen: Seen, private: bool) -> Any:
+    """A list, deque or dictionary whose items are frozen: the same one, or one that cannot be changed."""
+    keys = list(value) if isinstance(value, dict) else range(len(value))
+    if not private and type(value) in (list, dict):
+        safe = {key: _frozen(value[key], package, seen, False) for key in keys}
+        return FrozenDict(safe) if type(value) is dict else FrozenList(safe.values())
+    for key in keys:
+        item = value[key]
+        if type(item) not in PLAIN and type(item) not in GUARDS:
+            safe_item = _frozen(item, package, seen, private)
+            if safe_item is not item:
+                value[key] = safe_item
+    return value
+
+
+def _freeze_state(
+    owner: Any,
+    package: str,
+    seen: Seen,
+    private: bool = False,
+    before: Mapping[str, Any] = NO_STATE,
+) -> None:
+    """Freeze all that an object holds in its attributes now. before: what was frozen in them."""
+    kind: Any = type(owner)
+    state: dict[str, Any] = getattr(owner, "__dict__", NO_STATE)
+    for name in list(state):
+        value: Any = state.get(name)
+        kind_of_value = type(value)
+        if kind_of_value in PLAIN or kind_of_value in GUARDS:
+            continue
+        if kind_of_value is np.ndarray and not (WATCHES or value.dtype.hasobject):
+            SET_FLAGS(value, False)  # here once more, without calls: most arrays are such
+            base = value.base
+            if base is None:
+                state[name] = value.view()
+            elif value is not before.get(name):
+                _freeze_owners(base)
+            continue
+        if kind_of_value is tuple and value is before.get(name) and _is_settled(value):
+            continue
+        in_private = private or name not in frozen_fields(kind)
+        safe = _frozen(value, package, seen, in_private)
+        if safe is not value:
+            state[name] = safe
+    for name in slot_names(kind):
+        value = getattr(owner, name, None)
+        safe = _frozen(value, package, seen, private or name not in frozen_fields(kind))
+        if safe is not value:
+            SET_ATTRIBUTE(owner, name, safe)
+
+
+def _is_settled(value: Any) -> bool:
+    """Whether a tuple that was frozen still is: nothing in it can change."""
+    for item in value:
+        kind = type(item)
+        if kind not in PLAIN and kind not in GUARDS and (kind is not np.ndarray or item.dtype.hasobject):
+            return False
+    return True
 
 
 def _guard(owner: Any) -> None:
@@ -230,7 +249,7 @@ def _guard(owner: Any) -> None:
     if guarded is None:
         return
     try:
-        object.__setattr__(owner, "__class__", guarded)
+        SET_ATTRIBUTE(owner, "__class__", guarded)
     except TypeError:
         _derived[kind] = None
 
@@ -240,24 +259,27 @@ def _guarded(kind: Any) -> type | None:
     namespace: dict[str, Any] = {}
     for base in reversed(kind.__mro__[:-1]):
         for name, member in vars(base).items():
-            if package_of(base) == PROGRAM and not may_store(member):
+            if package_of(base) == PROGRAM and not may_store(member, namespace):
                 namespace.pop(name, None)
             else:
-                namespace[name] = _wrapped(name, member)
+                namespace[name] = _wrapped(name, member, package_of(base))
     namespace = {name: member for name, member in namespace.items() if member is not None}
     namespace |= {name: getattr(kind, name) for name in ("__module__", "__qualname__", "__doc__")}
-    namespace |= {"__slots__": (), "__class__": property(lambda self: kind), "__reduce_ex__": _reduced(kind)}
-    namespace |= {"__setattr__": _refusing(kind.__setattr__), "__delattr__": _refusing(kind.__delattr__)}
+    namespace |= {"__slots__": (), "__class__": property(lambda self: kind), "__reduce_ex__": reduced(kind)}
+    namespace |= {"__setattr__": refusing(kind.__setattr__), "__delattr__": refusing(kind.__delattr__)}
     try:
         guarded = types.new_class(kind.__name__, (kind,), exec_body=lambda body: body.update(namespace))
     except TypeError:
         return None
-    _guards.add(guarded)
+    add_guard(guarded)
     return guarded
 
 
-def _wrapped(name: str, member: Any) -> Any:
-    """What stands for a member of a class in the one that guards its objects; None for the member itself."""
+def _wrapped(name: str, member: Any, package: str) -> Any:
+    """What stands for a member of a class of a package in the one that guards its objects.
+
+    None for the member itself.
+    """
     special = name.startswith("__") and name.endswith("__")
     if isinstance(member, types.FunctionType):
         if special and name not in (*METHODS, *ITEMS):
@@ -265,6 +287,8 @@ def _wrapped(name: str, member: Any) -> Any:
         return _method(member, name in ITEMS)
     if special or isinstance(member, classmethod | staticmethod | type | types.MemberDescriptorType):
         return None
+    if type(member) is functools.cached_property:
+        return _Once(member, alone=package == PROGRAM and not may_store(member.func))
     if hasattr(type(member), "__set__"):
         return _Settable(member)
     return _Read(member) if hasattr(type(member), "__get__") else None
@@ -285,13 +309,18 @@ def _method(function: types.FunctionType, is_item: bool) -> Callable[..., Any]:
 
 def _at_work(owner: Any, function: Callable[..., Any], *values: Any, **named: Any) -> Any:
     """Call what may set attributes of an object, and freeze what it holds then."""
-    THREAD.at_work.append(id(owner))
+    at_work = THREAD.at_work
+    if id(owner) in at_work:
+        return function(*values, **named)
+    before = dict(getattr(owner, "__dict__", NO_STATE))
+    at_work.append(id(owner))
+    if WATCHES:
+        THREAD.worked.add(id(owner))
     try:
         return function(*values, **named)
     finally:
-        THREAD.at_work.pop()
-        if id(owner) not in THREAD.at_work:
-            _freeze_state(owner, _Way(package_of(type(owner)), {}))
+        at_work.pop()
+        _freeze_state(owner, package_of(type(owner)), {}, before=before)
 
 
 def _steps(owner: Any, generator: Generator[Any, Any, Any]) -> Iterator[Any]:
@@ -317,6 +346,29 @@ class _Read:
         return frozen(_at_work(owner, self.member.__get__, owner, kind))
 
 
+class _Once(_Read):
+    """A cached property: its value is frozen where its object keeps it, too.
+
+    alone: whether it changes nothing else of its object.
+    """
+
+    def __init__(self, member: Any, alone: bool):
+        super().__init__(member)
+        self.alone = alone
+
+    def __get__(self, owner: Any, kind: Any) -> Any:
+        compute = self.member.__get__
+        if owner is None:
+            return compute(None, kind)
+        value = compute(owner, kind) if self.alone else _at_work(owner, compute, owner, kind)
+        state = vars(owner)
+        value = state.get(self.member.attrname, value)
+        safe = frozen(value)
+        if safe is not value:
+            state[self.member.attrname] = safe
+        return safe
+
+
 class _Settable(_Read):
     """One that can be set, by its object's own methods."""
 
@@ -325,28 +377,3 @@ class _Settable(_Read):
 
     def __delete__(self, owner: Any) -> None:
         self.member.__delete__(owner)
-
-
-def _refusing(method: Callable[..., None]) -> Callable[..., None]:
-    """`__setattr__` or `__delattr__`, for an object's own methods only."""
-
-    def change(self: Any, name: str, *value: Any) -> None:
-        if id(self) not in THREAD.at_work:
-            raise ReadOnly(f"{name} of a {type(self).__name__} is read-only")
-        method(self, name, *value)
-
-    return change
-
-
-def _reduced(kind: Any) -> Callable[[Any, Any], Any]:
-    """`__reduce_ex__`, by which a copy is of the class that the object was made of."""
-
-    def reduce(self: Any, protocol: Any) -> Any:
-        reduced = kind.__reduce_ex__(self, protocol)
-        if not isinstance(reduced, tuple):
-            return reduced
-        function, values, *rest = reduced
-        plain = tuple(kind if value in _guards else value for value in values)
-        return (function, plain, *rest)
-
-    return reduce

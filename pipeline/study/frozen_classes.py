@@ -5,15 +5,33 @@ import dis
 import functools
 import sys
 import types
-from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
+from collections.abc import Callable, Container, Mapping
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+
+import numpy as np
 
 PROGRAM = __name__.partition(".")[0]
 LIBRARIES = ("numpy", "scipy", "pandas", "xarray")  # whose objects are searched for arrays
 STORES = ("STORE_ATTR", "STORE_SUBSCR", "STORE_SLICE", "DELETE_ATTR", "DELETE_SUBSCR")  # in bytecode
 STORING = {"__setattr__", "__dict__", "setattr", "vars", "append", "extend", "insert", "setdefault", "update"}
+PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None), range, slice, type, types.FunctionType,
+                   types.BuiltinFunctionType, types.MethodType, types.ModuleType, np.random.Generator})
+Seen: TypeAlias = dict[int, tuple[Any, Any]]  # id of what was reached -> it, what stands in its place
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _growing() -> tuple[Mapping[type, bool], Callable[[type, bool], None]]:
+    """Classes to look for, and what adds one.
+
+    No container, as modules that import one that is filled would seem to have other constants then
+    (`pipeline.study.patches`).
+    """
+    classes: dict[type, bool] = {}
+    return types.MappingProxyType(classes), classes.__setitem__
+
+
+GUARDS, _add_guard = _growing()  # classes that guard the objects of others
 
 
 def _cached(function: Callable[P, T]) -> Callable[P, T]:
@@ -60,14 +78,38 @@ def is_searched(kind: Any) -> bool:
     return kind is types.SimpleNamespace or package_of(kind) in LIBRARIES
 
 
-def may_store(member: Any) -> bool:
+def add_guard(kind: type) -> None:
+    """Note that a class guards the objects of another."""
+    _add_guard(kind, True)
+
+
+def may_store(member: Any, storing: Container[str] = ()) -> bool:
     """Whether a member of a class may change its object, or keep what it gives, as far as its code tells.
 
-    It is asked of the program's own classes only, to which the tests hold it.
+    storing: names of members of its bases that may. It is asked of the program's own classes only, to which the
+    tests hold it.
     """
     function = member.fget if isinstance(member, property) else member
-    if not isinstance(function, types.FunctionType) or function.__closure__:
+    if not isinstance(function, types.FunctionType):
         return hasattr(type(member), "__get__")
     steps = list(dis.get_instructions(function.__code__))
     names = {str(step.argval) for step in steps}
+    if function.__closure__:
+        only_super = function.__code__.co_freevars == ("__class__",)
+        if not only_super or any(name in storing for name in names):
+            return True
     return any(step.opname.startswith(STORES) for step in steps) or not names.isdisjoint(STORING)
+
+
+def reduced(kind: Any) -> Callable[[Any, Any], Any]:
+    """`__reduce_ex__`, by which a copy is of the class that the object was made of."""
+
+    def reduce(self: Any, protocol: Any) -> Any:
+        reduced = kind.__reduce_ex__(self, protocol)
+        if not isinstance(reduced, tuple):
+            return reduced
+        function, values, *rest = reduced
+        plain = tuple(kind if value in GUARDS else value for value in values)
+        return (function, plain, *rest)
+
+    return reduce

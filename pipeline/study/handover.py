@@ -1,28 +1,33 @@
 """The one door through which a part is called: what it is given, and what it gives, is read-only.
 
 So what several parts share is the same for each of them, whatever their order and the number of workers.
-Not all code heeds that: `ufunc.at` of NumPy does not, nor does much that is compiled. So what a part is given that
-is not the program's own is compared before and after: sums over rows and columns of its memory, which takes half
-of the time of a copy. What was changed nevertheless is refused from then on, as caches of this process may have it.
+Not all code heeds that: `ufunc.at` of NumPy does not, nor does much that is compiled, nor what changes a set or
+`vars(x)`. So what a part is given that is not the program's own is compared before and after: sums over rows and
+columns of its memory, which takes half of the time of a copy, and what its objects hold (`pipeline.study.holdings`).
+What was changed nevertheless is refused from then on, as caches of this process may have it.
 """
 
 import re
 import traceback
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from pipeline.study import frozen as freezing
-from pipeline.study import frozen_containers
+from pipeline.study import frozen_containers, frozen_threads
 from pipeline.study.arrays import Array
 from pipeline.study.errors import PipelineError
-from pipeline.study.frozen import THREAD, arrays, frozen
+from pipeline.study.frozen import all_frozen, frozen
+from pipeline.study.frozen_arrays import arrays
 from pipeline.study.frozen_classes import PROGRAM
 from pipeline.study.frozen_containers import ReadOnly
+from pipeline.study.frozen_threads import THREAD, watching
+from pipeline.study.holdings import Holding, holdings
 from pipeline.study.protocols import Components, Data, Estimate, Release, Truth
 from pipeline.study.returned import (
     check_data,
@@ -40,15 +45,24 @@ SKIPPED = (
     str(Path(np.__file__).parent),
     freezing.__file__,
     frozen_containers.__file__,
+    frozen_threads.__file__,
+    __file__,
 )  # in search of the line
 T = TypeVar("T")
-_spoilt: dict[
-    int, tuple[Array, str]
-] = {}  # owners of memory that was changed nevertheless, and by which part
+UNHEEDED = (
+    "writes into what it is given, by code that does not heed that it is read-only, such as "
+    "np.add.at"
+)
+# Id of what was changed nevertheless, such as the owner of memory -> it, and what is said of the part.
+_spoilt: dict[int, tuple[Any, str]] = {}
 
 
 class InputWritten(PipelineError):
     """A part writes into what it is given: its name, the line, and what to do instead."""
+
+
+class PartEnds(PipelineError):
+    """A part calls `sys.exit`, or the like: a unit that fails, as by any other error."""
 
 
 def call(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
@@ -56,25 +70,48 @@ def call(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any
 
     given: is read-only from now on, as is the result. Raises InputWritten where the part writes into it.
     """
-    return frozen(measured(name, method, given, *more))
+    return frozen(_given_safely(name, method, all_frozen(given), *more))
 
 
 def measured(name: str, method: Callable[..., T], given: tuple[Any, ...], *more: Any) -> T:
     """The same of a metric, whose result no other part gets: it is as the metric gives it."""
-    safe = tuple(map(frozen, given))
+    return _given_safely(name, method, all_frozen(given), *more)
+
+
+def _given_safely(name: str, method: Callable[..., T], safe: tuple[Any, ...], *more: Any) -> T:
+    """The same where what is given is frozen already.
+
+    Raises PartEnds, too. An OSError of a person's part names it.
+    """
     if _spoilt:
         _check_not_spoilt(safe)
     try:
-        if _is_the_programs(cast(Hashable, type(getattr(method, "__self__", method)))):
+        part: Any = type(getattr(method, "__self__", method))
+        if _is_the_programs(part):
             return method(*safe, *more)
-        with _Watch(name, safe):
+        with _Watch(name, safe), _named_in_errors(name):
             return method(*safe, *more)
+    except (SystemExit, GeneratorExit) as error:  # which would end more than a unit
+        ends = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise PartEnds(f"{name} ends the program instead of giving a value ({ends})") from error
     except (ValueError, TypeError, ReadOnly) as error:
         if not REFUSAL.search(str(error)):
             raise
         raise InputWritten(
             f"{name} writes into what it is given{_line(error)}: {ADVICE}"
         ) from error
+
+
+@contextmanager
+def _named_in_errors(name: str) -> Iterator[None]:
+    """Say in an error of the system, such as that a file is missing, which part met it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        said = f"{name} cannot go on: {error.strerror}"
+        raise OSError(error.errno, said, error.filename) from error
 
 
 @dataclass(frozen=True)
@@ -117,8 +154,9 @@ class Chain:
         """Values of all metrics, (reps,) float64 each, and the status, (reps,) int8."""
         values: dict[str, Array] = {}
         reps = len(estimate.converged)
+        safe = all_frozen((truth, release, estimate))
         for name, metric in zip(self.metrics, self.parts.metrics, strict=True):
-            given = measured(f"metric {name}", metric, (truth, release, estimate))
+            given = _given_safely(f"metric {name}", metric, safe)
             values[name] = checked_values(metric, name, given, reps)
         status = np.where(estimate.converged, OK, NOT_CONVERGED).astype(np.int8)
         return {**values, "status": status}
@@ -156,21 +194,30 @@ class _Watch:
     def __init__(self, name: str, given: tuple[Any, ...]):
         self._name, self._given = name, given
         self._before: dict[int, _Memory] = {}
+        self._holdings: list[Holding] = []
 
     def __enter__(self) -> Self:
-        self._outer = THREAD.watch
-        THREAD.watch = self._add
+        self._watching = watching(self._add)
+        self._watching.__enter__()
+        self._holdings = holdings(self._given)
         for array in arrays(self._given):
             self._add(array)
         return self
 
     def __exit__(self, kind: Any, error: Any, steps: Any) -> None:
-        THREAD.watch = self._outer
-        changed = [one.owner for one in self._before.values() if _sums(one.owner) != one.sums]
-        for owner in changed:
-            _spoilt[id(owner)] = owner, self._name
-        if changed and kind is None:
-            _check_not_spoilt(changed)
+        worked = frozenset(THREAD.worked)
+        self._watching.__exit__(None, None, None)
+        written = [memory for memory in self._before.values() if _sums(memory.owner) != memory.sums]
+        for memory in written:
+            _spoilt[id(memory.owner)] = memory.owner, f"{self._name} {UNHEEDED}"
+        compared = [holding for holding in self._holdings if holding.keeper not in worked]
+        changed = [holding for holding in compared if holding.is_changed()]
+        for holding in changed:
+            _spoilt[id(holding.owner)] = holding.owner, f"{self._name} changes {holding.what}"
+        owners: list[Any] = [memory.owner for memory in written]
+        owners += [holding.owner for holding in changed]
+        if owners and kind is None:
+            raise _input_written(owners[0])
 
     def _add(self, array: Array) -> None:
         """Note what an array holds now."""
@@ -187,14 +234,19 @@ def _sums(owner: Array) -> tuple[bytes, ...]:
     return table.sum(axis=0).tobytes(), table.sum(axis=1).tobytes(), octets[whole:].tobytes()
 
 
-def _check_not_spoilt(given: Iterable[Any]) -> None:
-    """Raise InputWritten where a part changed an array that was read-only."""
-    for array in arrays(tuple(given)):
+def _check_not_spoilt(given: tuple[Any, ...]) -> None:
+    """Raise InputWritten where a part changed what is given although it was read-only."""
+    for array in arrays(given):
         while isinstance(array.base, np.ndarray):
             array = array.base
         if id(array) in _spoilt:
-            name = _spoilt[id(array)][1]
-            raise InputWritten(
-                f"{name} writes into what it is given, by code that does not heed that it is "
-                f"read-only, such as np.add.at: {ADVICE}"
-            )
+            raise _input_written(array)
+    for holding in holdings(given):
+        if id(holding.owner) in _spoilt:
+            raise _input_written(holding.owner)
+
+
+def _input_written(owner: Any) -> InputWritten:
+    """What is said of something that a part changed."""
+    _, said = _spoilt[id(owner)]
+    return InputWritten(f"{said}: {ADVICE}")

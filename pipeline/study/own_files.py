@@ -5,11 +5,14 @@ import linecache
 import sys
 import traceback
 import types
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipeline.study.files import read_regular
 from pipeline.study.parameters import InvalidInput, path_of, shorten
+from pipeline.study.replaced_values import replaced_values
 from pipeline.study.surroundings import OWN_CODE, Surroundings, watched
 
 FLAG = "--with"
@@ -34,6 +37,7 @@ class OwnFile(NamedTuple):
 
 _LOADED: dict[str, OwnFile] = {}  # by the module's name
 _SURROUNDINGS: dict[str, Surroundings] = {}  # in which these were executed
+_REPLACED: dict[str, dict[str, Any]] = {}  # what these replaced in other packages
 _EXECUTING: list[str] = []
 
 
@@ -50,6 +54,35 @@ def source(module: str) -> bytes | None:
 def surroundings(file: OwnFile) -> Surroundings:
     """What a file depended on when it was executed here."""
     return _SURROUNDINGS[file.module]
+
+
+@contextmanager
+def restored(*, alone: bool = False) -> Iterator[None]:
+    """Forget at the end of a `with` which files were executed in it.
+
+    alone: those that were executed before are not known meanwhile.
+    """
+    files, surroundings_before, replaced_before = dict(_LOADED), dict(_SURROUNDINGS), dict(_REPLACED)
+    modules = {name: sys.modules[name] for name in files if name in sys.modules}
+    if alone:
+        _LOADED.clear()
+    try:
+        yield
+    finally:
+        for name in _LOADED:
+            sys.modules.pop(name, None)
+        sys.modules.update(modules)
+        _LOADED.clear()
+        _LOADED.update(files)
+        _SURROUNDINGS.clear()
+        _SURROUNDINGS.update(surroundings_before)
+        _REPLACED.clear()
+        _REPLACED.update(replaced_before)
+
+
+def replaced(file: OwnFile) -> dict[str, Any]:
+    """What a file replaced in NumPy, SciPy and Python's mathematics: qualified name -> what is there now."""
+    return _REPLACED.get(file.module, {})
 
 
 def executing() -> str | None:
@@ -88,9 +121,10 @@ def execute(file: OwnFile) -> None:
         _LOADED[file.module] = file
         _EXECUTING.append(file.name)
         try:
-            with watched() as met:
+            with replaced_values(file.content) as there_now, watched() as met:
                 exec(code, vars(module))
             _SURROUNDINGS[file.module] = met
+            _REPLACED[file.module] = there_now
         finally:
             _EXECUTING.pop()
     except (Exception, SystemExit) as error:

@@ -5,8 +5,10 @@ Two groups: `pipeline.problems`, whose entry points are each a `Problem` by its 
 `pipeline.register`. Both are loaded once in a process.
 """
 
+import sys
 import threading
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, distributions, entry_points
 from types import ModuleType
@@ -55,19 +57,20 @@ class Installed:
     def find(self) -> None:
         """Load all entry points."""
         brought: dict[str, EntryPoint] = {}
-        for entry in _entries(PROBLEMS):
+        for entry in entries_of(PROBLEMS):
             self._add_problem(entry, brought)
-        for entry in _entries(PARTS):
+        for entry in entries_of(PARTS):
             self._add_parts(entry)
         LEFT_OUT[:] = [f"{one.package} ({one.why})" for one in self.broken]
 
     def _add_problem(self, entry: EntryPoint, brought: dict[str, EntryPoint]) -> None:
         try:
-            new = entry.load()
-        except MemoryError:
+            with redirect_stdout(sys.stderr):  # what it prints belongs to no answer
+                new = entry.load()
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
-            self.broken.append(_broken(entry, error))
+        except BaseException as error:
+            self.broken.append(broken_by(entry, error))
             return
         if not isinstance(new, Problem) or new.name != entry.name:
             self.broken.append(Broken(entry, "is not a Problem of that name"))
@@ -89,18 +92,19 @@ class Installed:
         before = dict(self.problems)
         self.collected = []
         try:
-            target = entry.load()
-            if not isinstance(target, ModuleType):
-                target()
+            with redirect_stdout(sys.stderr):
+                target = entry.load()
+                if not isinstance(target, ModuleType):
+                    target()
             for addition in self.collected:
                 known = self.problems.get(addition.problem)
                 self.problems[addition.problem] = addition.added_to(known)
             self.modules.append(entry.module)
-        except MemoryError:
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             self.problems = before
-            self.broken.append(_broken(entry, error))
+            self.broken.append(broken_by(entry, error))
         finally:
             self.collected = None
 
@@ -117,7 +121,13 @@ def installed() -> Installed:
         return _INSTALLED[0]
 
 
-def _entries(group: str) -> list[EntryPoint]:
+def look_again() -> None:
+    """Let the next question find what was installed, or taken away, since this process looked first."""
+    with _LOCK:
+        _INSTALLED.clear()
+
+
+def entries_of(group: str) -> list[EntryPoint]:
     """Entry points of a group, of all packages whose metadata can be read."""
     try:
         return [*entry_points(group=group)]
@@ -133,7 +143,8 @@ def _readable(group: str) -> Iterable[EntryPoint]:
             continue
 
 
-def _broken(entry: EntryPoint, error: BaseException) -> Broken:
+def broken_by(entry: EntryPoint, error: BaseException) -> Broken:
+    """An entry point that raised an error while it was loaded."""
     said = str(error) if isinstance(error, PipelineError) else f"{type(error).__name__}: {error}"
     return Broken(entry, f"cannot be loaded ({shorten(said, 200)})")
 

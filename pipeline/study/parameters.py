@@ -282,8 +282,9 @@ def _is_text(value: str) -> bool:
 
 def kinds_of(field: Field[Any]) -> tuple[str, ...]:
     """Names of the types that a parameter may have, from its annotation, such as ("int", "None")."""
-    name = field.type if isinstance(field.type, str) else getattr(field.type, "__name__", str(field.type))
-    return _kinds_of(name)
+    if isinstance(field.type, str):
+        return _kinds_of(field.type)
+    return _kinds_of(getattr(field.type, "__name__", str(field.type)))
 
 
 @functools.lru_cache(maxsize=1024)

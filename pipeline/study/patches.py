@@ -10,6 +10,8 @@ import hashlib
 import sys
 import types
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -24,11 +26,31 @@ from pipeline.study.surroundings import is_own_code
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 CONTAINERS = (tuple, list, set, frozenset, dict)
+_LOOKED_AT: ContextVar[dict[str, dict[str, str]] | None] = ContextVar("looked_at", default=None)
 CHANGING = {"_abc_impl", "_is_protocol", "__annotate__", "__annotate_func__"}  # of a class, set by Python
+
+
+@contextmanager
+def at_one_moment() -> Iterator[None]:
+    """Look at each module once within a `with`, however many parts need it; nothing may replace anything meanwhile."""
+    token = _LOOKED_AT.set({})
+    try:
+        yield
+    finally:
+        _LOOKED_AT.reset(token)
 
 
 def patches(module: str) -> dict[str, str]:
     """What a module of this process holds in place of what its file says: qualified name -> digest of it."""
+    looked_at = _LOOKED_AT.get()
+    if looked_at is None:
+        return _patches(module)
+    if module not in looked_at:
+        looked_at[module] = _patches(module)
+    return looked_at[module]
+
+
+def _patches(module: str) -> dict[str, str]:
     live = sys.modules.get(module)
     path = getattr(live, "__file__", None)
     if live is None or not path or not path.endswith(".py") or not Path(path).is_file():
@@ -58,8 +80,8 @@ def foreign_members(part: Any) -> dict[str, str]:
 def replacements(packages: Collection[str]) -> dict[str, str]:
     """What a person's code put in place of functions and methods of installed packages: qualified name -> digest.
 
-    packages: those that are looked at, which numbers depend on. Other values, such as constants, and functions of one
-    package in the place of another's do not show.
+    packages: those that are looked at, which numbers depend on. Other values, such as constants, do not show here; see
+    `pipeline.study.replaced_values`.
     """
     members: dict[str, str] = {}
     for module, live in [*sys.modules.items()]:
@@ -72,6 +94,11 @@ def replacements(packages: Collection[str]) -> dict[str, str]:
                 inside = {f"{module}.{name}": value}
             members |= {place: _digest(_text(one, module)) for place, one in inside.items() if _is_persons(one)}
     return members
+
+
+def digest_of(value: Any, module: str) -> str:
+    """Digest of what a value computes with, that stands in a module; of compiled functions their name counts."""
+    return _digest(f"{_text(value, module)} {getattr(value, '__name__', '')}")
 
 
 def _is_persons(value: Any) -> bool:

@@ -5,7 +5,8 @@ the group `pipeline.problems`, which names a `Problem`. A package may also bring
 one of the group `pipeline.parts`. Packages are known wherever they are installed (`pipeline.study.packages`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pipeline.study import own_files
@@ -14,7 +15,7 @@ from pipeline.study.additions import Addition, addition
 from pipeline.study.own_files import OwnFile
 from pipeline.study.packages import PROBLEMS, Broken, installed
 from pipeline.study.parameters import InvalidInput, nearest
-from pipeline.study.problem import Problem
+from pipeline.study.problem import KINDS, Problem
 
 _REGISTERED: dict[str, Problem] = {}  # new problems, and those that have more parts than they were installed with
 _BROUGHT: list[Addition] = []  # what workers can neither import nor get from a file given with --with
@@ -99,9 +100,48 @@ def register(
         _bring(one)
 
 
-def registered() -> Registered:
+def registrations() -> Registered:
     """What was registered in this process, to be sent to workers."""
     return Registered(own_files.loaded(), tuple(one for one in _BROUGHT if one.problem in _REGISTERED))
+
+
+@contextmanager
+def registered(*new: Problem, alone: bool = False) -> Iterator[None]:
+    """Make problems known for the time of a `with`: for tests, of parts of one's own as well.
+
+    They take the place of problems of their names, in this process alone where these are installed. Whatever is
+    registered meanwhile, by files given with --with too, is forgotten at the end. alone: what was registered before is
+    not known meanwhile.
+
+    >>> import pipeline as pl
+    >>> with registered():
+    ...     register("ranking", estimators={"tried": pl.ranking.Debiased})
+    ...     "tried" in problem("ranking").estimators
+    True
+    >>> "tried" in problem("ranking").estimators
+    False
+    """
+    known, brought = dict(_REGISTERED), list(_BROUGHT)
+    if alone:
+        _REGISTERED.clear()
+        _BROUGHT.clear()
+    with own_files.restored(alone=alone):
+        try:
+            for one in new:
+                _put_in_place(one)
+            yield
+        finally:
+            _REGISTERED.clear()
+            _REGISTERED.update(known)
+            _BROUGHT[:] = brought
+
+
+def _put_in_place(new: Problem) -> None:
+    """Register a problem even where there is another one of its name."""
+    is_known = new.name in problems()
+    _REGISTERED[new.name] = new
+    if not is_known:
+        _bring(addition(new, (None,) * len(KINDS), ()))
 
 
 def adopt(what: Registered) -> None:

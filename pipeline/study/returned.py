@@ -187,8 +187,11 @@ def _check_arrays(by: Caller, value: Any, reps: int, known: Mapping[str, int]) -
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is an array whose elements all count: those of a masked one would count, too."""
-    return isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray)
+    """Whether a value is an array whose elements all count, which those of a masked one would, too.
+
+    A matrix of NumPy keeps two axes, whatever is taken of it.
+    """
+    return isinstance(value, np.ndarray) and not isinstance(value, np.ma.MaskedArray | np.matrix)
 
 
 def _fits(

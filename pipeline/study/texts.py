@@ -1,5 +1,6 @@
 """Texts from people's files, as pages, figures and spreadsheets may show them."""
 
+import functools
 import re
 from typing import Any
 
@@ -35,4 +36,9 @@ def cell(value: Any) -> Any:
     >>> cell("=A1"), cell(-1.5)
     ("'=A1", -1.5)
     """
-    return plain_text(visible(value)) if isinstance(value, str) else value
+    return _safe_text(value) if isinstance(value, str) else value
+
+
+@functools.lru_cache(maxsize=4096)  # of a long table most texts are the same
+def _safe_text(text: str) -> str:
+    return plain_text(visible(text))

@@ -7,21 +7,21 @@ a set are none of these. Differences of the last three show in another process o
 """
 
 import copy
-import dataclasses
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pipeline.study.arrays import Array
+from pipeline.study.contents import digest_of
 from pipeline.study.fingerprints import PROGRAM
 from pipeline.study.handover import InputWritten
 from pipeline.study.parameters import fields, shorten
 from pipeline.study.protocols import Data
-from pipeline.study.returned import WrongPart, lazy
+from pipeline.study.returned import WrongPart
 from pipeline.study.study import Memo, Study
 
 COUNTS = (3, 4, 5, 7, 11, 13, 17, 19)  # of replications: the first that is no size, so that no
@@ -143,8 +143,9 @@ def _record(study: Study, cell: int, memo: Memo) -> Record:
         for name, function in study.derive.items()
     }
     values: Mapping[str, Array] = {}
+    generator = _GlobalGenerator()
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), generator:
             values = study.simulate(labels, 0, memo)
     except (WrongPart, OSError):
         raise
@@ -153,6 +154,8 @@ def _record(study: Study, cell: int, memo: Memo) -> Record:
         raise WrongPart(role, name, said) from error
     except Exception:
         memo.pop("estimate", None)  # of another cell, perhaps
+    if generator.drawn and own_parts(study, [cell]):
+        _refuse_global_draws(study, labels)
     if "data" in memo:
         truth, data = memo["data"][1]
         record |= {"truth": digest_of(truth), "data": digest_of(data)}
@@ -163,6 +166,65 @@ def _record(study: Study, cell: int, memo: Memo) -> Record:
     else:
         memo.clear()  # what it shares with others may be half drawn
     return record
+
+
+class _GlobalGenerator:
+    """Whether something draws from `np.random` itself, which all code of a process shares; it is as before at the end.
+
+    Also where it seeds it: all blocks would then have the same numbers.
+    """
+
+    drawn = False
+
+    def __enter__(self) -> None:
+        self._before = np.random.get_state()  # noqa: NPY002
+        np.random.random()  # noqa: NPY002, so that the same seed as the last time shows, too
+        self._moved = self._state()
+
+    def __exit__(self, *error: object) -> None:
+        self.drawn = self._state() != self._moved
+        np.random.set_state(self._before)  # noqa: NPY002
+
+    @staticmethod
+    def _state() -> str:
+        return digest_of(np.random.get_state())  # noqa: NPY002
+
+
+def _refuse_global_draws(study: Study, labels: Mapping[str, Any]) -> None:
+    """Raise WrongPart for the first part that draws from `np.random` itself; nothing if none does again."""
+    steps = _made_steps(study, labels)
+    while True:
+        generator = _GlobalGenerator()
+        with generator:
+            step = next(steps, "")
+        if not step:
+            return
+        if generator.drawn:
+            kind, _, name = step.partition(" ")
+            role, method = (kind, "it") if name else METHODS[kind]
+            said = f"{method} draws from np.random itself; {RULE}"
+            raise WrongPart(role, name or study.values(labels)[role], said)
+
+
+def _made_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
+    """Make a unit, and say after each step which it was; the end where a part raises an error."""
+    chain, reps = study.chain(labels), study.block
+
+    def start(role: str) -> np.random.Generator:
+        return study.stream(role, labels, 0, chain.parts.model).generator()
+
+    with np.errstate(all="ignore"), suppress(Exception):
+        truth = chain.truth(start("truth"), reps, start("population"))
+        yield "truth"
+        data = chain.data(truth, start("data"), reps)
+        yield "data"
+        release = chain.release(data, start("noise"), reps)
+        yield "release"
+        estimate = chain.estimate(release, start("estimator"), reps)
+        yield "estimate"
+        for name, metric in zip(study.metrics, chain.parts.metrics, strict=True):
+            metric(truth, release, estimate)
+            yield f"metric {name}"
 
 
 def _check_mechanism(study: Study, cell: int, data: Data) -> None:
@@ -237,46 +299,3 @@ def _unlike_steps(study: Study, labels: Mapping[str, Any]) -> Iterator[str]:
 
 def _unlike(one: Any, other: Any) -> bool:
     return digest_of(one) != digest_of(other)
-
-
-def digest_of(value: Any) -> str:
-    """Digest, 16 hexadecimal digits, of arrays, numbers, texts, and of dataclasses and containers of these.
-
-    Of other objects the name of their class counts only.
-    """
-    digest = hashlib.blake2b(digest_size=8)
-    for text in _texts(value):
-        digest.update(text)
-    return digest.hexdigest()
-
-
-def _texts(value: Any) -> Iterator[bytes]:
-    if isinstance(value, np.ndarray):
-        yield from _texts_of_array(value)
-    elif value is None or isinstance(
-        value, bool | int | float | complex | str | bytes | np.generic
-    ):
-        yield repr(value).encode(errors="backslashreplace")
-    elif isinstance(value, Mapping):
-        yield from _texts([*value.items()])
-    elif isinstance(value, list | tuple):
-        yield f"{len(value)}".encode()
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, set | frozenset):
-        yield from sorted(digest_of(item).encode() for item in value)
-    elif dataclasses.is_dataclass(value):
-        yield type(value).__name__.encode()
-        for field in dataclasses.fields(value):
-            if not lazy(type(value), field.name):
-                yield from _texts(getattr(value, field.name))
-    else:
-        yield type(value).__name__.encode()
-
-
-def _texts_of_array(array: Array) -> Iterator[bytes]:
-    yield f"{array.dtype} {array.shape}".encode()
-    if array.dtype.hasobject or array.dtype.kind == "T":
-        yield from _texts(array.tolist())
-    else:
-        yield array.tobytes()

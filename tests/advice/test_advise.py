@@ -35,9 +35,10 @@ OWN = dataclasses.replace(toy_paper.PROBLEM, name="own_mean", derivations={}, cl
 
 
 @pytest.fixture
-def own(monkeypatch):
+def own():
     """A problem of one's own, known to this process for the time of a test."""
-    monkeypatch.setitem(registry._REGISTERED, "own_mean", OWN)
+    with registry.registered(OWN):
+        yield
 
 
 def truth(target):

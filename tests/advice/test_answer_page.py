@@ -21,8 +21,9 @@ WORDS = [f"{name}={value}" for name, value in ASKED.items()]
 @pytest.fixture(autouse=True)
 def own(monkeypatch, tmp_path):
     """A problem of one's own, in a folder of its own."""
-    monkeypatch.setitem(registry._REGISTERED, "own_mean", OWN)
     monkeypatch.chdir(tmp_path)
+    with registry.registered(OWN):
+        yield
 
 
 def text_of(path):

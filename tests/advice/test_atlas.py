@@ -30,11 +30,11 @@ CELLS = Atlas({"n": (5, 20, 80), "epsilon": (0.3, 1, 3, 10)}, ("laplace",), ("er
 def own(monkeypatch, tmp_path):
     """A problem of one's own with an atlas, made in a file that is given back."""
     mine = dataclasses.replace(OWN, advice=dataclasses.replace(OWN.advice, atlas=CELLS))
-    monkeypatch.setitem(registry._REGISTERED, "own_mean", mine)
     for module in (atlas, solve):
         monkeypatch.setattr(module, "path", lambda problem: tmp_path / atlas.FILE)
-    assert solve.main(["own_mean"]) == 0
-    return tmp_path / atlas.FILE
+    with registry.registered(mine):
+        assert solve.main(["own_mean"]) == 0
+        yield tmp_path / atlas.FILE
 
 
 def asked(n=20, target=0.1, relation="<=", **known):
@@ -102,10 +102,10 @@ def main_quick():
     return advise.perform({"problem": "own_mean", "target": "error_squared<=0.1", "n": 20, "quick": True})
 
 
-def test_bad_problems_are_named(own, capsys, monkeypatch):
+def test_bad_problems_are_named(own, capsys):
     assert solve.main(["no"]) == 2 and "problem=no: no such problem" in capsys.readouterr().err
-    monkeypatch.setitem(registry._REGISTERED, "own_mean", OWN)
-    assert solve.main(["own_mean"]) == 2 and "declares no atlas" in capsys.readouterr().err
+    with registry.registered(OWN):
+        assert solve.main(["own_mean"]) == 2 and "declares no atlas" in capsys.readouterr().err
 
 
 def test_the_command_prints_a_first_answer_and_then_the_certified_one(own, capsys):

@@ -48,10 +48,10 @@ TWO = dataclasses.replace(
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch):
+def known():
     """Problems of one's own, known to this process for the time of a test."""
-    monkeypatch.setitem(registry._REGISTERED, "own_two", TWO)
-    monkeypatch.setitem(registry._REGISTERED, "own_mean", OWN)
+    with registry.registered(TWO, OWN):
+        yield
 
 
 @pytest.fixture

@@ -22,9 +22,10 @@ ASKED = {"problem": "own_mean", "target": "error_squared<=0.1", "n": 20}
 @pytest.fixture(autouse=True)
 def own(monkeypatch):
     """A problem that only this process has heard of, and two processes for the least work."""
-    monkeypatch.setitem(registry._REGISTERED, "own_mean", OWN)
-    monkeypatch.setattr(processes, "CORES", 2)
+    monkeypatch.setattr(processes, "cores", lambda: 2)
     monkeypatch.setattr(processes, "LONG", 0)
+    with registry.registered(OWN):
+        yield
 
 
 def who(number):

@@ -27,9 +27,8 @@ CONFIG = dict(
 @pytest.fixture
 def toy():
     """The paper of the tests, known to the registry for a while."""
-    registry.register(toy_paper.PROBLEM)
-    yield toy_paper
-    del registry._REGISTERED["toy"]
+    with registry.registered(toy_paper.PROBLEM):
+        yield toy_paper
 
 
 def test_a_page_of_other_code_is_out_of_date(tmp_path, monkeypatch):
@@ -71,10 +70,10 @@ class Told(toy_paper.Answers):
         return f"Answers of {self.n} people who do not exist."
 
 
-def test_the_first_cells_model_says_where_the_data_come_from(toy, monkeypatch):
+def test_the_first_cells_model_says_where_the_data_come_from(toy):
     assert statements.source(read_experiment(toy.CONFIG).study) == ""
-    monkeypatch.setitem(registry._REGISTERED, "toy", dataclasses.replace(toy.PROBLEM, models={"answers": Told}))
-    assert statements.source(read_experiment(toy.CONFIG).study) == "Answers of 10 people who do not exist."
+    with registry.registered(dataclasses.replace(toy.PROBLEM, models={"answers": Told})):
+        assert statements.source(read_experiment(toy.CONFIG).study) == "Answers of 10 people who do not exist."
 
 
 def test_one_line_per_verdict_the_contradicted_last():

@@ -69,6 +69,19 @@ def test_each_estimator_by_its_name():
     assert shortfalls.of_moments(moments_of(data), "") == said
 
 
+@pytest.mark.parametrize(
+    "values, whose", [([[0, np.inf], [2, 3]], " with estimator one"), ([[0, np.inf]] * 2, "")]
+)
+def test_estimators_whose_values_are_not_finite_are_named(values, whose):
+    """Only where others of the study have none such."""
+    data = results([[1, 1], [1, 1]], error=values).rename(m="estimator")
+    moments = moments_of(data.assign_coords(estimator=["one", "two"]))
+    number = int(np.isinf(values).sum())
+    said = f"metric error not finite in {number}{whose}"
+    assert shortfalls.of_moments(moments, "") == said
+    assert shortfalls.of_summary(summarise_moments(moments), "") == said
+
+
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     """A file of parts and an experiment with two cells; in one of them half of the replications are lost."""

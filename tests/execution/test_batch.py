@@ -14,11 +14,20 @@ import types
 import pytest
 
 from pipeline.__main__ import main
+from pipeline.cli.config import TASKS
 from pipeline.execution import arithmetic, plan
-from pipeline.execution.clusters import LSF, PBS, SGE, Slurm
-from pipeline.execution.clusters.arrays import MIB, Sizes, Submission
-from pipeline.execution.clusters.jobs import Jobs, Refused, call
+from pipeline.execution.clusters.arrays import Submission
+from pipeline.execution.clusters.batch_workers import BatchWorkers
+from pipeline.execution.clusters.jobs import Jobs
 from pipeline.execution.clusters.private_files import LINES, check_sourced
+from pipeline.execution.systems import registry
+from pipeline.execution.systems.base import System
+from pipeline.execution.systems.commands import Refused, call
+from pipeline.execution.systems.lsf import LSF
+from pipeline.execution.systems.pbs import PBS
+from pipeline.execution.systems.sge import SGE
+from pipeline.execution.systems.sizes import MIB, Sizes
+from pipeline.execution.systems.slurm import Slurm
 from pipeline.storage.replications import Store
 from pipeline.study.parameters import InvalidInput
 from tests.helpers.engine import ROOT, arguments, study
@@ -37,7 +46,7 @@ WANTED = {
 
 @pytest.mark.parametrize("kind", WANTED, ids=lambda kind: kind.name)
 def test_script_says_what_the_fields_say(kind):
-    script = kind(**FIELDS, directives="-x y; -pe smp 4").script()
+    script = BatchWorkers(kind(**FIELDS, directives="-x y; -pe smp 4")).script()
     assert set(WANTED[kind]) <= set(script.splitlines()), script
     command = script.strip().splitlines()[-1]
     for words in ("--nworkers 4", "--nthreads 1", "clusters.route SCHEDULER)", "--protocol tls://", "--no-dashboard",
@@ -49,14 +58,14 @@ def test_script_says_what_the_fields_say(kind):
 def test_a_value_of_several_words_is_one_value(monkeypatch):
     """Such as the features of the processor that NumPy is to do without, in jobs as in the driver."""
     monkeypatch.setenv(arithmetic.FEATURES, "X86_V4 AVX512_ICL")
-    script = Slurm().script()
+    script = BatchWorkers(Slurm()).script()
     assert f"export {arithmetic.FEATURES}='X86_V4 AVX512_ICL'" in script.splitlines()
 
 
 @pytest.mark.parametrize("walltime", ["00:01:00", "00:10:00", "01:00:00", "240:00:00"])
 def test_workers_end_before_the_walltime_and_not_together(walltime):
     """The latest end leaves a reserve; what is promised to a unit is the earliest."""
-    cluster = Slurm(walltime=walltime)
+    cluster = BatchWorkers(Slurm(walltime=walltime))
     words = cluster.script().split()
     lifetime, stagger = (float(words[words.index(w) + 1].rstrip("s")) for w in ("--lifetime", "--lifetime-stagger"))
     hours, minutes, seconds = map(int, walltime.split(":"))
@@ -76,14 +85,16 @@ def test_a_field_that_makes_no_sense_is_named(field, value):
 
 def test_an_interface_that_is_not_there_is_named_before_anything_is_asked():
     with pytest.raises(InvalidInput, match="cluster.interface=none0: this machine has .*lo"):
-        Slurm(interface="none0").check()
+        BatchWorkers(Slurm(interface="none0")).check()
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_asked(tmp_path, monkeypatch):
-    monkeypatch.setattr(Slurm, "needed", ("sh",))
+    for command in ("submits", "cancels"):
+        monkeypatch.setattr(Slurm, command, "sh")
+    monkeypatch.setattr(Slurm, "listing", ("sh",))
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidInput, match="cluster.folder=.*cannot be written: Not a directory"):
-        Slurm(folder=str(tmp_path / "file" / "x")).check()
+        BatchWorkers(Slurm(folder=str(tmp_path / "file" / "x"))).check()
 
 
 def test_grid_engine_wants_a_parallel_environment():
@@ -94,7 +105,7 @@ def test_grid_engine_wants_a_parallel_environment():
 def test_without_dask_jobqueue_one_line(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "dask_jobqueue" else find(name))
-    for ask in (Slurm().check, Slurm().script):
+    for ask in (BatchWorkers(Slurm()).check, BatchWorkers(Slurm()).script):
         with pytest.raises(InvalidInput, match="needs this package: pip install dask-jobqueue"):
             ask()
 
@@ -130,9 +141,16 @@ class Queue:
         (folder / "cancel").write_text(f'#!/bin/sh\nfor n; do sed -i "/^$n /d" {self.listing}; done\n')
         (folder / "cancel").chmod(0o755)
 
-    def make(self, name):
-        return types.SimpleNamespace(job_script=lambda: "", submit_command=str(self.folder / "submit"),
-                                     cancel_command=str(self.folder / "cancel"))
+    def system(self, jobs, least):
+        class Files(System):
+            name, submits, cancels = "files", str(self.folder / "submit"), str(self.folder / "cancel")
+            listing = ("cat", str(self.listing))
+            nothing_left = "No unfinished job"
+
+            def options(self, sizes, array, after):
+                return []
+
+        return Files(jobs=jobs, least_jobs=least, cores=2, folder=str(self.folder))
 
     def numbers(self):
         return [int(line.split()[0]) for line in self.listing.read_text().splitlines()]
@@ -149,8 +167,9 @@ def jobs_of(queue, monkeypatch, wanted, least):
     scheduler = types.SimpleNamespace(workers={}, tasks={})
     monkeypatch.setattr("pipeline.execution.clusters.jobs.retire",
                         lambda _, addresses: [scheduler.workers.pop(address) for address in addresses])
-    jobs = Jobs(queue.make, ["cat", str(queue.listing)], wanted, least, 2, queue.folder, queue.folder, None,
-                scheduler)
+    system = queue.system(wanted, least)
+    system.output.mkdir()
+    jobs = Jobs(system, lambda name: "", queue.folder, None, scheduler)
 
     def later(seconds):
         clock.now += seconds
@@ -203,7 +222,7 @@ def test_no_secret_goes_where_a_queue_would_show_it(queue, monkeypatch, hides_en
         monkeypatch.setenv(name, "planted")
     monkeypatch.setenv("LOADED_MODULES", "kept")
     jobs, *_ = jobs_of(queue, monkeypatch, 1, 1)
-    jobs.hides_environment = hides_environment
+    monkeypatch.setattr(type(jobs.system), "hides_environment", hides_environment)
     jobs.submit()
     inherited = (queue.folder / "inherited").read_text()
     assert "LOADED_MODULES=kept" in inherited and inherited.count("planted") == 3 * hides_environment
@@ -220,7 +239,7 @@ def test_jobs_read_a_private_file_if_there_is_one(tmp_path):
 
 def as_a_job_reads_it(folder):
     """What bash makes of the lines in a job's script that source the private file."""
-    script = Slurm(folder=str(folder)).script()
+    script = BatchWorkers(Slurm(folder=str(folder))).script()
     start = script.index("MORE=")
     lines = script[start:script.index("\nfi\n", start) + 4]
     return subprocess.run(["bash", "-c", f"{lines}\necho [$KEY]"], capture_output=True, text=True)
@@ -252,7 +271,8 @@ def test_a_private_file_that_others_may_write_is_not_sourced(tmp_path, monkeypat
 def test_all_scripts_of_jobs_read_the_private_file_in_the_same_way():
     scripts = {path.name: path.read_text() for path in (ROOT / "jobs").glob("*.sh")}
     reading = {name for name, text in scripts.items() if "\n".join(LINES) in text}
-    assert reading == {"sge.sh", "pbs.sh", "lsf.sh"} == {name for name, text in scripts.items() if "MORE" in text}
+    naming = {name for name, text in scripts.items() if "MORE" in text}
+    assert reading == naming == {"any.sh", "sge.sh", "pbs.sh", "lsf.sh"}
 
 
 def test_folders_of_jobs_are_private(tmp_path):
@@ -284,17 +304,17 @@ def test_adaptive_jobs_follow_the_work(queue, monkeypatch):
 def test_no_unfinished_job_is_none_though_lsf_calls_it_an_error(queue, monkeypatch):
     jobs, _, later = jobs_of(queue, monkeypatch, 1, 1)
     later(10)
-    jobs.listing = ["sh", "-c", "echo 'No unfinished job found' >&2; exit 255"]
+    type(jobs.system).listing = ["sh", "-c", "echo 'No unfinished job found' >&2; exit 255"]
     later(20)
     assert queue.numbers() == [1, 2], "the first ended, so it was replaced"
-    jobs.listing = ["sh", "-c", "echo 'LSF is down. Please wait ...' >&2; exit 255"]
+    type(jobs.system).listing = ["sh", "-c", "echo 'LSF is down. Please wait ...' >&2; exit 255"]
     later(20)
     assert queue.numbers() == [1, 2]
 
 
 def test_jobs_that_never_work_are_an_error_with_their_last_words(queue, monkeypatch):
     jobs, _, later = jobs_of(queue, monkeypatch, 1, 1)
-    (queue.folder / "pipeline.o3").write_text("loading\nImportError: no module named dask\n")
+    (queue.folder / "output/pipeline.o3").write_text("loading\nImportError: no module named dask\n")
     with pytest.raises(ChildProcessError, match="3 jobs ended before their workers joined.*ImportError"):
         for _ in range(5):
             later(20)
@@ -377,6 +397,18 @@ def test_commands_of_a_submission(system, words, tmp_path, monkeypatch, capsys):
     assert run in (first if system in ("slurm", "sge") else inherited)
     number = shlex.quote("7[].host" if system == "pbs" else "7")
     assert "array 7" in said and f"cancel: {COMMANDS[system][1]} {number} " in said and "task=status" in said
+    assert ("never executed" in said) == (system in ("pbs", "lsf"))
+    assert ("both, as job 7" in said) == (system != "slurm"), "whose last job sees that the array was cancelled"
+
+
+@pytest.mark.parametrize("system", ["pbs", "lsf"])
+def test_wherever_a_system_is_offered_that_was_never_executed_that_is_said(system):
+    files = [ROOT / f"conf/cluster/{system}.yaml", ROOT / f"jobs/{system}.sh", ROOT / "docs/clusters.md"]
+    guide = (ROOT / "docs/guide.md").read_text()
+    texts = [path.read_text().lower() for path in files]
+    texts += [paragraph for paragraph in guide.split("\n\n") if f"`{system}`" in paragraph]
+    texts += [TASKS["submit"].format(systems=registry.names()), registry.system(system).__doc__]
+    assert len(texts) >= 6 and all("never executed" in text for text in texts)
 
 
 @pytest.mark.parametrize("system", ["slurm", "pbs"])
@@ -411,7 +443,7 @@ def test_a_refusal_cancels_what_was_accepted(system, words, tmp_path, capsys):
 
 def test_without_a_batch_system_one_line(words, tmp_path, monkeypatch, capsys):
     assert main(arguments(tmp_path, task="submit")) == 2
-    assert capsys.readouterr().err.startswith("error: cluster=synchronous: must be slurm, pbs, lsf or sge")
+    assert capsys.readouterr().err.startswith("error: cluster=synchronous: must be sge or slurm (")
     given = words("slurm")
     monkeypatch.setenv("PATH", "/nowhere")
     assert main(given) == 2

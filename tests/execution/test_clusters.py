@@ -11,9 +11,12 @@ import distributed  # noqa: F401  its first import sets the level of its logger
 import psutil
 import pytest
 
-from pipeline.execution.clusters import CLUSTERS, Local, Slurm, Synchronous, Threads, cores
+from pipeline.execution.clusters import CLUSTERS, Local, Synchronous, Threads
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.clusters.executor import scratch
 from pipeline.execution.sweep import SweepError, run
+from pipeline.execution.systems.slurm import Slurm
+from pipeline.study.machine import cores
 from pipeline.study.parameters import InvalidInput, describe, fields
 
 
@@ -69,7 +72,7 @@ def test_a_worker_out_of_memory_is_one_clear_line():
 
 def test_default_uses_every_core_this_process_may_use():
     command = ("import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))});"
-               "from pipeline.execution.clusters import cores; print(cores())")
+               "from pipeline.study.machine import cores; print(cores())")
     assert subprocess.check_output([sys.executable, "-c", command], text=True).strip() == "1"
     assert cores() == len(os.sched_getaffinity(0))
 
@@ -123,9 +126,9 @@ def test_more_workers_than_files_may_be_open_are_one_line(monkeypatch):
         "cluster.workers=500: makes 500 workers, which take 2200 open files here; "
         "this machine allows 1024 (ulimit -Hn), enough for 206 workers; ")
     Local(workers=206).check()
-    monkeypatch.setattr("pipeline.execution.clusters.batch.Batch.script", lambda self: "")
+    monkeypatch.setattr("pipeline.execution.clusters.batch_workers.BatchWorkers.script", lambda self: "")
     with pytest.raises(InvalidInput, match="^cluster.jobs=100: makes 400 workers"):
-        Slurm(jobs=100, cores=4, memory="4GiB").check()
+        BatchWorkers(Slurm(jobs=100, cores=4, memory="4GiB")).check()
 
 
 def test_the_driver_may_open_as_many_files_as_the_system_allows():

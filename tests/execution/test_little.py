@@ -7,11 +7,12 @@ import re
 import pytest
 
 from pipeline.__main__ import main
-from pipeline.execution.clusters import Executor, Local, Synchronous, Threads, cores
+from pipeline.execution.clusters import Executor, Local, Synchronous, Threads
 from pipeline.execution.clusters.local import STARTING
 from pipeline.execution.workers import Processes
 from pipeline.storage.folder import Folder
 from pipeline.study import registry
+from pipeline.study.machine import processors
 from tests.helpers.engine import arguments, contents, without_report
 
 HERE = "no workers, computing in this process"
@@ -40,7 +41,7 @@ def sealed(folder):
 
 
 def test_work_is_little_while_workers_would_start_for_longer():
-    most = STARTING / (1 - 1 / max(cores(), 2))
+    most = STARTING / (1 - 1 / max(processors(), 2))
     assert Local().needless(0.99 * most) and not Local().needless(1.01 * most)
     assert not any(one.needless(0) for one in (Local(workers=2), Local(memory="1GiB"), Threads(), Synchronous()))
 
@@ -98,4 +99,4 @@ def test_a_file_that_this_process_is_writing_is_nobody_elses_to_remove(tmp_path,
 
     monkeypatch.setattr(Folder, "put", watched)
     assert main([*arguments(tmp_path, cluster="local"), *workers]) == 0
-    assert seen == {"study.json": [], "units": [], "trying": [], "agreed": [], "packs": []}
+    assert seen == {"study.json": [], "units": [], "trying": [], "agreed": [], "in_work": [], "packs": []}

@@ -219,7 +219,8 @@ def test_a_unit_that_killed_its_workers_is_blamed_unless_it_was_stored(tmp_path)
     assert sorted(store.backend.keys(f"{RAW}/units")) == files  # it has no second file, as one that failed
 
 
-@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), Unreachable("s3://b denies access")])
+@pytest.mark.parametrize("error", [
+    PermissionError(13, "Permission denied"), Unreachable("s3://b denies access"), OSError(30, "access denied")])
 def test_a_worker_without_access_to_the_store_is_unfit_and_named(error, tmp_path, monkeypatch):
     store, schedule = begun(tmp_path)
 

@@ -12,6 +12,7 @@ from pipeline.__main__ import main
 from pipeline.execution import sessions
 from pipeline.execution.progress import Advance
 from pipeline.execution.sessions import SILENT, Session
+from pipeline.execution.systems import registry
 from tests.helpers.engine import arguments, environment, without_report
 
 
@@ -111,7 +112,7 @@ def test_an_abandoned_run_beats_no_more(tmp_path, monkeypatch):
     ({"LSB_JOBID": "5", "LSB_JOBINDEX": "0"}, "5"), ({"SGE_ROOT": "/", "JOB_ID": "6", "SGE_TASK_ID": "2"}, "6.2"),
     ({"SGE_ROOT": "/", "JOB_ID": "6", "SGE_TASK_ID": "undefined"}, "6"), ({"JOB_ID": "of something else"}, None)])
 def test_jobs_have_the_names_that_their_queues_show(variables, name):
-    assert sessions.job(variables) == name
+    assert registry.job(variables) == name
 
 
 def test_a_killed_process_is_not_running(tmp_path):

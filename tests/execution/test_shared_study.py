@@ -1,5 +1,7 @@
 """Several drivers of one study at once do little of it twice."""
 
+import heapq
+import itertools
 import threading
 import time
 from typing import ClassVar
@@ -9,14 +11,19 @@ import pytest
 
 from pipeline.cli.config import read_settings
 from pipeline.cli.studies import scheduled
+from pipeline.execution import elsewhere
 from pipeline.execution.clusters import Executor, Synchronous
+from pipeline.execution.elsewhere import Elsewhere
 from pipeline.execution.runner import Runner
 from pipeline.execution.schedule import Schedule
 from pipeline.execution.sweep import run
+from pipeline.storage import in_work
+from pipeline.storage.in_work import Driver
 from pipeline.storage.replications import Listing, Store
 from tests.helpers.engine import mapping, stored, study
 
 UNITS, DRIVERS = 320, 3
+FEW = study(grid={"m": [3, 4], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=10, replications=400)
 WHAT = study(grid={"m": [3, 4], "L": [50], "epsilon": [1.0], "estimator": ["debiased"]}, block=10, replications=1600)
 
 
@@ -61,6 +68,54 @@ def test_three_drivers_at_once_simulate_few_units_twice(tmp_path):
     chances = [np.random.default_rng(seed) for seed in range(DRIVERS)]
     assert driven(tmp_path / "together", *chances) <= 1.1 * UNITS
     assert driven(tmp_path / "in one order", *[None] * DRIVERS) > 1.3 * UNITS
+
+
+def in_turns(folder, seed, noted) -> int:
+    """How many units three drivers begin whose units take .7 to 1.3 of a simulated clock, of 80; with their notes."""
+    chance = np.random.default_rng(seed)
+    store = Store(FEW, folder)
+    store.begin()
+    drivers = [Driver("host", 1, None, str(number)) for number in range(DRIVERS)]
+    schedules = [Schedule(FEW, store.listing(), chance=chance) for _ in drivers]
+    parts = [Elsewhere(store, *pair) for pair in zip(schedules, drivers if noted else [None] * DRIVERS, strict=True)]
+    waiting = [iter(part.others(schedule)) for part, schedule in zip(parts, schedules, strict=True)]
+    done, begun = set(), 0
+    events = [(chance.random(), number, None) for number in range(DRIVERS)]
+    while events:
+        clock, number, ended = heapq.heappop(events)
+        done.add(ended)
+        first = (unit for unit, _ in waiting[number])
+        last = (unit for _ in range(1) for bundle in parts[number].bundles() for unit in bundle.units)
+        unit = next((unit for unit in itertools.chain(first, last) if unit not in done), None)
+        if unit is not None:
+            begun += 1
+            in_work.write(store, drivers[number], [unit], 0)
+            heapq.heappush(events, (clock + chance.uniform(0.7, 1.3), number, unit))
+    assert len(done - {None}) == FEW.blocks * len(FEW.grid)
+    return begun
+
+
+def test_what_others_have_begun_is_left_to_the_end(tmp_path, monkeypatch):
+    """80 units, three drivers, 12 orders: at most 1.1 times the units; the control: without notes it is more."""
+    monkeypatch.setattr(elsewhere, "SHARE", 1e9)  # of the time: a look before each unit, whatever it takes
+    monkeypatch.setattr(elsewhere, "LONGEST", 0.0)
+    counts = {noted: [in_turns(tmp_path / f"{noted} {seed}", seed, noted) for seed in range(12)]
+              for noted in (True, False)}
+    print(f"of 80 units three drivers begin {counts[True]}, without notes {counts[False]}")
+    assert max(counts[True]) <= 1.1 * 80 and np.mean(counts[True]) < 1.05 * 80 < np.mean(counts[False])
+
+
+def test_a_driver_alone_looks_seldom_for_others(tmp_path, monkeypatch):
+    """The longer it is alone, the more seldom: of a minute, with a look whenever one is due, some six."""
+    looks, clock = [], [0.0]
+    monkeypatch.setattr(elsewhere.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(in_work, "begun_elsewhere", lambda *_: looks.append(clock[0]) or [])
+    store = Store(FEW, tmp_path)
+    store.begin()
+    schedule = Schedule(FEW, store.listing())
+    for _ in Elsewhere(store, schedule, Driver("host", 1, None, "0")).others([*schedule]):
+        clock[0] += 1.0
+    assert 4 <= len(looks) <= 7
 
 
 def test_each_command_draws_an_order_of_its_own(tmp_path):

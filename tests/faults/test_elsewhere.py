@@ -101,7 +101,7 @@ def test_one_unit_in_the_last_place(metric, tmp_path, monkeypatch, capsys):
     tally.injected += 1
     refused = main(given) == 2
     error = capsys.readouterr().err
-    refused &= f"come out differently on {socket.gethostname()}: {store.study.metrics[metric]} of unit c" in error
+    refused &= f"come out differently on {socket.gethostname()}: {store.study.metrics[metric]} of " in error
     for path, content in whole.items():
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)

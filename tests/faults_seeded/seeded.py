@@ -1,7 +1,9 @@
 """Faults seeded in the program, one at a time, and whether the tests that should see them do: `make mutants`.
 
 A file of a kind, such as privacy.toml, has for each file of the program `tests`, those that should see its faults, and
-`faults`, each a list of a text that stands there exactly once, what stands there instead, and perhaps other tests.
+`faults`. A fault of Python says `in` which class or function, "" for none, what to `replace` and `by` what: patterns of
+the syntax tree, as patterns.py has them, so that formatting breaks none. In other languages both are texts, whose
+spaces do not count. `number` says which is meant of several that match; `tests`, other tests than the file's.
 """
 
 import argparse
@@ -18,7 +20,9 @@ import tomllib
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from tests.faults_seeded.patterns import NoPattern, replaced, replaced_text
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -31,35 +35,48 @@ SHARE = 0.97  # of all faults that must be killed
 
 
 class Fault(NamedTuple):
-    """What stands in a file, what instead, and the tests, as pytest takes them, of which one must fail."""
+    """What is replaced in a file, and the tests, as pytest takes them, of which one must fail."""
 
     kind: str
     file: str
-    old: str
-    new: str
+    symbol: str
+    pattern: str
+    by: str
     tests: str
+    number: int | None = None
 
     @property
     def name(self) -> str:
-        """File and old text, in a line."""
-        return f"{self.file}: {' '.join(self.old.split())[:80]}"
+        """File, symbol and pattern, in a line."""
+        return " ".join(f"{self.file}: {self.symbol} {self.pattern}".split())[:120]
 
     def applied(self, text: str) -> str:
-        """The file's text with the fault. Raises ValueError unless the old text stands there exactly once."""
-        if text.count(self.old) != 1 or self.old == self.new:
-            raise ValueError(f"{self.name}: stands there {text.count(self.old)} times, must once; bring "
-                             f"tests/faults_seeded/{self.kind}.toml up to date")
-        return text.replace(self.old, self.new)
+        """The file's text with the fault. Raises ValueError unless the pattern stands there as stated."""
+        try:
+            if self.file.endswith(".py"):
+                return replaced(text, self.symbol, self.pattern, self.by, self.number)
+            return replaced_text(text, self.pattern, self.by, self.number)
+        except NoPattern as error:
+            where = f"tests/faults_seeded/{self.kind}.toml"
+            raise ValueError(f"{self.name}: {error}; bring {where} up to date") from error
 
 
 def faults() -> list[Fault]:
     """All faults, kind after kind."""
-    found = []
+    every = []
     for path in sorted(HERE.glob("*.toml")):
         for file, table in tomllib.loads(path.read_text("utf-8")).items():
-            found += [Fault(path.stem, file, old, new, others[0] if others else table["tests"])
-                      for old, new, *others in table["faults"]]
-    return found
+            every += [_fault(path.stem, file, table["tests"], dict(entry)) for entry in table["faults"]]
+    return every
+
+
+def _fault(kind: str, file: str, tests: str, entry: dict[str, Any]) -> Fault:
+    """A fault as it is declared. Raises ValueError for a key that means nothing."""
+    fault = Fault(kind, file, entry.pop("in", ""), entry.pop("replace"), entry.pop("by"), entry.pop("tests", tests),
+                  entry.pop("number", None))
+    if entry:
+        raise ValueError(f"tests/faults_seeded/{kind}.toml: {fault.name}: {', '.join(entry)} means nothing")
+    return fault
 
 
 def copied(folder: Path) -> Path:
@@ -106,6 +123,8 @@ def _child(tree: Path, tests: str, output: int) -> None:
         os.dup2(output, 1), os.dup2(output, 2)
         os.chdir(tree)
         sys.path.insert(0, str(tree))
+        for name in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+            del sys.modules[name]  # this module is of the tests here, not of those there
         os.environ |= {"PYTHONPATH": str(tree),
                        "REAL_DATA": os.environ.get("REAL_DATA", str(ROOT.parent / "shared" / "data"))}
         import pytest

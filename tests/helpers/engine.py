@@ -92,13 +92,15 @@ def arguments(where, **changes):
 
 def without_report(monkeypatch):
     """Let `task=run` end with an empty page: where the report is not the subject."""
-    def write(where, *rest):
-        path = where / "report.html"
-        with rest[-1]:
-            path.write_text("")
-        return path, []
+    monkeypatch.setattr("pipeline.cli.reports.write", empty_report)
 
-    monkeypatch.setattr("pipeline.cli.reports.write", write)
+
+def empty_report(where, *_, turn, **__):
+    """What `reports.write` does, without anything on the page."""
+    path = where / "report.html"
+    with turn:
+        path.write_text("")
+    return path, []
 
 
 def environment(**changes):

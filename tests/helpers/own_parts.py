@@ -1,12 +1,11 @@
 """Parts of one's own for tests: what ships, changed in one thing, in files and in the process of a test."""
 
-import sys
 import textwrap
 
 import pytest
 
 from pipeline.execution import trials
-from pipeline.study import own_files, registry
+from pipeline.study import registry
 
 PRELUDE = """
 from dataclasses import dataclass, replace
@@ -76,9 +75,6 @@ REGISTER = 'pl.register("ranking", {kind}s={{"mine": Mine}})\n'
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """Nothing that a test registers stays; a second process, tried elsewhere, would see nothing else here."""
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    monkeypatch.setattr(registry, "_BROUGHT", [])
-    monkeypatch.setattr(own_files, "_LOADED", {})
     monkeypatch.setattr(trials, "_elsewhere", lambda trial: None)
-    yield
-    sys.modules.pop("own_parts", None)
+    with registry.registered(alone=True):
+        yield

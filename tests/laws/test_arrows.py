@@ -25,13 +25,14 @@ ALLOWED = {
             "advice", "reporting"},
     "library": {"numpy", "xarray", "threadpoolctl", "study", "storage", "execution", "analysis", "advice",
                 "cli"},
-    "__main__": {"hydra", "cli", "execution.errors", "study"},
+    "__main__": {"hydra", "cli", "execution.copies", "execution.errors", "study"},
     "hatch_build": {"hatchling", "study"},
     "": {"library", "execution.arithmetic", "execution.errors", "study"},
 }
 CLAIMS = {"xarray", "analysis"}
 # What one module may import on top of that, but only when it is called: packages that not everyone installs.
-LAZY = {"storage.s3": {"obstore"}, "execution.clusters.batch": {"dask_jobqueue"}, "privacy.vetted_noise": {"opendp"}}
+LAZY = {"storage.s3": {"obstore"}, "study.machine": {"dask", "distributed"},
+        "execution.clusters.batch_workers": {"dask_jobqueue"}, "privacy.vetted_noise": {"opendp"}}
 
 
 def name_of(path):

@@ -68,9 +68,9 @@ def warm(tmp_path_factory):
         assert main(["experiment=study.yaml", "cluster=synchronous", "outputs=out"]) == 0
 
 
-def write(where, *rest):
+def write(where, *rest, turn, **options):
     """In place of the report."""
-    with rest[-1]:
+    with turn:
         (where / "report.html").write_text("")
     return where / "report.html", []
 
@@ -148,7 +148,7 @@ def release(self, data, rng):
     rng.random()
     return before(self, data, rng)
 Laplace.release = release
-"""}, "code of mechanism laplace in pipeline.problems.ranking.mechanisms.laplace.Laplace.release, patch.py"),
+"""}, "mechanism laplace in pipeline.problems.ranking.mechanisms.laplace.Laplace.release, patch.py"),
 }
 SIBLINGS = {
     "a helper's helper": (
@@ -305,6 +305,32 @@ def test_what_a_file_replaces_in_other_packages_counts_as_code(tmp_path):
     written(tmp_path, {"patch.py": REPLACED.format(2)})
     other = writer_in(tmp_path, ["parts.py", "patch.py"])[1]
     assert [other[f"{name} replaced"] != first[f"{name} replaced"] for name in NAMES] == [True, False, True]
+
+
+VALUES = """
+import math
+import numpy as np
+import scipy.constants
+import scipy.special
+np.pi = {0}
+math.floor = math.ceil
+scipy.constants.c = {0}
+scipy.special.expit = scipy.special.{1}
+"""
+NAMES_OF_VALUES = ("numpy.pi", "math.floor", "scipy.constants.c", "scipy.special.expit")
+
+
+def test_constants_and_compiled_functions_that_a_file_replaces_count(tmp_path):
+    sound = "import math, scipy.stats, scipy.special\nFACTOR = scipy.special.expit(math.pi)\nscipy.special.mine = 1"
+    written(tmp_path, {"study.yaml": STUDY, "parts.py": parts(sound, "1.0"), "patch.py": VALUES.format(3, "erf")})
+    without = writer_in(tmp_path, ["parts.py"])[1]
+    assert not [name for name in without if name.endswith("replaced")]  # the negative control
+    first = writer_in(tmp_path, ["parts.py", "patch.py"])[1]
+    assert {name for name in first if name.endswith("replaced")} == {f"{name} replaced" for name in NAMES_OF_VALUES}
+    written(tmp_path, {"patch.py": VALUES.format(4, "erfc")})
+    other = writer_in(tmp_path, ["parts.py", "patch.py"])[1]
+    assert [other[f"{name} replaced"] != first[f"{name} replaced"] for name in NAMES_OF_VALUES] == [
+        True, False, True, True]
 
 
 READING = """

@@ -35,9 +35,8 @@ from tests.laws.test_no_privilege import build_and_install
 
 @pytest.fixture(scope="module", autouse=True)
 def registered():
-    registry.register(toy_paper.PROBLEM)
-    yield
-    del registry._REGISTERED["toy"]
+    with registry.registered(toy_paper.PROBLEM):
+        yield
 
 
 def perform(where, cluster, task="run", **changes):
@@ -136,14 +135,14 @@ def test_its_failures_in_workers_are_kept_and_told(tmp_path, monkeypatch, capsys
     assert listing.done.all() and listing.failed[~fits].all() and not listing.failed[fits].any()
 
 
-def test_its_mistakes_are_reported_like_any_other(monkeypatch):
+def test_its_mistakes_are_reported_like_any_other():
     config = toy_paper.CONFIG | {"parameters": {"model": "answer", "mechanism": "laplace"}}
     with pytest.raises(InvalidInput, match="parameters.model=answer: no such model in problem=toy; did you mean"):
         read_experiment(config)
     mixed = dataclasses.replace(toy_paper.PROBLEM, models={"btl": "pipeline.problems.ranking.model:BTL"})
-    monkeypatch.setitem(registry._REGISTERED, "toy", mixed)
     config = toy_paper.CONFIG | {"parameters": {"model": "btl", "mechanism": "laplace", "m": 3, "L": 5}}
-    with pytest.raises(InvalidInput, match="needs Matrix, but is given Comparisons"):
+    needs = pytest.raises(InvalidInput, match="needs Matrix, but is given Comparisons")
+    with registry.registered(mixed), needs:
         read_experiment(config | {"grid": {"share": [1.0], "estimator": ["mean"]}})
 
 

@@ -40,8 +40,8 @@ def test_a_page_of_each_section_runs(name, capsys, monkeypatch):
     monkeypatch.setattr(pl, "simulate", lambda *words, **changes: simulate(
         *words, **changes | {"replications": FEW, "block": FEW}))
     monkeypatch.setattr(plt, "show", lambda: shown.append(plt.gcf()))
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    exec(compile(page.read_text(), page.name, "exec"), {"__name__": "__main__"})
+    with registry.registered(alone=True):
+        exec(compile(page.read_text(), page.name, "exec"), {"__name__": "__main__"})
     assert shown and re.search(r"[±\[]|between", capsys.readouterr().out), "a figure, and a number with its error bar"
     plt.close("all")
 

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from pipeline.execution.clusters.jobs import user
+from pipeline.execution.systems.commands import user
 from pipeline.study.parameters import InvalidInput, path_of
 from tests.helpers.engine import ROOT, arguments, environment
 
@@ -28,7 +28,7 @@ except KeyError:
     print("nameless")
 import pipeline as pl
 from pipeline.__main__ import main
-from pipeline.execution.clusters.jobs import user
+from pipeline.execution.systems.commands import user
 print("user", user() == str(os.getuid()))
 for words in eval(sys.argv[1]):
     print("code", main(words))

@@ -108,7 +108,7 @@ def test_the_same_files_as_on_a_disk(packed_from, bucket, tmp_path, monkeypatch)
     found = {key.removeprefix("some/where/"): bucket.read(key) for key in bucket.keys() if "/lock/" not in key}
     here_only = {".lock", ".sweeps"}
     assert found == {name: content for name, content in contents(tmp_path / "here").items() if name not in here_only}
-    assert set(contents(tmp_path / "there")) == {".lock"}
+    assert contents(tmp_path / "there") == {}, "nothing is locked or written there"
     assert len(bucket.keys("/packs/")) == (4 if packed_from == 10 else 0)
     for unit in np.ndindex(here.listing().done.shape):
         assert there.read(*unit).metrics.tobytes() == here.read(*unit).metrics.tobytes()
@@ -270,8 +270,11 @@ def test_pickles_hold_no_credential(bucket, credentials, tmp_path):
     assert b"some/where" in pickled
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         assert credentials[name].encode() not in pickled
+    assert str(tmp_path).encode() not in pickle.dumps(Runner(store)), "no folder of this machine either"
     again = pickle.loads(pickle.dumps(store))
     assert again.url == store.url and again.exists() and again.timeout == 20.0
+    with pytest.raises(AttributeError, match="has no folder in this process"):
+        again.folder  # noqa: B018
 
 
 class Memory(dict):

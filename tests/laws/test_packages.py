@@ -32,11 +32,11 @@ def site(tmp_path, monkeypatch):
     where.mkdir()
     monkeypatch.syspath_prepend(where)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(packages, "_INSTALLED", [])
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    monkeypatch.setattr(registry, "_BROUGHT", [])
+    packages.look_again()
     before = {*sys.modules}
-    yield where
+    with registry.registered(alone=True):
+        yield where
+    packages.look_again()
     for name in {*sys.modules} - before:
         if str(where) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
@@ -64,6 +64,7 @@ BROKEN = [  # group, entry point, its module, what is wrong
     ),
     (PROBLEMS, "fifth = mine:PROBLEM", "def f(:\n", "SyntaxError: invalid syntax"),
     (PROBLEMS, "fifth = mine:PROBLEM", "raise SystemExit(3)\n", "SystemExit: 3"),
+    (PARTS, "fifth = mine", "raise BaseException('skipped')\n", "BaseException: skipped"),
     (PROBLEMS, "fifth = mine:PROBLEM", "1 / 0\n", "ZeroDivisionError: division by zero"),
     (
         PROBLEMS,
@@ -139,10 +140,17 @@ def test_a_broken_package_is_named_and_left_out(group, entry, text, why, site, c
         registry.lookup("ranking", "estimator", "mine")
 
 
+def test_what_a_package_prints_is_no_part_of_an_answer(site, capsys):
+    install(site, "private-fifth", PARTS, "fifth = mine", {"mine.py": "print('loud')\n"})
+    assert main(["--help", "problems"]) == 0
+    printed = capsys.readouterr()
+    assert "loud" not in printed.out and "loud" in printed.err
+
+
 def test_all_tasks_go_on(site, capsys, monkeypatch):
     """With six broken packages of all kinds."""
     without_report(monkeypatch)
-    for number, (group, entry, text, _) in enumerate(BROKEN[:4] + BROKEN[8:10]):
+    for number, (group, entry, text, _) in enumerate(BROKEN[:4] + BROKEN[9:11]):
         files = {f"mine{number}.py": text}
         install(site, f"mine{number}", group, entry.replace("mine", f"mine{number}"), files)
     words = [
@@ -245,7 +253,7 @@ def test_parts_as_in_the_document(site, capsys):
     assert main(["--help", "estimators"]) == 0
     printed = capsys.readouterr()
     assert "counted\n      Debiased, by another name." in printed.out and not printed.err
-    assert not any(registry.registered())  # workers have the package
+    assert not any(registry.registrations())  # workers have the package
     path = f"{site}:{environment()['PYTHONPATH']}"
     done = command(
         ["experiment=survey/counted", "cluster.workers=1", "outputs=out"],
@@ -264,7 +272,7 @@ def test_an_estimator_taken_out_of_the_program_comes_back_as_a_package(site, mon
         name: one for name, one in ranking.PROBLEM.estimators.items() if name != "rank_centrality"
     }
     monkeypatch.setattr(ranking, "PROBLEM", replace(ranking.PROBLEM, estimators=others))
-    monkeypatch.setattr(packages, "_INSTALLED", [])
+    packages.look_again()
     with pytest.raises(pl.InvalidInput, match="no such estimator in problem=ranking"):
         pl.run(config, outputs="without", **options)
 
@@ -281,7 +289,7 @@ def test_an_estimator_taken_out_of_the_program_comes_back_as_a_package(site, mon
         "mine = mine",
         {"mine/__init__.py": register, "mine/spectral.py": source},
     )
-    monkeypatch.setattr(packages, "_INSTALLED", [])
+    packages.look_again()
     theirs = pl.run(config, outputs="theirs", **options)
     assert registry.lookup("ranking", "estimator", "rank_centrality").__module__ == "mine.spectral"
     assert theirs["error_l2"].values.tobytes() == ours["error_l2"].values.tobytes()

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, req
 import yaml
 
 import pipeline
+from tests.conftest import LONGEST
 from tests.helpers.engine import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -65,3 +66,7 @@ def test_extras_are_asked_for_by_their_packages():
     asked = {name_of(one): one for one in extras["test"]}
     for extra in ("hpc", "s3", "release"):
         assert [asked.get(name_of(one)) for one in extras[extra]] == extras[extra]
+
+
+def test_modules_that_are_begun_first_are_there():
+    assert [name for name in LONGEST if not (ROOT / name).is_file()] == []

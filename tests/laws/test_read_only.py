@@ -18,7 +18,7 @@ from pipeline.advice.simulation import Simulator
 from pipeline.execution.clusters import Executor, Local
 from pipeline.storage.replications import Store
 from pipeline.study import handover, own_files, registry
-from pipeline.study.frozen import arrays, is_frozen
+from pipeline.study.frozen_arrays import arrays, is_frozen
 from pipeline.study.parameters import InvalidInput
 from pipeline.study.protocols import Components
 from pipeline.study.registry import problem
@@ -166,7 +166,8 @@ def test_what_ships_writes_into_nothing_and_hands_over_nothing_writable(name, mo
 @pytest.mark.parametrize("name", VALUES)
 def test_what_is_writable_is_found(name, monkeypatch):
     """The negative control: chains that freeze nothing."""
-    monkeypatch.setattr(handover, "frozen", lambda value: value)
+    for name_of_function in ("frozen", "all_frozen"):
+        monkeypatch.setattr(handover, name_of_function, lambda value: value)
     chain, _ = next(iter(chains(problem(name))))
     rng = generators()
     truth = chain.truth(rng["truth"], REPS, rng["population"])
@@ -238,11 +239,11 @@ LINES = ("estimator zeroing writes into what it is given (line 12 of <--with own
 
 
 @pytest.fixture
-def own_parts(monkeypatch):
+def own_parts():
     """The parts of a person's file, in this test only."""
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-    monkeypatch.setattr(own_files, "_LOADED", dict(own_files._LOADED))
-    own_files.execute(own_files.OwnFile("own_writing.py", OWN.encode()))
+    with registry.registered():
+        own_files.execute(own_files.OwnFile("own_writing.py", OWN.encode()))
+        yield
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])

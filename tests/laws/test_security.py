@@ -13,8 +13,13 @@ from distributed.security import Security
 
 from pipeline.__main__ import main
 from pipeline.cli import compose
-from pipeline.execution.clusters import LSF, PBS, SGE, Local, Slurm, Synchronous, Threads
+from pipeline.execution.clusters import Local, Synchronous, Threads
+from pipeline.execution.clusters.batch_workers import BatchWorkers
 from pipeline.execution.sweep import run
+from pipeline.execution.systems.lsf import LSF
+from pipeline.execution.systems.pbs import PBS
+from pipeline.execution.systems.sge import SGE
+from pipeline.execution.systems.slurm import Slurm
 from pipeline.study.parameters import InvalidInput
 from tests.helpers.engine import ROOT, arguments
 from tests.helpers.servers.sockets import listeners, locked
@@ -66,7 +71,7 @@ def test_an_open_socket_is_found():
 
 @pytest.mark.parametrize("kind", [Slurm, PBS, LSF, SGE])
 def test_keys_are_private_and_removed_also_on_error(kind, tmp_path, monkeypatch):
-    cluster, seen = kind(folder=str(tmp_path / "shared"), interface="lo"), []
+    cluster, seen = BatchWorkers(kind(folder=str(tmp_path / "shared"), interface="lo")), []
 
     def refuse(self):
         seen.extend((path, path.stat().st_mode & 0o777) for path in (self.folder, *self.folder.glob("*.pem")))

@@ -19,9 +19,9 @@ from pipeline.cli.rounds import reached
 from pipeline.execution.clusters import Local, Synchronous, Threads
 from pipeline.library import requests
 from pipeline.storage.results import SEALED, SUMMARY
+from pipeline.study import registry
 from pipeline.study.errors import Stopped
 from pipeline.study.parameters import InvalidInput
-from pipeline.study.registry import adopt, registered
 from tests.helpers import toy_paper
 from tests.helpers.engine import contents, without_report
 
@@ -52,11 +52,9 @@ CLAIMS = (dataclasses.replace(ONE, id="toy.cells", measure=in_every_cell, tolera
 @pytest.fixture(autouse=True)
 def toy(monkeypatch):
     """The toy paper with two claims, of which one needs few replications."""
-    before = registered()
     monkeypatch.setattr(toy_paper, "CLAIMS", CLAIMS)
-    pl.register(toy_paper.PROBLEM)
-    yield
-    adopt(before)
+    with registry.registered(toy_paper.PROBLEM):
+        yield
 
 
 def asked(folder, **changes):
@@ -78,12 +76,9 @@ def sealed(one):
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected")
-    with pytest.MonkeyPatch.context() as patch:
-        before = registered()
+    with pytest.MonkeyPatch.context() as patch, registry.registered(toy_paper.PROBLEM):
         patch.setattr(toy_paper, "CLAIMS", CLAIMS)
-        pl.register(toy_paper.PROBLEM)
         one = complete(asked(folder), folder)
-        adopt(before)
     return one, sealed(one)
 
 

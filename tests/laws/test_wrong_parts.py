@@ -136,6 +136,11 @@ WRONG = [
     # what an estimator gives
     (
         "estimator",
+        fits("replace(made, theta=np.matrix(made.theta))"),
+        "theta must be an array (reps, m) = (3, 6), is matrix",
+    ),
+    (
+        "estimator",
         fits("None"),
         "fit must give an estimate with converged, (reps,) bool; gives None",
     ),

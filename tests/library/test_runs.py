@@ -39,9 +39,9 @@ WITH_EXAMPLES = sorted(".".join(path.relative_to(ROOT).with_suffix("").parts).re
 
 
 @pytest.mark.parametrize("module", WITH_EXAMPLES)
-def test_examples_run(module, monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    failed, tried = doctest.testmod(importlib.import_module(module))
+def test_examples_run(module):
+    with registry.registered(alone=True):
+        failed, tried = doctest.testmod(importlib.import_module(module))
     assert not failed and tried
 
 
@@ -257,14 +257,13 @@ def test_a_stopped_run_says_so(tmp_path):
     assert issubclass(pl.Stopped, pl.PipelineError)
 
 
-def test_failed_units_are_an_error_and_the_rest_is_kept(monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    pl.register(toy_paper.PROBLEM)
+def test_failed_units_are_an_error_and_the_rest_is_kept():
     grid = {"n": [10], "share": [1.0], "estimator": ["mean", "raises"]}
-    with pytest.raises(pl.FailedUnits, match="8 of 16 units failed, .*planted; open_results"):
-        pl.run(toy_paper.CONFIG | {"grid": grid}, cluster="synchronous", progress=False)
-    results = pl.open_results("toy/mean")
-    assert (results["status"].sel(estimator="mean") == 1).all() and issubclass(pl.toy.Mean, toy_paper.Mean)
+    with registry.registered(toy_paper.PROBLEM, alone=True):
+        with pytest.raises(pl.FailedUnits, match="8 of 16 units failed, .*planted; open_results"):
+            pl.run(toy_paper.CONFIG | {"grid": grid}, cluster="synchronous", progress=False)
+        results = pl.open_results("toy/mean")
+        assert (results["status"].sel(estimator="mean") == 1).all() and issubclass(pl.toy.Mean, toy_paper.Mean)
 
 
 def test_type_checkers_and_people_see_the_same_names():

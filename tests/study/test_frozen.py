@@ -13,9 +13,10 @@ from scipy.sparse import csr_array
 
 import pipeline as pl
 from pipeline.study import handover
-from pipeline.study.frozen import arrays, frozen, is_frozen, read_only
+from pipeline.study.frozen import frozen, read_only
+from pipeline.study.frozen_arrays import arrays, is_frozen
 from pipeline.study.frozen_containers import ReadOnly
-from pipeline.study.handover import InputWritten, call
+from pipeline.study.handover import InputWritten, PartEnds, call
 
 ADVICE = r"other parts read it, too; a part that must write copies first: np.array\(x\)"
 
@@ -35,6 +36,10 @@ class Fields:
     @cached_property
     def once(self):
         return np.zeros(3)
+
+    @cached_property
+    def listed(self):
+        return [np.zeros(3)]
 
     @property
     def of_everybody(self):
@@ -127,6 +132,9 @@ def test_what_is_made_later():
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     assert one.kept("x") is not one.kept("y") and set(vars(one)["_kept"]) == {"x", "y"}  # its cache still grows
+    for _ in range(2):  # also when it is read again
+        with pytest.raises(ReadOnly, match="a list is read-only"):
+            one.listed.append(1)
     one.fresh()[0] = 1
     drawing = frozen(Drawing(np.random.default_rng(1)))
     for array in (drawing.drawn, drawing[:], drawing.drawn, np.asarray(drawing.drawn)):
@@ -256,6 +264,28 @@ def test_other_errors_stay_what_they_are():
         object.__setattr__(estimator, "way", fail)
         with pytest.raises(type(error), match=str(error.args[0])):
             call("estimator x", estimator.fit, (released(),), None)
+
+
+def test_code_without_a_file_is_not_taken_for_the_program():
+    names: dict[str, Any] = {}
+    exec("def fit(release):\n    release.wins[:] = 0", names)
+    line = r"^estimator x writes into what it is given \(assignment destination is read-only\): "
+    with pytest.raises(InputWritten, match=line):
+        call("estimator x", names["fit"], (released(),))
+
+
+@pytest.mark.parametrize("end", [SystemExit(0), GeneratorExit()])
+def test_a_part_ends_no_more_than_its_unit(end):
+    def leave(release):
+        raise end
+
+    with pytest.raises(PartEnds, match="^estimator x ends the program instead of giving a value"):
+        call("estimator x", leave, (released(),))
+
+
+def test_an_error_of_the_system_names_the_part():
+    with pytest.raises(FileNotFoundError, match="estimator x cannot go on: No such file .*nowhere"):
+        call("estimator x", lambda release: open("nowhere"), (released(),))
 
 
 def test_what_a_person_gives_to_the_library_stays_theirs():

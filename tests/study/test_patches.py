@@ -11,20 +11,23 @@ import pytest
 import pipeline
 from pipeline.problems.common import pairwise_newton
 from pipeline.problems.ranking.estimators import moments
-from pipeline.study import fingerprints, own_files, registry
+from pipeline.study import fingerprints, registry
 from pipeline.study.fingerprints import fingerprint
-from pipeline.study.patches import patches
+from pipeline.study.patches import at_one_moment, patches
 
 MODULE = moments.__name__
-CHANGING = {"pipeline.study.fingerprints": {"STARTED"}}  # the time of its import
+CHANGING = {  # of a process, and in no fingerprint
+    "pipeline.study.fingerprints": {"STARTED"},
+    "pipeline.storage.in_work": {"_ME"},
+}
 
 
 @pytest.fixture(autouse=True)
 def only_the_program(monkeypatch):
     """As in a process that runs the program alone, whatever tests ran here before."""
     monkeypatch.setattr(sys.modules["__main__"], "__file__", pytest.__file__, raising=False)
-    monkeypatch.setattr(own_files, "_LOADED", {})
-    monkeypatch.setattr(registry, "_REGISTERED", {})
+    with registry.registered(alone=True):
+        yield
 
 
 def test_nothing_of_the_program_counts_as_patched():
@@ -59,11 +62,11 @@ def test_whatever_is_put_in_its_place_is_noticed(where, name, value, named, monk
     monkeypatch.setattr(where, name, value, raising=name != "sent")
     assert {*patches(module)} == {named}
     assert fingerprint(moments.Debiased) == before  # no other code than the program's and the tests' ran
-    monkeypatch.setattr(fingerprints, "_others_ran", lambda: True)
+    monkeypatch.setattr(fingerprints, "others_ran", lambda: True)
     assert fingerprint(moments.Debiased) != before
     assert f"{module}.{named}" in fingerprints.modules([moments.Debiased])
     monkeypatch.undo()
-    monkeypatch.setattr(fingerprints, "_others_ran", lambda: True)
+    monkeypatch.setattr(fingerprints, "others_ran", lambda: True)
     assert fingerprint(moments.Debiased) == before and patches(module) == {}
 
 
@@ -77,10 +80,21 @@ def test_defaults_and_what_closures_hold_count(monkeypatch):
 def test_code_that_is_not_the_programs_is_known(monkeypatch, tmp_path):
     """A script, a notebook, or a package with a problem of its own may have changed what the program does."""
     main = sys.modules["__main__"]
-    assert not fingerprints._others_ran()
+    assert not fingerprints.others_ran()
     for file, other in ((str(tmp_path / "script.py"), True), (f"{sys.prefix}/bin/pipeline", False), (None, True)):
         monkeypatch.setattr(main, "__file__", file, raising=False)
-        assert fingerprints._others_ran() == other
+        assert fingerprints.others_ran() == other
     monkeypatch.undo()
     monkeypatch.setattr(fingerprints, "has_others", lambda: True)
-    assert fingerprints._others_ran()
+    assert fingerprints.others_ran()
+
+
+def test_at_one_moment_each_module_is_looked_at_once(monkeypatch):
+    """Parts of a study share most modules; what is put in a place later shows at the next moment."""
+    monkeypatch.setattr(fingerprints, "others_ran", lambda: True)
+    before = fingerprint(moments.Debiased)
+    with at_one_moment():
+        assert fingerprint(moments.Debiased) == before
+        monkeypatch.setattr(moments, "ridge_of", replaced)
+        assert patches(MODULE) == {} and fingerprint(moments.Debiased) == before
+    assert {*patches(MODULE)} == {"ridge_of"} and fingerprint(moments.Debiased) != before

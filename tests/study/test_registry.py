@@ -2,11 +2,12 @@
 
 import dataclasses
 import inspect
+import sys
 
 import numpy as np
 import pytest
 
-from pipeline.study import registry
+from pipeline.study import own_files, registry
 from pipeline.study.parameters import InvalidInput, describe, fields
 from pipeline.study.problem import Problem
 from pipeline.study.registry import lookup, problem, problems, register
@@ -98,18 +99,41 @@ def test_names_are_scoped_by_problem():
     assert len(mechanisms) == 3
 
 
-def test_register_adds_a_problem(monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    register(toy_paper.PROBLEM)
-    register(toy_paper.PROBLEM)  # the same again
-    assert lookup("toy", "estimator", "half") is toy_paper.Half and "toy" in problems()
+def test_register_adds_a_problem():
+    with registry.registered(alone=True):
+        register(toy_paper.PROBLEM)
+        register(toy_paper.PROBLEM)  # the same again
+        assert lookup("toy", "estimator", "half") is toy_paper.Half and "toy" in problems()
+
+
+def test_what_is_registered_for_a_while_is_forgotten():
+    """Also where the block ends by an error; workers are told of what they cannot find as it is installed."""
+    def known():
+        return {**problems()}, registry.registrations(), "own_tried" in sys.modules
+
+    before = known()
+    other = dataclasses.replace(problem("ranking"), title="Another")
+    file = own_files.OwnFile("tried.py", b"import pipeline as pl\npl.register('crowd', metrics={'share': 'a:B'})\n")
+    with pytest.raises(ZeroDivisionError), registry.registered(toy_paper.PROBLEM, other):
+        register("response", estimators={"tried": "a:B"})
+        own_files.execute(file)
+        assert problem("ranking").title == "Another" and problem("toy") is toy_paper.PROBLEM
+        assert "share" in problem("crowd").metrics and "tried" in problem("response").estimators
+        sent = registry.registrations()
+        assert sent.files == (*before[1].files, file)
+        assert [one.problem for one in sent.additions[-2:]] == ["toy", "response"]
+        with registry.registered(alone=True):
+            assert not any(registry.registrations()) and problem("ranking").title != "Another"
+            own_files.execute(file)
+        assert known()[1:] == (sent, True)
+        raise ZeroDivisionError
+    assert known() == before
 
 
 @pytest.mark.parametrize("taken", ["ranking", "toy"])
-def test_a_second_problem_of_a_name_is_refused(taken, monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", {})
-    register(toy_paper.PROBLEM)
+def test_a_second_problem_of_a_name_is_refused(taken):
     holder = {"ranking": "pipeline.problems.ranking", "toy": "tests.helpers.toy_paper"}[taken]
-    with pytest.raises(InvalidInput, match=f"problem={taken}: is registered by {holder} already"):
-        register(Problem(taken, "Another", "elsewhere"))
-    assert problem(taken).package == holder
+    with registry.registered(toy_paper.PROBLEM, alone=True):
+        with pytest.raises(InvalidInput, match=f"problem={taken}: is registered by {holder} already"):
+            register(Problem(taken, "Another", "elsewhere"))
+        assert problem(taken).package == holder

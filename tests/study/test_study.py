@@ -27,10 +27,10 @@ def study(grid, block=3, replications=6, **changes):
     return Study(**(given | changes))
 
 
-def extend(monkeypatch, **tables):
-    """Let the problem of rankings have further parts for a while."""
+def extended(**tables):
+    """A context in which the problem of rankings has further parts."""
     tables = {kind: {**getattr(PROBLEM, kind), **names} for kind, names in tables.items()}
-    monkeypatch.setitem(registry._REGISTERED, "ranking", dataclasses.replace(PROBLEM, **tables))
+    return registry.registered(dataclasses.replace(PROBLEM, **tables))
 
 
 FULL = study({"m": [3, 4], "L": [5, 9], "epsilon": [0.5, 1.0], "model": ["btl"],
@@ -92,8 +92,7 @@ def test_mechanisms_and_estimators_meet_the_same_data():
             seen.setdefault("theta", []).append(truth.theta)
             return data
 
-    with pytest.MonkeyPatch.context() as patch:
-        extend(patch, models={"spy": Spy})
+    with extended(models={"spy": Spy}):
         one_pair = study({"mechanism": ["none", "randomized_response"], "estimator": ["debiased", "plug_in"]},
                          parameters=BASE | {"model": "spy", "m": 4, "L": 50, "epsilon": 1.0})
         for labels in one_pair.grid:
@@ -190,10 +189,10 @@ class Typed:
     flag: bool = parameter("a flag", default=False)
 
 
-def test_parts_that_do_not_fit_are_refused(monkeypatch):
-    extend(monkeypatch, estimators={"deaf": Deaf})
+def test_parts_that_do_not_fit_are_refused():
     labels = FULL.grid.labels(0) | {"estimator": "deaf"}
-    with pytest.raises(InvalidInput, match="estimator=deaf: .*mechanism=.*: needs dict, but is given FlippedWins"):
+    said = "estimator=deaf: .*mechanism=.*: needs dict, but is given FlippedWins"
+    with extended(estimators={"deaf": Deaf}), pytest.raises(InvalidInput, match=said):
         FULL.components(labels)
 
 
@@ -213,8 +212,13 @@ def test_equal_values_of_other_types_are_not_confused():
         assert build(Typed, {"needed": 1, "flag": True}).flag is True
 
 
-def test_derivations_in_order(monkeypatch):
-    extend(monkeypatch, derivations={"double": double, "plus": plus})
+@pytest.fixture
+def derivations():
+    with extended(derivations={"double": double, "plus": plus}):
+        yield
+
+
+def test_derivations_in_order(derivations):
     grid = {"x": [1.0, 2.0]}
     parts = BASE | {"model": "btl", "mechanism": "randomized_response", "estimator": "debiased", "m": 3, "L": 5}
     assert [study(grid, derive={"spread": "double", "epsilon": "plus"}, parameters=without(parts, "spread")).derived(c)

@@ -21,6 +21,8 @@ from pipeline.execution.workers import NOISY, steady
 from pipeline.study.files import open_regular
 from pipeline.study.parameters import InvalidInput
 
+DRIVER = 2**29  # bytes for the process that gives workers their units, where they share a limit
+LEAST_WORKER = 2**28  # bytes of a worker: less does not hold what it imports
 SCRATCH, LOCK = "pipeline-workers-", "lock"  # temporary folders of workers, and the file in each that is locked
 DASK = {
     # The sweep itself retries a lost bundle (split, so that the guilty unit is found); Dask reports at once.

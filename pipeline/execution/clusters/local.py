@@ -7,8 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pipeline.execution.amounts import format_bytes
 from pipeline.execution.clusters.executor import (
     DASK,
+    DRIVER,
+    LEAST_WORKER,
     Cluster,
     Executor,
     describe,
@@ -21,15 +24,39 @@ from pipeline.execution.clusters.executor import (
 from pipeline.execution.clusters.keys import temporary
 from pipeline.execution.clusters.open_files import check_workers
 from pipeline.execution.workers import Processes
+from pipeline.study.machine import cores, memory, memory_of_machine, processors
 from pipeline.study.parameters import Checked, InvalidInput, parameter
 
 STARTING = 2.0  # seconds until worker processes compute, about
 FILES = 4  # of this process that a worker takes, at most: connections, and a pipe
 
 
-def cores() -> int:
-    """Cores this process may use: an affinity mask or a batch system may allow fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def allowed_memory() -> int | None:
+    """Bytes that a control group allows this process and its workers together; None where all of the machine's are."""
+    allowed = memory()
+    return allowed if allowed < memory_of_machine() else None
+
+
+def default_workers() -> int:
+    """Worker processes where no number is given: one for every core, and no more than have memory here."""
+    allowed = allowed_memory()
+    if allowed is None:
+        return cores()
+    with_memory = (allowed - DRIVER) // LEAST_WORKER
+    return max(1, min(cores(), with_memory))
+
+
+def share_of_memory(count: int) -> int | None:
+    """Bytes that each of some workers may take, so that a unit that needs more fails by itself.
+
+    Otherwise the operating system would end some process of the control group, or all. None where a control group sets
+    no limit, or so low a one that a worker could not start within its share.
+    """
+    allowed = allowed_memory()
+    if allowed is None:
+        return None
+    share = (allowed - DRIVER) // count
+    return share if share >= LEAST_WORKER else None
 
 
 @dataclass(frozen=True)
@@ -40,26 +67,30 @@ class Local(Cluster, Checked):
 
     workers: int | None = parameter(
         "worker processes; null: every core this process may use", unit="process", default=None, low=1, high=10_000)
-    memory: str | None = parameter("most memory of a worker, such as 2GiB; null: no limit", default=None)
+    memory: str | None = parameter(
+        "most memory of a worker, such as 2GiB; null: its share of a control group's, else no limit", default=None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.memory is not None and size(self.memory) < 2**28:
+        if self.memory is not None and size(self.memory) < LEAST_WORKER:
             raise InvalidInput("memory", self.memory, "must be at least 256MiB")
 
     @property
     def limits_memory(self) -> bool:
-        """Where a limit was asked for."""
-        return self.memory is not None
+        """Where a limit was asked for, or a control group sets one."""
+        return self._limit(self.workers or default_workers()) is not None
 
     def needless(self, seconds: float) -> bool:
         """For little work, unless a number of workers or their memory was asked for."""
-        return self.workers is None and self.memory is None and seconds * (1 - 1 / max(cores(), 2)) <= STARTING
+        return self.workers is None and self.memory is None and seconds * (1 - 1 / max(processors(), 2)) <= STARTING
 
     def check(self) -> None:
         """Raise InvalidInput where this process could not open a connection to each worker."""
-        count = self.workers or cores()
-        check_workers("cluster.workers", count, count, FILES)
+        if self.workers is None:
+            with contextlib.suppress(InvalidInput):  # all processors of the machine are at least as many workers
+                _check_files(os.cpu_count() or 1)
+                return
+        _check_files(self.workers or default_workers())
 
     def open(self) -> AbstractContextManager[Executor]:
         """Start scheduler and workers; on leaving, kill them, whatever they are doing."""
@@ -69,8 +100,11 @@ class Local(Cluster, Checked):
     def open_while(self, work: Callable[[], None]) -> Iterator[Executor]:
         """The same; the work is done while the workers' processes start."""
         self.check()
-        count = self.workers or cores()
-        limit = size(self.memory) if self.memory else None
+        count = self.workers or default_workers()
+        limit = self._limit(count)
+        description = f"{count} worker processes"
+        if limit is not None:
+            description += f" of up to {format_bytes(limit)} of memory"
         with scratch() as folder:
             # Processes first: they import while this process imports and starts the scheduler.
             with Processes(count, dict(folder=folder, memory=limit, dask=DASK)) as processes:
@@ -86,8 +120,17 @@ class Local(Cluster, Checked):
                         return others_to_come
 
                     yield Executor(client, count, lambda: threads(cluster), processes.revive, retire_one,
-                                   describe(cluster, f"{count} worker processes"))
+                                   describe(cluster, description))
                     processes.close()
+
+    def _limit(self, count: int) -> int | None:
+        """Bytes that each of some workers may take; None: no limit."""
+        return share_of_memory(count) if self.memory is None else size(self.memory)
+
+
+def _check_files(count: int) -> None:
+    """Raise InvalidInput where this process could not open a connection to each of some workers."""
+    check_workers("cluster.workers", count, count, FILES)
 
 
 @dataclass(frozen=True)

@@ -9,24 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.execution.clusters.jobs import Refused, call, user
+from pipeline.execution.clusters.jobs import WORKERS
+from pipeline.execution.systems.base import System
+from pipeline.execution.systems.commands import Refused, call
+from pipeline.execution.systems.listing import Queued
+from pipeline.execution.systems.registry import systems
 from pipeline.study.files import read_regular, write_whole
 
 FOLDER = "submitted"  # of a study: a file for each submission
-WORKERS = "pipeline-workers"  # name of the jobs of a driver
-RUNNING = re.compile(r"R(UNNING)?|RUN|r|COMPLETING|CG", re.ASCII)  # states of a job that has begun
-WAITS = {"slurm": ("squeue", "--noheader", "--format=%i|%T|%r"), "pbs": ("qstat", "-t"),
-         "lsf": ("bjobs", "-noheader", "-o", "jobid stat pend_reason delimiter='|'"), "sge": ("qstat", "-u", user())}
-NOTHING_LEFT = "Invalid job id|Unknown Job|not found|has finished"
-
-
-@dataclass(frozen=True)
-class Queued:
-    """A job, or a task of an array: whether it has begun, and why it has not, where the batch system says so."""
-
-    number: str
-    running: bool
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,7 +33,9 @@ def record(folder: Path, submitted: Submitted) -> None:
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     name = re.sub(r"\W", "_", submitted.jobs[0])
     content = {"system": submitted.system, "jobs": list(submitted.jobs), "output": submitted.output}
-    write_whole(folder / FOLDER / f"{stamp}-{name}.json", (json.dumps(content, indent=1) + "\n").encode())
+    write_whole(
+        folder / FOLDER / f"{stamp}-{name}.json", (json.dumps(content, indent=1) + "\n").encode()
+    )
 
 
 def latest(folder: Path) -> Submitted | None:
@@ -51,31 +43,27 @@ def latest(folder: Path) -> Submitted | None:
     paths = sorted((folder / FOLDER).glob("*.json"))
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         content = json.loads(read_regular(paths[-1]))
-        submitted = Submitted(str(content["system"]), tuple(map(str, content["jobs"])), str(content["output"]))
-        return submitted if submitted.system in WAITS and submitted.jobs else None
+        numbers = tuple(map(str, content["jobs"]))
+        submitted = Submitted(str(content["system"]), numbers, str(content["output"]))
+        return submitted if submitted.system in systems() and submitted.jobs else None
     return None
 
 
 def unfinished(submitted: Submitted) -> list[Queued] | None:
-    """Jobs that are in the queue, waiting or running; None where the batch system cannot be asked here."""
-    command = list(WAITS[submitted.system])
-    if submitted.system == "slurm":
-        command.append(f"--jobs={','.join(submitted.jobs)}")
-    elif submitted.system != "sge":
-        command += submitted.jobs
-    numbers = {re.findall(r"\d+", number)[0] for number in submitted.jobs}
-    lines = _ask(command)
-    if lines is None:
+    """Jobs that are in the queue, waiting or running; None where the system cannot be asked here."""
+    system = systems()[submitted.system]()
+    jobs = _ask(system, system.ask(submitted.jobs))
+    if jobs is None:
         return None
-    return [job for job in _read(submitted.system, lines) if re.findall(r"\d+", job.number)[0] in numbers]
+    numbers = {_digits(number) for number in submitted.jobs}
+    return [job for job in jobs if _digits(job.number) in numbers]
 
 
-def waiting_workers(system: str) -> list[Queued]:
-    """Jobs of this person's drivers that wait; none where the batch system cannot be asked so."""
-    if system != "slurm":
-        return []
-    lines = _ask([*WAITS[system], "--me", f"--name={WORKERS}"]) or []
-    return [job for job in _read(system, lines) if not job.running]
+def waiting_workers(system: System) -> list[Queued]:
+    """Jobs of this person's drivers that wait; none where the system cannot be asked so."""
+    command = system.ask_for_workers(WORKERS)
+    jobs = _ask(system, command) if command else None
+    return [job for job in jobs or () if not job.running]
 
 
 def in_words(jobs: Iterable[Queued]) -> str:
@@ -98,26 +86,16 @@ def in_words(jobs: Iterable[Queued]) -> str:
     return ", ".join(words) or "none in the queue"
 
 
-def _ask(command: Sequence[str]) -> list[str] | None:
-    """Lines that a command of the batch system prints; none where it knows no such job; None where it fails."""
+def _ask(system: System, command: Sequence[str]) -> list[Queued] | None:
+    """The jobs that a command lists; none where it knows no such job; None where it fails."""
     if not shutil.which(command[0]):
         return None
     try:
-        return call(command).splitlines()
+        return system.columns.read(call(command).splitlines())
     except Refused as error:
-        return [] if re.search(NOTHING_LEFT, str(error)) else None
+        return [] if system.says_none(error) else None
 
 
-def _read(system: str, lines: Sequence[str]) -> list[Queued]:
-    """The jobs in what a batch system prints."""
-    jobs = []
-    place = {"pbs": -2, "sge": 4}.get(system, 1)
-    for line in lines:
-        words = line.split("|") if system in ("slurm", "lsf") else line.split()
-        if len(words) <= abs(place) or not words[0].strip()[:1].isdigit():
-            continue
-        state = words[place].strip()
-        running = bool(RUNNING.fullmatch(state))
-        reason = words[2].strip() if system in ("slurm", "lsf") and len(words) > 2 and not running else ""
-        jobs.append(Queued(words[0].strip(), running, "" if reason in ("None", "-") else reason))
-    return jobs
+def _digits(number: str) -> str:
+    """The number of a job without that of a task."""
+    return str(re.findall(r"\d+", number)[0])

@@ -13,9 +13,10 @@ K, N = 12, 4000
 
 
 @pytest.fixture(autouse=True)
-def known(monkeypatch):
+def known():
     """The problem, known to this process for the time of a test, as its entry point makes it."""
-    monkeypatch.setitem(registry._REGISTERED, "frequency", PROBLEM)
+    with registry.registered(PROBLEM):
+        yield
 
 
 def least(support, target):

@@ -25,11 +25,8 @@ SIMULATED = [claim for claim in CLAIMS if FULL or claim.experiment in CHEAP]
 @pytest.fixture(scope="module", autouse=True)
 def known():
     """The problem, also where the package is not installed but on the path."""
-    before = dict(registry._REGISTERED)
-    registry.register(private_frequencies.PROBLEM)
-    yield
-    registry._REGISTERED.clear()
-    registry._REGISTERED.update(before)
+    with registry.registered(private_frequencies.PROBLEM):
+        yield
 
 
 @cache
